@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.extend.core
 import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.extend.core
 
 
 class Pair(NamedTuple):
@@ -139,6 +141,20 @@ def type_in_place_of_an_array(m: Any) -> Any:
     return len(x), other.shape, str(other.dtype), x.update() == x
 
 
+def programs_with_other_parts(m: Any) -> Any:
+    closed = m.make_jaxpr(lambda x: m.numpy.sin(m.numpy.cos(x)) * TABLE)(1.5)
+    first, second, *_ = closed.jaxpr.eqns
+    swapped = [
+        first.replace(primitive=second.primitive, params=second.params),
+        second.replace(primitive=first.primitive, params=first.params),
+    ]
+    jaxpr = closed.jaxpr.replace(eqns=swapped, outvars=second.outvars, constvars=[])
+    other = closed.replace(jaxpr=jaxpr, consts=[])
+    names = [eqn.primitive.name for eqn in other.eqns]
+    parts = [len(closed.constvars), len(closed.invars), len(other.outvars), len(other.constvars)]
+    return names, parts, m.extend.core.jaxpr_as_fun(other)(np.float32(1.5))
+
+
 def infinite(m: Any) -> Any:
     with m.debug_infs(True):
         return m.jit(m.numpy.exp)(m.numpy.float32(1000.0))
@@ -146,6 +162,7 @@ def infinite(m: Any) -> Any:
 
 FLOAT0 = np.zeros((), jax.float0)
 
+TABLE = np.arange(3, dtype=np.float32)
 MATRIX = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.0, 2.0]], np.float32)
 
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
@@ -213,6 +230,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a loop is traced once": times_traced,
     "a loop sees what it closes over": closed_over,
     "debug_infs": infinite,
+    "programs with other parts": programs_with_other_parts,
     "a deleted array": lambda m: deleted(m, lambda x: x.is_deleted()),
     "a sum of a deleted array": lambda m: deleted(m, lambda x: x + 1),
     "data of a deleted array": lambda m: deleted(m, np.asarray),

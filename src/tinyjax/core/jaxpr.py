@@ -142,6 +142,37 @@ class JaxprEqn:
         """The types of the results."""
         return [var.aval for var in self.out_binders]
 
+    def replace(
+        self,
+        invars: Sequence[Atom] | None = None,
+        outvars: Sequence[Var] | None = None,
+        primitive: Primitive[Any] | None = None,
+        params: Any = None,
+    ) -> JaxprEqn:
+        """Return the equation with other parts.
+
+        Args:
+            invars: the operands.
+            outvars: the variables of the results.
+            primitive: what is applied.
+            params: the parameters: an instance of the primitive's class for them, or its fields.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> (eqn,) = tinyjax.make_jaxpr(jnp.sin)(1.0).eqns
+            >>> eqn.replace(primitive=tinyjax.lax.cos_p)
+            b:float32[] = cos a
+        """
+        applied = self.primitive if primitive is None else primitive
+        given = self.params if params is None else params
+        return JaxprEqn(
+            applied,
+            self.inputs if invars is None else tuple(invars),
+            given if isinstance(given, applied.params) else applied.params(**given),
+            self.out_binders if outvars is None else tuple(outvars),
+            self.source,
+        )
+
     def __repr__(self) -> str:
         return print_eqn(self)
 
@@ -217,6 +248,37 @@ class Jaxpr(Digested):
         """What it does besides computing its results: an effect per primitive."""
         return side_effects(self)
 
+    def replace(
+        self,
+        constvars: Sequence[Var] | None = None,
+        invars: Sequence[Var] | None = None,
+        outvars: Sequence[Atom] | None = None,
+        eqns: Sequence[JaxprEqn] | None = None,
+    ) -> Jaxpr:
+        """Return the program with other parts; it is not checked, which ``check_jaxpr`` does.
+
+        Args:
+            constvars: the parameters that stand for constants.
+            invars: those that stand for arguments.
+            outvars: the results.
+            eqns: the equations.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> jaxpr = tinyjax.make_jaxpr(lambda x: jnp.sin(jnp.cos(x)))(1.0).jaxpr
+            >>> jaxpr.replace(eqns=jaxpr.eqns[:1], outvars=jaxpr.eqns[0].outvars)
+            { lambda a:float32[] .
+              let b:float32[] = cos a
+              in ( b ) }
+        """
+        first = self.constvars if constvars is None else constvars
+        return Jaxpr(
+            (*first, *(self.invars if invars is None else invars)),
+            self.eqns if eqns is None else tuple(eqns),
+            self.outs if outvars is None else tuple(outvars),
+            len(first),
+        )
+
     @property
     def type(self) -> JaxprType:
         return JaxprType(self.in_avals, self.out_avals)
@@ -275,6 +337,30 @@ class ClosedJaxpr:
     def effects(self) -> frozenset[Effect]:
         """What it does besides computing its results: an effect per primitive."""
         return self.jaxpr.effects
+
+    @property
+    def constvars(self) -> list[Var]:
+        """The parameters that stand for constants."""
+        return self.jaxpr.constvars
+
+    @property
+    def invars(self) -> list[Var]:
+        """The parameters that stand for arguments."""
+        return self.jaxpr.invars
+
+    @property
+    def outvars(self) -> list[Atom]:
+        """The results."""
+        return self.jaxpr.outvars
+
+    def replace(
+        self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Array] | None = None
+    ) -> ClosedJaxpr:
+        """Return the program with another jaxpr, or other values of the constants."""
+        return ClosedJaxpr(
+            self.jaxpr if jaxpr is None else jaxpr,
+            self.consts if consts is None else tuple(consts),
+        )
 
     @property
     def literals(self) -> tuple[Array, ...]:

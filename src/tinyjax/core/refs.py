@@ -24,7 +24,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.sharding import Sharding
+from tinyjax.core.devices import Sharding
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, RefError, described

@@ -253,8 +253,8 @@ def new_jaxpr_eqn(
         >>> new_jaxpr_eqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params)
         b:float32[] = sin a
     """
-    given = params if isinstance(params, primitive.params) else primitive.params(**params)
-    return JaxprEqn(primitive, tuple(invars), given, tuple(outvars), source_info)
+    made = JaxprEqn(primitive, tuple(invars), params, tuple(outvars), source_info)
+    return made.replace(params=params)
 
 
 def gensym() -> Callable[[ShapedArray], Var]:

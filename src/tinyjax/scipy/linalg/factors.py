@@ -603,7 +603,9 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     """
     if eigvals is not None:
         raise ArgumentError("eigh computes all eigenvalues: leave out eigvals, and take a part.")
-    if b is not None or type != 1:
+    if type != 1:
+        raise ArgumentError(f"eigh solves a x = w x, type 1, but type is {type}.")
+    if b is not None:
         raise ArgumentError(
             "eigh does not solve generalised problems. With L = cholesky(b, lower=True), a x = "
             "w b x has the eigenvalues of L^-1 a L^-H."
