@@ -430,7 +430,7 @@ class _Writer:
         repeats = eqn.primitive.rules.extensions.get(REPEATS)
         if repeats is not None:
             (x,), (out,) = eqn.inputs, eqn.out_binders
-            root, shape = self._source(x)
+            root, shape = self._repeated.get(x, (x, x.aval.shape))
             self._repeated[out] = root if shape == x.aval.shape else x, repeats(eqn.params)
             self._waiting[out] = eqn
             return
@@ -450,10 +450,6 @@ class _Writer:
             root, shape = self._repeated[x]
             return self._same(root), shape, x.aval.shape
         return x
-
-    def _source(self, x: Atom) -> tuple[Atom, tuple[int, ...]]:
-        """The value whose elements another repeats, and the shape in which to read them."""
-        return self._repeated.get(x, (x, x.aval.shape))
 
     def _constant(self, data: HostArray) -> str:
         self.constants.append(data)
