@@ -362,6 +362,33 @@ def test_an_unbatched_predicate_stays_a_cond() -> None:
     assert [e.primitive.name for e in apart.eqns].count("select") == 1
 
 
+def kept_by_branches(m: Any) -> Any:
+    def loop(x: Any, w: Any) -> Any:
+        return m.lax.scan(lambda w, _: (w, None), w, None, length=2)[0]
+
+    return lambda x, w: m.lax.cond(
+        x < 1.0, lambda x, w: (x * w, loop(x, w), w), lambda x, w: (w + x, w, w), x, w
+    )
+
+
+def kept_by_a_loop(m: Any) -> Any:
+    def fun(x: Any, w: Any) -> Any:
+        state = m.lax.while_loop(lambda c: c[0] < x, lambda c: (c[0] + w, c[1], w), (0.0, w, w))
+        return state[0], state[1], m.lax.fori_loop(0, 2, lambda _, w: w, w)
+
+    return fun
+
+
+@pytest.mark.parametrize("program", [kept_by_branches, kept_by_a_loop])
+def test_what_no_iteration_or_branch_changes_is_one_for_all_examples(program: Any) -> None:
+    xs, w, axes = np.array([0.5, 1.5, 3.0]), np.float64(0.75), (0, None)
+    outs = (0, None, None)
+    same(
+        tinyjax.vmap(program(OURS), axes, outs)(xs, w),
+        jax.vmap(program(THEIRS), axes, outs)(xs, w),
+    )
+
+
 def test_a_predicate_at_hand_calls_the_branch() -> None:
     calls = []
 

@@ -24,7 +24,7 @@ from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.dependence import depends
+from tinyjax.core.dependence import dce, depends, handed_on
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
@@ -43,7 +43,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import CHOICE, DEPENDS, PRUNE, SPLIT
+from tinyjax.core.programs import CHOICE, DEPENDS, FORWARDS, PRUNE, SPLIT
 from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -239,6 +239,18 @@ def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitE
     return split_cond(eqn, places, saveable)
 
 
+@cond_p.def_rule(FORWARDS)
+def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
+    """What all branches return as they were given it."""
+    columns = zip(*map(handed_on, params.branches), strict=True)
+    return tuple(
+        [
+            None if first is None or any(place != first for place in rest) else 1 + first
+            for first, *rest in columns
+        ]
+    )
+
+
 @cond_p.def_transpose
 def _cond_transpose(cotangents: Tangents, operands: Operands, params: CondParams) -> Cotangents:
     index, *rest = operands
@@ -272,15 +284,22 @@ def _cond_batch(
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
     ]
     batched = [axis is not None for axis in rest]
+    # What no branch changes stays as it was, and may be the same for all examples.
+    same = _cond_forwards(params)
+    programs: Sequence[Jaxpr] = params.branches
+    if any(place is not None for place in same):
+        programs = [dce(branch, [place is None for place in same]) for branch in programs]
     results = [
         _of_those_who_take(mapped, branch, eq(index, full_like(index, i)), operands, batched)
-        for i, branch in enumerate(params.branches)
+        for i, branch in enumerate(programs)
     ]
     chosen = results[0]
     for i, result in enumerate(results[1:], start=1):
         here = eq(index, full_like(index, i))
         chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
-    return chosen, [0] * len(chosen)
+    computed = iter(chosen)
+    outs = [next(computed) if place is None else values[place] for place in same]
+    return outs, [0 if place is None else axes[place] for place in same]
 
 
 def _select(here: Array, x: Array, y: Array) -> Array:

@@ -30,7 +30,7 @@ from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
-from tinyjax.core.dependence import dce, dependents, depends, independent_part
+from tinyjax.core.dependence import dce, dependents, depends, handed_on, independent_part
 from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
@@ -53,7 +53,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import DEPENDS, INLINED, PRUNE, SPLIT
+from tinyjax.core.programs import DEPENDS, FORWARDS, INLINED, PRUNE, SPLIT
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -159,6 +159,14 @@ def _scan_inlined(params: ScanParams) -> Jaxpr | None:
 
 def _reshaped(x: Atom, to: Var) -> JaxprEqn:
     return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
+
+
+@scan_p.def_rule(FORWARDS)
+def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
+    """What an iteration leaves as it is."""
+    k, m = params.num_consts, params.num_carry
+    places = enumerate(handed_on(params.jaxpr))
+    return tuple([k + i if i < m and place == k + i else None for i, place in places])
 
 
 @scan_p.def_lowering

@@ -29,6 +29,7 @@ from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
+from tinyjax.core.dependence import handed_on
 from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
@@ -47,6 +48,7 @@ from tinyjax.core.primitive import (
     MappedAxis,
     Tangents,
 )
+from tinyjax.core.programs import FORWARDS
 from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
@@ -120,6 +122,14 @@ def _while_type(avals: Avals, params: WhileParams) -> Avals:
             f"({', '.join(map(str, avals))})."
         )
     return body.out_avals
+
+
+@while_p.def_rule(FORWARDS)
+def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
+    """What an iteration leaves as it is."""
+    n, m = params.num_condition, params.num_body
+    places = enumerate(handed_on(params.body))
+    return tuple([n + m + i if place == m + i else None for i, place in places])
 
 
 @while_p.def_lowering
@@ -211,6 +221,8 @@ def _while_batch(
     fixed, other = split_list(consts, n)
     in_fixed, in_other = split_list(in_axes, n)
 
+    changes = [place != m + i for i, place in enumerate(handed_on(params.body))]
+
     def of_condition(batched: tuple[bool, ...]) -> Batched:
         return batch_jaxpr(params.condition, mapped, (*in_fixed, *at_front(batched)))
 
@@ -220,7 +232,7 @@ def _while_batch(
 
     def iteration(batched: tuple[bool, ...]) -> Sequence[bool]:
         if of_condition(batched)[1] != (None,):
-            return [True] * len(batched)  # who ends early keeps what the others go on changing
+            return changes  # who ends early keeps what the others go on changing
         return [axis is not None for axis in of_body(batched)[1]]
 
     batched = fixed_point([axis is not None for axis in axes[n + m :]], iteration)
@@ -257,8 +269,8 @@ def _while_batch(
         iteration, _ = of_body(batched, of_those(mapped, going, params.body))
         given = [*iteration.consts, *operands[len(body.consts) :]]
         after = [
-            select(broadcast_in_dim(going, x.shape, (0,)), x, y)
-            for x, y in zip(eval_jaxpr(iteration.jaxpr, given), before, strict=True)
+            select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
+            for x, y, b in zip(eval_jaxpr(iteration.jaxpr, given), before, batched, strict=True)
         ]
         return [*eval_jaxpr(condition.jaxpr, [*fixed_, *after]), *after]
 
@@ -271,7 +283,7 @@ def _while_batch(
     progress = counting(params.progress)
     consts = [*staged.consts, *both]
     outs = bind_while(anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, progress)
-    return outs[1:], [0] * len(state)
+    return outs[1:], at_front(batched)
 
 
 def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:

@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
 from tinyjax.core.lists import marked
-from tinyjax.core.programs import CALLED, DEPENDS, PRUNE
+from tinyjax.core.programs import CALLED, DEPENDS, FORWARDS, PRUNE
 
 T = TypeVar("T")
 
@@ -68,6 +68,33 @@ def results_that_depend(eqn: JaxprEqn, on: Collection[Atom]) -> tuple[bool, ...]
         return eqn.primitive.rule(DEPENDS)(eqn.params, given)
     (inner,) = subjaxprs(eqn.params)
     return depends(inner, given)
+
+
+def handed_on(jaxpr: Jaxpr) -> tuple[int | None, ...]:
+    """Find the results that are parameters: for each its number, or None where it is computed.
+
+    Calls, loops and choices that hand a value on are looked through.
+    """
+
+    def make() -> tuple[int | None, ...]:
+        places: dict[Atom, int] = {var: i for i, var in enumerate(jaxpr.in_binders)}
+        for eqn in jaxpr.eqns:
+            for i, var in zip(_forwarded_operands(eqn), eqn.out_binders, strict=False):
+                if i is not None and eqn.inputs[i] in places:
+                    places[var] = places[eqn.inputs[i]]
+        return tuple([places.get(x) for x in jaxpr.outs])
+
+    return jaxpr.derive("handed_on", make)
+
+
+def _forwarded_operands(eqn: JaxprEqn) -> tuple[int | None, ...]:
+    rules = eqn.primitive.rules.extensions
+    if FORWARDS in rules:
+        return eqn.primitive.rule(FORWARDS)(eqn.params)
+    if CALLED not in rules:
+        return ()
+    (inner,) = subjaxprs(eqn.params)
+    return handed_on(inner)
 
 
 def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:

@@ -30,6 +30,10 @@ CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
 #: operands are marked, which results depend on those. Without one, and not called, all do.
 DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = RuleKey("depends")
 
+#: The rule of a primitive with programs in its parameters that says, of the parameters, which
+#: results are operands that nothing changes: for each result the operand's number, or None.
+FORWARDS: Final[RuleKey[Callable[[Any], tuple[int | None, ...]]]] = RuleKey("forwards")
+
 #: The rule of a primitive that can do without some of its results: an equation, and which are used.
 #: Only of those must what it returns be an equation.
 PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
