@@ -469,6 +469,43 @@ def test_transpose_agrees_with_jax(outer: Any, inner: Any) -> None:
         )
 
 
+class Flattened:
+    """A node that keeps the leaves of what it is made of, and its structure as metadata."""
+
+    def __init__(self, of: Any, library: Any) -> None:
+        self.leaves, treedef = library.flatten(of)
+        self.metadata = (treedef, library)
+
+    @staticmethod
+    def build(metadata: Any, leaves: Any) -> "Flattened":
+        treedef, library = metadata
+        return Flattened(library.unflatten(treedef, leaves), library)
+
+
+@pytest.mark.parametrize("library", [tree, jax.tree])
+def test_transpose_where_metadata_depends_on_what_is_below(library: Any) -> None:
+    register: Any = tree if library is tree else jax.tree_util
+    node = type("Node", (Flattened,), {})
+    register.register_pytree_node(node, lambda x: (x.leaves, x.metadata), Flattened.build)
+    pairs = node({"a": [1, 2], "b": [3, 4]}, library)
+    outer = library.structure(node({"a": 0, "b": 0}, library))
+    one, other = library.transpose(outer, library.structure([0, 0]), pairs)
+    assert (one.leaves, other.leaves) == ([1, 3], [2, 4])
+
+
+@pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": {"b": (2, None)}}, 1, [(), (3, 4)]])
+def test_walk_agrees_with_jax(given: Any) -> None:
+    seen: list[list[Any]] = []
+    for library in (tree, jax.tree):
+        leaves, treedef = library.flatten(given)
+        order: list[Any] = []
+        treedef.walk(
+            lambda parts, data, order=order: order.append((parts, data)), order.append, leaves
+        )
+        seen.append(order)
+    assert seen[0] == seen[1]
+
+
 def test_transpose_without_leaves_cannot_infer() -> None:
     with pytest.raises(ArgumentError, match="pass inner_treedef"):
         tree.transpose(tree.structure(()), None, ())
@@ -744,6 +781,18 @@ class AlsoUnregistered:
     a: Any
 
 
+def test_a_plain_class_is_registered_by_its_fields() -> None:
+    class Plain:
+        def __init__(self, x: Any, name: str = "") -> None:
+            self.x, self.name = x, name
+
+    tree.register_dataclass(Plain, ["x"], ["name"])
+    jax.tree_util.register_dataclass(Plain, ["x"], ["name"])
+    for library in (tree, jax.tree):
+        found: Any = library.map(lambda x: x + 1, Plain(1, "a"))
+        assert (found.x, found.name) == (2, "a")
+
+
 def test_dataclasses_are_leaves_until_registered() -> None:
     for x in (Unregistered(1, 2), AlsoUnregistered(1)):
         assert tree.leaves([x]) == [x]
@@ -834,6 +883,15 @@ def test_partial_keeps_what_functools_bound_out_of_the_leaves() -> None:
     assert hash(tree.structure(outer)) == hash(tree.structure(tree.Partial(inner, 4)))
     assert tree.structure(outer) != tree.structure(tree.Partial(functools.partial(pow, 2), 3))
     assert tree.map(lambda x: x + 1, outer)() == 16
+
+
+def test_a_partial_compares_as_what_functools_bound() -> None:
+    bound = functools.partial(print, 1)
+    one, other = tree.Partial(bound, 2), tree.Partial(bound, 3)
+    assert one.func == bound
+    assert bound == one.func == other.func
+    assert hash(one.func) == hash(other.func)
+    assert one.func != functools.partial(print, 1)
 
 
 def test_partial_merges_a_partial() -> None:
@@ -1166,7 +1224,8 @@ REGISTRATIONS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
         ArgumentError,
         (
             "register_dataclass takes a dataclass or an attrs class, but got <enum 'Color'>. Put "
-            "the decorator above @dataclass, or use register_pytree_node for other classes."
+            "the decorator above @dataclass, or give both data_fields and meta_fields, which the "
+            "class takes by name."
         ),
     ),
     (

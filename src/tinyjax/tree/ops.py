@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar, overload
 
 from tinyjax.errors import ArgumentError, described
 from tinyjax.frames import Function
-from tinyjax.tree.errors import TreeDepthError, UnsortableKeysError
+from tinyjax.tree.errors import TreeDepthError, TreeMismatchError, UnsortableKeysError
 from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
 from tinyjax.tree.treedef import LEAF, PyTreeDef, flat_treedef, make_treedef, walk_up_to
@@ -308,7 +308,14 @@ def transpose(
         if not subtrees:
             raise ArgumentError("transpose: the outer tree has no leaves, so pass inner_treedef.")
         inner_treedef = structure(subtrees[0])
-    flat = outer_treedef.compose(inner_treedef).flatten_up_to(pytree_to_transpose)
+    composed = outer_treedef.compose(inner_treedef)
+    try:
+        flat = composed.flatten_up_to(pytree_to_transpose)
+    except TreeMismatchError:
+        # The metadata of a class of the user's may depend on what is below.
+        flat = leaves(pytree_to_transpose)
+        if len(flat) != composed.num_leaves or not outer_treedef.has_custom_nodes:
+            raise
     step = inner_treedef.num_leaves
     return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::step]) for i in range(step))
 

@@ -14,7 +14,7 @@ from tinyjax.tree.node import NodeKind, add_kind, check_callable
 R = TypeVar("R")
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(repr=False, eq=False)
 class _Whole:
     """A ``functools.partial`` taken as one function.
 
@@ -22,7 +22,14 @@ class _Whole:
     with ``functools`` so that they are none.
     """
 
-    func: functools.partial[Any] = attrs.field(eq=id)
+    func: functools.partial[Any]
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether this is the same function, which may be given by itself."""
+        return self.func is (other.func if isinstance(other, _Whole) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.func)
 
     def __repr__(self) -> str:
         return repr(self.func)

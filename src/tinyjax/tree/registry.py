@@ -290,7 +290,8 @@ def register_dataclass(
         The class itself, or a decorator where no class is given.
 
     Raises:
-        ArgumentError: this is neither a dataclass nor an attrs class.
+        ArgumentError: this is neither a dataclass nor an attrs class, and ``data_fields`` or
+            ``meta_fields`` is missing.
         RegistrationError: the class is a node already, or the names do not cover its fields.
 
     Example:
@@ -310,7 +311,7 @@ def register_dataclass(
     if nodetype is None:
         return lambda cls: register_dataclass(cls, data_fields, meta_fields, drop_fields)
     check_class("register_dataclass", nodetype)
-    fields = _init_fields(nodetype)
+    fields = _init_fields(nodetype, data_fields, meta_fields)
     data, meta = _split_fields(nodetype, fields, data_fields, meta_fields, drop_fields)
     _add_dataclass(nodetype, data, meta, {name: fields[name].argument for name in data + meta})
     return nodetype
@@ -343,7 +344,9 @@ class _Field:
     static: bool
 
 
-def _init_fields(cls: type) -> dict[str, _Field]:
+def _init_fields(
+    cls: type, data_fields: Sequence[str] | None, meta_fields: Sequence[str] | None
+) -> dict[str, _Field]:
     if attrs.has(cls):
         return {
             field.name: _Field(field.alias or field.name, bool(field.metadata.get("static")))
@@ -356,9 +359,12 @@ def _init_fields(cls: type) -> dict[str, _Field]:
             for field in dataclasses.fields(cls)
             if field.init
         }
+    if data_fields is not None and meta_fields is not None:
+        return {name: _Field(name, False) for name in (*data_fields, *meta_fields)}
     raise ArgumentError(
         f"register_dataclass takes a dataclass or an attrs class, but got {cls!r}. Put the "
-        "decorator above @dataclass, or use register_pytree_node for other classes."
+        "decorator above @dataclass, or give both data_fields and meta_fields, which the class "
+        "takes by name."
     )
 
 

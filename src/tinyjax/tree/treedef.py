@@ -28,6 +28,8 @@ from tinyjax.tree.node import KINDS, TUPLE, Leaf, NodeKind, PyTree, StrKeys, sho
 
 T = TypeVar("T")
 
+_CONTAINERS: Final = (tuple, list, dict, NoneType)
+
 
 @attrs.frozen(eq=False, repr=False)
 class PyTreeDef:
@@ -69,6 +71,14 @@ class PyTreeDef:
             5
         """
         return len(self._postorder())
+
+    @property
+    def has_custom_nodes(self) -> bool:
+        """Whether there are nodes of other classes than tuples, lists, dictionaries and None."""
+        return any(
+            node.kind is not None and not issubclass(node.kind.node_type, _CONTAINERS)
+            for node in self._postorder()
+        )
 
     def children(self) -> list[PyTreeDef]:
         """Return the structure of each child; empty for a leaf.
@@ -158,6 +168,48 @@ class PyTreeDef:
                 treedefs.extend(reversed(treedef._children))
                 trees.extend(reversed(parts))
         return subtrees
+
+    def walk(
+        self,
+        f_node: Callable[[tuple[Any, ...], Any], Any],
+        f_leaf: Callable[[Any], Any] | None,
+        leaves: Iterable[Any],
+    ) -> Any:
+        """Fold leaves by the structure: children first, and from left to right.
+
+        Args:
+            f_node: called with what the children became, as a tuple, and with the metadata: the
+                sorted keys of a dictionary as a list, as in JAX, and None of a tuple or a list.
+            f_leaf: called with each leaf; None for the leaf itself.
+            leaves: as many as the structure has.
+
+        Returns:
+            What the outermost call returned.
+
+        Raises:
+            LeafCountError: there are too few or too many leaves.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure((1, [2, 3])).walk(lambda parts, _: sum(parts), None, [1, 2, 3])
+            6
+        """
+        values = [*leaves]
+        if len(values) != self.num_leaves:
+            raise LeafCountError(repr(self), self.num_leaves, len(values))
+        rest = iter(values)
+        stack: list[Any] = []
+        for node in self._postorder():
+            if node.kind is None:
+                leaf = next(rest)
+                stack.append(leaf if f_leaf is None else f_leaf(leaf))
+                continue
+            first = len(stack) - len(node._children)
+            parts = tuple(stack[first:])
+            del stack[first:]
+            metadata = [*node.metadata] if node.kind.node_type is dict else node.metadata
+            stack.append(f_node(parts, metadata))
+        return stack[0]
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Put a structure in the place of every leaf.
