@@ -276,7 +276,7 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
     "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
     "jax_allow_f16_reductions": ((False,), "sums of 16-bit floats are kept in 32 bits"),
-    "jax_no_tracing": ((False,), "functions are traced when they are called"),
+    "jax_no_tracing": ((False,), "tinyjax.no_tracing() forbids tracing for a block"),
     "jax_no_execution": ((False,), "programs run when they are called"),
     "jax_array_garbage_collection_guard": (("allow", None), "arrays hold no cycles"),
     "jax_thread_guard": ((False,), "arrays may be used from any thread"),
@@ -639,9 +639,38 @@ def allow_f16_reductions(new_val: bool = False) -> AbstractContextManager[None]:
     return _named("jax_allow_f16_reductions", new_val)
 
 
-def no_tracing(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether tracing is an error: False is the only way."""
-    return _named("jax_no_tracing", new_val)
+_tracing_is_forbidden: Final = ContextVar("tinyjax_no_tracing", default=False)
+
+
+@contextmanager
+def no_tracing(new_val: bool = True) -> Iterator[None]:
+    """Make it an error, for a block, that a jitted function is traced.
+
+    Functions that were called before with arguments of the same types run. It is no setting, and so
+    no reason to trace again.
+
+    Args:
+        new_val: False allows it again.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> double = tinyjax.jit(lambda x: x * 2)
+        >>> double(1.0)
+        Array(2., dtype=float32, weak_type=True)
+        >>> with tinyjax.no_tracing():
+        ...     double(3.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
+    token = _tracing_is_forbidden.set(new_val)
+    try:
+        yield
+    finally:
+        _tracing_is_forbidden.reset(token)
+
+
+def is_tracing_forbidden() -> bool:
+    """Whether ``no_tracing`` is in force here."""
+    return _tracing_is_forbidden.get()
 
 
 def no_execution(new_val: bool = False) -> AbstractContextManager[None]:

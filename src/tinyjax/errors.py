@@ -110,6 +110,10 @@ class ConcretizationError(JAXTypeError):
     """A value that is only known abstractly was asked for its data."""
 
 
+class TracedArgumentError(ArgumentError, ConcretizationError):
+    """An argument that must be known while a function is traced is a traced value."""
+
+
 class TracerArrayConversionError(ConcretizationError):
     """A traced value was to be a NumPy array."""
 
@@ -124,6 +128,10 @@ class TracerIntegerConversionError(ConcretizationError):
 
 class ConcreteIndexError(ConcretizationError, JAXIndexError):
     """An index decides on the shape of the result, but is only known abstractly."""
+
+
+class TracingForbiddenError(TinyjaxError, RuntimeError):
+    """A jitted function would have been traced where ``no_tracing`` is in force."""
 
 
 class LeakedTracerError(JAXTypeError, RuntimeError):

@@ -21,7 +21,12 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, vmap
 from tinyjax.core.array import ConcreteArray
-from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError
+from tinyjax.errors import (
+    ArgumentError,
+    ConcretizationError,
+    StaticArgumentError,
+    TracingForbiddenError,
+)
 from tinyjax.xla.executable import cache_clear, cache_info
 
 
@@ -196,7 +201,7 @@ def test_static_arguments_by_number_name_keyword_and_default() -> None:
         return -(x**n) if flip else x**n
 
     counted, traced = counting(fun)
-    by_number = jit(counted, static_argnums=(1,), static_argnames=("flip",))
+    by_number = jit(counted, static_argnums=(1,), static_argnames=("n", "flip"))
     assert float(by_number(3.0)) == 9.0
     assert float(by_number(3.0, 3)) == 27.0
     assert float(by_number(3.0, n=3)) == 27.0
@@ -209,6 +214,21 @@ def test_static_arguments_by_number_name_keyword_and_default() -> None:
     assert float(by_name(3.0, flip=True)) == -9.0
     from_the_end = jit(lambda x, n: x**n, static_argnums=-1)
     assert float(from_the_end(3.0, 2)) == 9.0
+
+
+def test_positions_and_names_that_disagree_are_taken_as_given() -> None:
+    for library in (tinyjax, jax):
+        seen: list[tuple[bool, bool]] = []
+
+        def note(x: Any, y: Any, seen: list[tuple[bool, bool]] = seen) -> int:
+            seen.append((isinstance(x, str), isinstance(y, str)))
+            return 1
+
+        function: Any = library.jit(note, static_argnums=1, static_argnames="x")
+        function(2, "y")
+        function(1, y=3)
+        function(x="x", y=3)
+        assert seen == [(False, True), (False, False), (True, False)]
 
 
 def test_equal_static_values_of_different_types_are_different() -> None:
@@ -441,9 +461,39 @@ def test_a_jitted_function_does_not_outlive_its_last_reference() -> None:
         fast(1.0)
         return weakref.ref(fun), weakref.ref(fast)
 
-    references = make()
-    gc.collect()
-    assert [reference() for reference in references] == [None, None]
+    assert [reference() for reference in make()] == [None, None]
+
+
+def test_a_jitted_function_gives_up_what_it_closes_over_at_once() -> None:
+    held = jnp.ones(10)
+    fast = jit(functools.partial(lambda x: x, held))
+    fast(), fast()
+    reference = weakref.ref(held)
+    gc.disable()
+    try:
+        del held, fast
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_tracing_can_be_forbidden() -> None:
+    fast = jit(lambda x: x + 1)
+    fast(jnp.ones(3))
+    with tinyjax.no_tracing():
+        fast(jnp.zeros(3))
+        with pytest.raises(TracingForbiddenError, match="no_tracing is in force"):
+            fast(jnp.zeros(4))
+        with tinyjax.no_tracing(False):
+            fast(jnp.zeros(4))
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_function_may_be_written_into_its_callers(inline: bool) -> None:
+    inner = jit(lambda x: x * 2, inline=inline)
+    jaxpr = tinyjax.make_jaxpr(lambda x: inner(x) + 1)(1.0)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["mul" if inline else "jit", "add"]
+    assert float(grad(jit(inner, inline=inline))(1.0)) == 2.0
 
 
 def test_clear_cache() -> None:
@@ -552,6 +602,13 @@ def test_a_donated_array_cannot_be_used() -> None:
     for use in uses:
         with pytest.raises(ArgumentError, match="was donated to a compiled function"):
             use()
+
+
+def test_what_is_donated_in_vain_is_told() -> None:
+    x, y = jnp.ones(2), jnp.ones(3, jnp.int32)
+    with pytest.warns(UserWarning, match=r"not usable: float32\[2\], int32\[3\]\. ") as told:
+        jit(lambda x, y: x.sum() + y.sum(), donate_argnums=(0, 1))(x, y)
+    assert told[0].filename == __file__
 
 
 def test_donation_leaves_other_arguments_alone() -> None:

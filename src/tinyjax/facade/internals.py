@@ -106,12 +106,12 @@ def infer_argnums_and_argnames(
     names = (argnames,) if isinstance(argnames, str) else argnames
     parameters = list(signature.parameters.values())
     if numbers is None and names is not None:
+        names = [*names]
         wanted = {*names}
         by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         numbers = [
             i for i, p in enumerate(parameters) if p.kind in by_position and p.name in wanted
         ]
-        names = wanted
     elif names is None and numbers is not None:
         numbers = [*numbers]
         names = [

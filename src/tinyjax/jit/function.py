@@ -6,7 +6,9 @@ the settings); a signature seen before runs the compiled program at once.
 
 from __future__ import annotations
 
+import inspect
 import sys
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +21,7 @@ import attrs
 from numpy import ndarray
 
 from tinyjax import tree, xla
-from tinyjax.config import Settings, Tier, settings
+from tinyjax.config import Settings, Tier, is_tracing_forbidden, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import (
@@ -41,14 +43,21 @@ from tinyjax.core.devices import (
 )
 from tinyjax.core.events import timed
 from tinyjax.core.integers import is_one_of
-from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, Uses, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import ArgumentError, OuterRefError, PlatformError, RefError, shortened
-from tinyjax.frames import describe_function, imitate
+from tinyjax.errors import (
+    ArgumentError,
+    OuterRefError,
+    PlatformError,
+    RefError,
+    TracingForbiddenError,
+    shortened,
+)
+from tinyjax.frames import describe_function, imitate, warn_user
 from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
 from tinyjax.jit.signatures import Parameters, Signature, StaticArguments, make_signature
@@ -129,6 +138,7 @@ class JitFunction(Generic[P, R]):
         tier: Tier | None = None,
         flags: xla.Flags = (),
         shardings: Shardings | None = None,
+        inline: bool = False,
     ) -> None:
         imitate(self, fun)
         self._fun = fun
@@ -138,6 +148,7 @@ class JitFunction(Generic[P, R]):
         self._tier = tier
         self._flags = flags
         self._shardings = shardings
+        self._inline = inline
         self._entries: OrderedDict[Signature, Entry] = OrderedDict()
         # How calls like earlier ones are made, under one record of settings: calls of arrays and
         # numbers by their types, and calls with containers by structure and types.
@@ -159,7 +170,7 @@ class JitFunction(Generic[P, R]):
         if named is self:
             return name
         return JitFunction, (
-            *(self._fun, self._parameters, self._tier, self._flags, self._shardings),
+            *(self._fun, self._parameters, self._tier, self._flags, self._shardings, self._inline),
         )
 
     def __copy__(self) -> JitFunction[P, R]:
@@ -171,7 +182,7 @@ class JitFunction(Generic[P, R]):
         if fun is self._fun:
             return self
         parameters = attrs.evolve(self._parameters, fun=fun)
-        return JitFunction(fun, parameters, self._tier, self._flags, self._shardings)
+        return JitFunction(fun, parameters, self._tier, self._flags, self._shardings, self._inline)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -236,7 +247,11 @@ class JitFunction(Generic[P, R]):
             if self._parameters.all_dynamic and signature in self._entries:
                 self._plan(args, kwargs, leaves, in_tree, entry)
             return evaluated
-        outs = trace.process(jit_p, operands, entry.params)
+        outs = (
+            eval_jaxpr(entry.params.jaxpr, operands)
+            if self._inline
+            else trace.process(jit_p, operands, entry.params)
+        )
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
@@ -378,9 +393,15 @@ class JitFunction(Generic[P, R]):
             self._forget_plans()
             self._settings = entry.settings
 
+        # What the plans hold must not hold them: arrays that the function closes over would stay
+        # until the garbage collector finds the cycle.
+        own = weakref.ref(self)
+
         def usual(leaves: Sequence[Any]) -> R:
+            function = own()
+            assert function is not None, "it makes this call"
             args, kwargs = tree.unflatten(in_tree, leaves)
-            return self._call(args, kwargs)
+            return function._call(args, kwargs)
 
         if not xla.register_nodes(in_tree):
             return
@@ -541,6 +562,10 @@ class JitFunction(Generic[P, R]):
         avals = as_avals(leaves, self._fun, in_tree, static.positions)
         return make_signature(in_tree, avals, static)
 
+    def _cache_size(self) -> int:
+        """Count the signatures that have a program, by the name that tests written for JAX use."""
+        return len(self._entries)
+
     def clear_cache(self) -> None:
         """Forget every signature; compiled programs stay in the process-wide cache."""
         self._entries.clear()
@@ -548,6 +573,11 @@ class JitFunction(Generic[P, R]):
         self._forget_plans()
 
     def _trace(self, signature: Signature) -> Entry:
+        if is_tracing_forbidden():
+            raise TracingForbiddenError(
+                f"{describe_function(self._fun)} would be traced for a call, but no_tracing is in "
+                "force here: it was not called before with arguments of these types."
+            )
         entry, kept = self._stage(signature)
         if signature.settings.explain:
             log(str(self._explain(signature, None, entry)))
@@ -580,7 +610,20 @@ class JitFunction(Generic[P, R]):
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
+        if donated and current_trace() is EVAL:
+            self._check_donations(staged.jaxpr, donated)
         return self._entry_of(staged, flat.out_tree, tuple(donated), before)
+
+    def _check_donations(self, jaxpr: Jaxpr, donated: Sequence[int]) -> None:
+        """Warn where the memory of an argument is given up in vain."""
+        taken = xla.match_donations(jaxpr, tuple(donated))
+        left = [str(jaxpr.in_avals[i]) for i in donated if taken[i] is None]
+        if left:
+            warn_user(
+                f"Some donated buffers were not usable: {', '.join(left)}. An argument's memory is "
+                f"reused for a result of the same type, and {describe_function(self._fun)} returns "
+                "no further one. Donate what it updates."
+            )
 
     def retraced(self, wanted: Container[bytes]) -> Iterator[Jaxpr]:
         """Trace again, under the settings in force, what has given programs of these digests.
@@ -687,7 +730,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             new value compiles the function again.
         static_argnames: static arguments by name.
         donate_argnums: positional arguments whose memory may be reused for the results; the arrays
-            passed for them cannot be used afterwards.
+            passed for them cannot be used afterwards. A warning tells which cannot be reused.
         donate_argnames: donated arguments by name.
         control_flow: "source" reads the source of the function, and of functions that it calls,
             and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
@@ -698,7 +741,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             ``tier``. ``explain`` tells how many calls NumPy evaluates.
         compiler_options: XLA flags and their values. They apply where the function is compiled on
             its own and not as a part of another.
-        inline: has no effect: XLA decides which calls to inline.
+        inline: write the operations of the function into a program that calls it, and not the
+            call.
         keep_unused: has no effect: unused parameters are kept.
         device: the device to run on; by default the one where the arguments are.
         backend: "cpu", which is the only one.
@@ -717,9 +761,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             argument is an array or not hashable.
         SourceError: when called, if ``control_flow`` is "source" and the function uses Python that
             cannot be staged.
-        ArgumentError: ``fun`` is not callable; ``control_flow`` or ``tier`` is none of the words
-            above; what is donated is static, or no argument of the function; or there is no such
-            backend. When called, if a compiler option is none of XLA's.
+        ArgumentError: ``fun`` is not callable, or a generator function; ``control_flow`` or
+            ``tier`` is none of the words above; what is donated is static, or no argument of the
+            function; or there is no such backend. When called, if a compiler option is none of
+            XLA's.
         ShardingError: when called, if there is no such device, an array cannot be divided as it is
             to lie, or arguments lie on different devices.
 
@@ -752,6 +797,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             )
 
         return decorate
+    _check_function(fun)
     if not is_one_of(backend, (None, PLATFORM)):
         raise PlatformError(
             f"jit compiles for the backend 'cpu' alone, but backend is {shortened(backend)}."
@@ -767,10 +813,24 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _names(static_argnames),
         _positions(donate_argnums),
         _names(donate_argnames),
+        static_argnums is not None and static_argnames is not None,
     )
     flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
     given = None if ins is None and outs is None else Shardings(ins, outs)
-    return JitFunction(fun, parameters, tier, flags, given)
+    return JitFunction(fun, parameters, tier, flags, given, inline)
+
+
+def _check_function(fun: Callable[..., object]) -> None:
+    """Raise where a function that can be called cannot be jitted."""
+    if isinstance(fun, staticmethod):
+        raise ArgumentError(
+            "jit takes a function and not a staticmethod of it: put @staticmethod above @jit."
+        )
+    if inspect.isgeneratorfunction(fun):
+        raise ArgumentError(
+            f"jit takes a function that returns arrays, but {describe_function(fun)} is a "
+            "generator function. Return a list."
+        )
 
 
 def _sharding_of(leaf: object) -> Sharding | None:

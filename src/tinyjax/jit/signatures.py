@@ -78,7 +78,16 @@ def same_value(a: object, b: object) -> bool:
         return True
     if type(a) is tuple and type(b) is tuple:
         return len(a) == len(b) and all(map(same_value, a, b))
-    if type(a) is not type(b) or a != b:
+    if type(a) is not type(b):
+        return False
+    try:
+        differ = bool(a != b)
+    except Exception as error:
+        raise StaticArgumentError(
+            f"static arguments are compared by == at every call, but comparing two of type "
+            f"{type(a).__name__} raised {type(error).__name__}: {error}"
+        ) from error
+    if differ:
         return False
     if isinstance(a, tuple) and isinstance(b, tuple):
         return all(map(same_value, a, b))
@@ -126,6 +135,8 @@ class Parameters:
         static_argnames: by name.
         donate_argnums: the donated ones by position.
         donate_argnames: by name.
+        as_given: whether positions and names were both given. Then neither says anything of
+            arguments that are passed the other way.
     """
 
     fun: Callable[..., Any]
@@ -133,6 +144,7 @@ class Parameters:
     static_argnames: tuple[str, ...] = ()
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
+    as_given: bool = False
 
     def __attrs_post_init__(self) -> None:
         static = (self.static_argnums, self.static_argnames)
@@ -165,8 +177,10 @@ class Parameters:
                     f"{count} positional arguments."
                 )
         by_name = [p.name for p in self._parameters or () if p.kind in _BY_NAME]
+        others = {p.name for p in self._parameters or ()}.difference(by_name)
         for name in names:
-            if name not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds:
+            unknown = name not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds
+            if unknown or name in others:
                 raise error(
                     f"{kind}_argnames names '{name}', but {describe_function(self.fun)} takes by "
                     f"name {', '.join(by_name) or 'nothing'}."
@@ -218,6 +232,8 @@ class Parameters:
     def _static_places(self, num_args: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
         nums = {i + num_args if i < 0 else i for i in self.static_argnums}
         names = set(self.static_argnames)
+        if self.as_given:
+            return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
         names.update(self._names[i] for i in nums if 0 <= i < len(self._names))
         nums.update(i for i, name in enumerate(self._names) if name in self.static_argnames)
         return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
