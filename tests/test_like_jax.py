@@ -6,6 +6,7 @@ A program that raises must raise under both, an error of the same built-in class
 import collections
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
@@ -160,7 +161,15 @@ def infinite(m: Any) -> Any:
         return m.jit(m.numpy.exp)(m.numpy.float32(1000.0))
 
 
+def without_leaks(m: Any) -> Any:
+    f = m.custom_jvp(lambda x: 2 * x)
+    f.defjvp(lambda primals, tangents: (f(*primals), 3 * tangents[0]))
+    with m.checking_leaks():
+        return m.jit(lambda x: f(x) + 1)(3.0), m.grad(m.jit(f))(3.0)
+
+
 FLOAT0 = np.zeros((), jax.float0)
+OF_32 = np.dtype(np.float32)
 
 TABLE = np.arange(3, dtype=np.float32)
 MATRIX = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.0, 2.0]], np.float32)
@@ -281,6 +290,26 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.jit(lambda x: m.lax.cond(x > 0, lambda: m.debug.print("{}", x), lambda: None)),
         )
     ],
+    "jacobians of Python numbers": lambda m: [
+        f(lambda x: x**2)(1.0).weak_type for f in (m.jacfwd, m.jacrev, m.hessian)
+    ],
+    "eval_shape of what has a shape": lambda m: m.eval_shape(
+        m.numpy.dot, *[SimpleNamespace(shape=s, dtype=OF_32) for s in ((2, 3), (3, 4))]
+    ).shape,
+    "linear_transpose of what has a shape": lambda m: m.linear_transpose(
+        lambda x: 2 * x, SimpleNamespace(shape=(2,), dtype=OF_32)
+    )(np.ones(2, np.float32)),
+    "make_jaxpr of what has a shape": lambda m: (
+        str(m.make_jaxpr(lambda x: x)(SimpleNamespace(shape=(), dtype=OF_32)).in_avals[0].shape)
+    ),
+    "length of a ShapeDtypeStruct": lambda m: len(m.ShapeDtypeStruct((2, 3), np.float32)),
+    "device_put shares": lambda m: [
+        m.device_put(x, may_alias=alias) is x
+        for x in [m.numpy.ones(3)]
+        for alias in (None, True, False)
+    ],
+    "deleted arrays": lambda m: [(x.delete(), x.is_deleted())[1] for x in [m.numpy.ones(3) + 1]],
+    "no leak of custom_jvp": without_leaks,
 }  # fmt: skip
 
 

@@ -406,6 +406,11 @@ def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DTyp
                 f"a key of random numbers ({dtype_name(dtype)}) is no number: give it to a "
                 "function of tinyjax.random, such as split, fold_in or normal."
             )
+        if dtype == float0:
+            raise DtypeError(
+                "float0s do not support any operations: this is the derivative of an integer or a "
+                "bool, which has none."
+            )
     joined = _join(frozenset(_node(dtype, weak) for dtype, weak in types))
     if not isinstance(joined, str):
         return joined, False

@@ -1,4 +1,4 @@
-"""The maps that ``vjp`` returns are trees of their residuals."""
+"""The maps that ``vjp``, ``linearize`` and ``linear_transpose`` return are trees of residuals."""
 
 from typing import Any
 
@@ -39,6 +39,24 @@ def test_a_pull_back_goes_through_jit() -> None:
     close(without_integers(CT["y"]), plain(CT))
     real = lambda p, x: loss(p, x)["y"]  # noqa: E731
     close(apply(tinyjax.vjp(real, P, X)[1], CT["y"]), plain(CT))
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda m: lambda w: m.linearize(lambda x: w * x**2, 3.0)[1], 12.0),
+        (lambda m: lambda w: m.linear_transpose(lambda x: w * x, 3.0), (2.0,)),
+    ],
+    ids=["linearize", "linear_transpose"],
+)
+def test_linear_maps_go_through_jit_and_vmap(make: Any, expected: Any) -> None:
+    for m in (tinyjax, jax):
+        map_of, apply = m.jit(make(m)), m.jit(lambda f, t: f(t))
+        close(apply(map_of(1.0), 2.0), expected)
+    many = tinyjax.vmap(make(tinyjax))(jnp.arange(1.0, 4.0))
+    found = tinyjax.vmap(lambda f: f(2.0))(many)
+    close(tree.map(lambda x: x[0], found), expected)
+    close(tree.map(lambda x: x[2] / 3, found), expected)
 
 
 def test_equal_programs_are_compiled_once() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from tinyjax import tree, xla
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover, raise_donated
 from tinyjax.core.devices import is_place, on_first
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
+from tinyjax.errors import ArgumentError
 
 T = TypeVar("T")
 
@@ -33,12 +34,14 @@ def device_put(
             they are, and puts data of the host on the first device. Over several processes, all of
             them call this with the same data.
         donate: of no effect: arrays that are moved are still there.
-        may_alias: likewise.
+        may_alias: False for an array of its own even where the given one need not be moved.
 
     Returns:
         The same tree with every leaf an ``Array``.
 
     Raises:
+        ArgumentError: ``donate`` and ``may_alias`` are both true, which contradict each other.
+        DonatedArrayError: an array was donated before.
         ShardingError: there is no such device, or an axis of an array cannot be divided so.
         ProcessesDifferError: processes have other data for one array.
 
@@ -51,14 +54,23 @@ def device_put(
         >>> tinyjax.device_put(np.arange(6).reshape(3, 2), by_rows).sharding.shard_shape((3, 2))
         (3, 2)
     """
+    if donate and may_alias:
+        raise ArgumentError(
+            "device_put: may_alias and donate cannot be True at the same time, since what is given "
+            "away is not to be seen again."
+        )
     leaves, treedef = tree.flatten(x)
     wanted = tree.flatten_prefix(device, treedef, is_place, "device")
     moved = [_put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
+    if may_alias is False:
+        moved = [x.copy() if x is leaf else x for x, leaf in zip(moved, leaves, strict=True)]
     return tree.unflatten(treedef, moved)
 
 
 def _put(leaf: Any, where: object, function: str = "device_put") -> Array:
     array = as_array(leaf)
+    if array.is_deleted():
+        raise_donated(array)
     if where is None:
         return xla.put(array, on_first()) if isinstance(array, ConcreteArray) else array
     # Programs on one device need no meshes.

@@ -18,6 +18,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import ZERO
+from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import zero_tangent
 from tinyjax.transforms.jvp import jvp_flat
@@ -301,7 +302,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
     Returns:
         ``(value, tangent_map)``, or ``(value, tangent_map, aux)``. ``tangent_map`` takes one
-        tangent per argument and returns the tangent of the value.
+        tangent per argument and returns the tangent of the value. It is a tree of its residuals, so
+        functions under ``jit`` can return it and take it.
 
     Raises:
         TreeMismatchError: when the map is applied to tangents of another structure.
@@ -317,29 +319,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
-    out_tree, in_avals = flat.out_tree, [x.aval for x in args]
-
-    @watched
-    def tangent_map(*tangents: Any) -> Any:
-        given = as_tangents(
-            tangents,
-            in_tree.children()[0],
-            in_avals,
-            "tangents",
-            fun,
-            lambda i: argument_path(fun, in_tree, i),
-        )
-        needed = [t for t, has in zip(given, linearized.nonzero_in, strict=True) if has]
-        outs = linearized.apply([t for t in needed if t is not ZERO])
-        return tree.unflatten(
-            out_tree,
-            [
-                zero_tangent(o.aval) if t is ZERO else t
-                for o, t in zip(linearized.primals_out, outs, strict=True)
-            ],
-        )
-
-    value = tree.unflatten(out_tree, linearized.primals_out)
+    value = tree.unflatten(flat.out_tree, linearized.primals_out)
+    tangent_map = TangentMap(linearized.residuals, _structure(linearized, args, in_tree, flat, fun))
     if has_aux:
         return value, tangent_map, without_tracers(flat.aux)
     return value, tangent_map
@@ -488,16 +469,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
-    structure = _Structure(
-        linearized.jaxpr,
-        linearized.nonzero_in,
-        linearized.nonzero_out,
-        in_tree,
-        tuple([x.aval for x in args]),
-        flat.out_tree,
-        tuple([x.aval for x in linearized.primals_out]),
-        fun,
-    )
+    structure = _structure(linearized, args, in_tree, flat, fun)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
     pull_back: PullBack[Any, *tuple[Any, ...]] = PullBack(linearized.residuals, structure)
     return (value, pull_back, without_tracers(flat.aux)) if has_aux else (value, pull_back)
@@ -505,7 +477,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
 
 @attrs.frozen(repr=False)
 class _Structure:
-    """What a ``PullBack`` is besides its residuals; equal for equal programs."""
+    """What a map of tangents or cotangents is besides its residuals; equal for equal programs."""
 
     jaxpr: Jaxpr
     nonzero_in: tuple[bool, ...]
@@ -518,6 +490,72 @@ class _Structure:
 
     def __repr__(self) -> str:
         return describe_function(self.fun)
+
+    def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
+        """The linearized function, less its results."""
+        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out)
+
+
+def _structure(
+    linearized: Linearized,
+    args: Sequence[Array],
+    in_tree: PyTreeDef,
+    flat: FlatFunction,
+    fun: Callable[..., Any],
+) -> _Structure:
+    return _Structure(
+        linearized.jaxpr,
+        linearized.nonzero_in,
+        linearized.nonzero_out,
+        in_tree,
+        tuple([x.aval for x in args]),
+        flat.out_tree,
+        tuple([x.aval for x in linearized.primals_out]),
+        fun,
+    )
+
+
+@attrs.frozen(eq=False, repr=False)
+class TangentMap:
+    """Map tangents of a function's arguments to that of its result; ``linearize`` returns it.
+
+    It is a tree whose leaves are the residuals, so transformed functions can take and return it.
+
+    Attributes:
+        residuals: the arrays kept from the evaluation.
+        structure: its program and its types.
+    """
+
+    residuals: tuple[Any, ...]
+    structure: _Structure
+
+    @watched
+    def __call__(self, *tangents: Any) -> Any:
+        known = self.structure
+        given = as_tangents(
+            tangents,
+            known.in_tree.children()[0],
+            known.in_avals,
+            "tangents",
+            known.fun,
+            lambda i: argument_path(known.fun, known.in_tree, i),
+        )
+        needed = [t for t, has in zip(given, known.nonzero_in, strict=True) if has]
+        linearized = known.with_residuals(self.residuals)
+        outs = linearized.apply([t for t in needed if t is not ZERO])
+        return tree.unflatten(
+            known.out_tree,
+            [
+                zero_tangent(aval) if t is ZERO else t
+                for aval, t in zip(known.out_avals, outs, strict=True)
+            ],
+        )
+
+    def __repr__(self) -> str:
+        return f"<tangent map of {self.structure}>"
+
+
+tree.register_dataclass(TangentMap, ["residuals"], ["structure"])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -541,8 +579,14 @@ class PullBack(Generic[R, *Ts]):
     @overload
     def __call__(self, cotangent: R, /) -> tuple[*Ts]: ...
     @watched
-    def __call__(self, cotangent: Any, /) -> Any:
+    def __call__(self, cotangent: Any, /, *others: Any) -> Any:
         known = self.structure
+        if others:
+            raise ArgumentError(
+                f"the pull-back of {describe_function(known.fun)} takes one cotangent, but got "
+                f"{1 + len(others)}. Give the cotangents of several results in containers as "
+                f"{describe_function(known.fun)} returns them: {known.out_tree}."
+            )
         given = as_tangents(
             cotangent,
             known.out_tree,
@@ -551,10 +595,7 @@ class PullBack(Generic[R, *Ts]):
             known.fun,
             lambda i: leaf_path("result", known.out_tree, i),
         )
-        linearized = Linearized(
-            [], known.jaxpr, self.residuals, known.nonzero_in, known.nonzero_out
-        )
-        found = linearized.pull_back(given)
+        found = known.with_residuals(self.residuals).pull_back(given)
         cotangents, _ = tree.unflatten_arguments(
             known.in_tree,
             [

@@ -14,6 +14,7 @@ from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import over_basis
 from tinyjax.api.typed import F, JacobianOf, JacobianOfNumber, Unannotated
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import watched
 from tinyjax.core.checking import checked
 from tinyjax.dtypes import float0, is_inexact
@@ -264,7 +265,8 @@ def _basis(arrays: Sequence[Array]) -> list[Array]:
         rows = np.zeros((total, n), dtype)
         if dtype != float0:
             rows[np.arange(start, start + n), np.arange(n)] = 1
-        parts.append(ConcreteArray(rows.reshape((total, *x.shape))))
+        aval = ShapedArray((total, *x.shape), np.dtype(dtype), x.weak_type)
+        parts.append(ConcreteArray(rows.reshape((total, *x.shape)), aval))
         start += n
     return parts
 

@@ -62,8 +62,8 @@ def vmap(
         BatchSizeError: when called, if the mapped axes differ in size, or there are none.
         AxisError: when called, if an axis is out of range.
         TreeMismatchError: when called, if ``in_axes`` or ``out_axes`` is not a prefix of its tree.
-        ArgumentError: ``chunk_size`` is not positive, or is given with an ``axis_name``, since a
-            collective would see one chunk only.
+        ArgumentError: ``in_axes`` is a dict; or ``chunk_size`` is not positive, or is given with an
+            ``axis_name``, since a collective would see one chunk only.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -77,6 +77,11 @@ def vmap(
         _check_chunk_size(chunk_size, axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    if isinstance(in_axes, dict | str):
+        raise ArgumentError(
+            "vmap in_axes must be an int, None, or a tuple with one entry per positional "
+            f"argument, but got {shortened(in_axes)}."
+        )
     return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size)
 
 

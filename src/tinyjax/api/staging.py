@@ -132,7 +132,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Args:
         fun: the function. It may return a ``ShapeDtypeStruct`` in place of an array.
-        args: arrays, or ``ShapeDtypeStruct`` in their place.
+        args: arrays, or ``ShapeDtypeStruct`` or other objects with a shape and a dtype in their
+            place.
         kwargs: likewise.
 
     Returns:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from tinyjax import tree
 from tinyjax.api.tangents import as_tangents
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, argument_path, as_avals, leaf_path, watched
+from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import ZERO
 from tinyjax.core.trace import Running
 from tinyjax.dtypes import is_inexact
@@ -17,6 +20,7 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import full
 from tinyjax.transforms.linearize import linear_trace
 from tinyjax.transforms.transpose import pull_back
+from tinyjax.tree import PyTreeDef
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -28,11 +32,13 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     Args:
         fun: takes and returns arrays of floats or complex numbers in any containers, and is linear
             in all its arguments together. It need not be linear in what it closes over.
-        primals: example arguments: arrays, or ``ShapeDtypeStruct`` in their place.
+        primals: example arguments: arrays, or ``ShapeDtypeStruct`` or other objects with a shape
+            and a dtype in their place.
 
     Returns:
         A function that takes a cotangent of the result and returns a tuple with a cotangent for
-        each argument.
+        each argument. It is a tree of what it keeps, so functions under ``jit`` can return it and
+        take it.
 
     Raises:
         DifferentiationError: an argument or a result is neither float nor complex. When the
@@ -54,8 +60,6 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
-    known = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
-    inputs = jaxpr.in_binders[len(known) :]
     for i, aval in enumerate(in_avals):
         if not is_inexact(aval.dtype):
             place = argument_path(fun, in_tree, i)
@@ -65,8 +69,37 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             place = leaf_path("result", out_tree, i)
             raise _no_transpose(f"{describe_function(fun)} returned {aval} at {place}")
 
+    return Transpose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
+
+
+@attrs.frozen(repr=False)
+class _Linear:
+    """A linear function, less the arrays it closes over; equal for equal programs."""
+
+    jaxpr: Jaxpr
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
+    fun: Callable[..., Any] = attrs.field(eq=False)
+
+    def __repr__(self) -> str:
+        return describe_function(self.fun)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Transpose:
+    """The transpose of a linear function, a tree of the arrays it keeps.
+
+    Attributes:
+        consts: what the function closes over.
+        of: the function.
+    """
+
+    consts: tuple[Any, ...]
+    of: _Linear
+
     @watched
-    def transposed(cotangent: Any) -> tuple[Any, ...]:
+    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+        jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
         given = as_tangents(
             cotangent,
             out_tree,
@@ -75,6 +108,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
             fun,
             lambda i: leaf_path("result", out_tree, i),
         )
+        known = dict(zip(jaxpr.in_binders, self.consts, strict=False))
+        inputs = jaxpr.in_binders[len(known) :]
         try:
             found = pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given)
         except MissingRuleError as error:
@@ -85,13 +120,17 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
                 f"'{error.primitive}' to what depends on its arguments."
             ) from None
         arrays: list[Array] = [
-            full(aval.shape, 0, aval.dtype) if ct is ZERO else ct
-            for ct, aval in zip(found, in_avals, strict=True)
+            full(x.aval.shape, 0, x.aval.dtype) if ct is ZERO else ct
+            for ct, x in zip(found, inputs, strict=True)
         ]
-        cotangents: tuple[Any, ...] = tree.unflatten(in_tree, arrays)[0]
+        cotangents: tuple[Any, ...] = tree.unflatten(self.of.in_tree, arrays)[0]
         return cotangents
 
-    return transposed
+    def __repr__(self) -> str:
+        return f"<transpose of {self.of}>"
+
+
+tree.register_dataclass(Transpose, ["consts"], ["of"])
 
 
 def _no_transpose(what: str) -> DifferentiationError:

@@ -874,14 +874,14 @@ class DeviceBuffer(Protocol):
 
 
 class _GivenUp:
-    """The buffer of an array that was donated to a program that was evaluated."""
+    """The buffer of an array that was donated to a program that was evaluated, or deleted."""
 
     if TYPE_CHECKING:
 
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
     def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]:
-        raise BufferError("this array was donated")
+        raise BufferError("this array has been deleted")
 
     def is_deleted(self) -> bool:
         return True
@@ -894,7 +894,7 @@ class _GivenUp:
 
 
 def give_up(array: Array) -> None:
-    """Forget the data of an array that was donated."""
+    """Forget the data of an array that was donated or deleted."""
     if isinstance(array, ConcreteArray):
         array._aval = array.aval
         array._host, array._buffer = None, _GivenUp()
@@ -1406,6 +1406,11 @@ def as_array(x: object, name: str = "") -> Array:
         return x
     match x:
         case np.ndarray() | np.generic():
+            if type(x) is not np.ndarray and hasattr(x, "mask"):
+                raise ArgumentError(
+                    f"{subject(x, name)}numpy masked arrays are not supported, since the mask "
+                    "would be lost: fill the gaps, x.filled(value), or pass x.data and x.mask."
+                )
             if x.dtype not in _ALL and x.dtype != float0:
                 raise DtypeError(
                     f"{subject(x, name)}a NumPy array of dtype {x.dtype} cannot be an array: it "

@@ -53,7 +53,10 @@ class ShapedArray:
         sharding: Sharding | None = None,
     ) -> ShapedArray:
         key = (shape, dtype, weak_type)
-        found = interned.get(key)
+        try:
+            found = interned.get(key)
+        except TypeError:  # a list
+            return ShapedArray(tuple(shape), dtype, weak_type)
         if found is not None:
             return found
         if not isinstance(dtype, _DTYPES):  # a scalar type, or a name

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+import numpy as np
+
 from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import Array, as_array
@@ -216,7 +218,8 @@ def as_avals(
 ) -> list[ShapedArray]:
     """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
 
-    A ``ShapeDtypeStruct``, or a type itself, may stand for an array.
+    A ``ShapeDtypeStruct``, a type itself, or anything with a shape and a dtype may stand for an
+    array.
 
     Raises:
         ArgumentError: a leaf is neither; the message names its path.
@@ -226,6 +229,16 @@ def as_avals(
         if isinstance(x, (Array, ShapeDtypeStruct))
         else x
         if isinstance(x, ShapedArray)
-        else as_argument(x, fun, in_tree, i, static).aval
+        else _aval_of_other(x, fun, in_tree, i, static)
         for i, x in enumerate(leaves)
     ]
+
+
+def _aval_of_other(
+    x: Any, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
+) -> ShapedArray:
+    """The type of a leaf of another class; to have a shape and a dtype is enough."""
+    if not isinstance(x, np.ndarray | np.generic) and hasattr(x, "shape") and hasattr(x, "dtype"):
+        weak_type: bool = getattr(x, "weak_type", False)
+        return ShapeDtypeStruct(x.shape, x.dtype, weak_type).aval
+    return as_argument(x, fun, in_tree, position, static).aval

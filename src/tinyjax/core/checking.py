@@ -27,7 +27,7 @@ from typing import (
 )
 
 from tinyjax.core.trace import MAKE_STATIC, Tracer
-from tinyjax.errors import ArgumentError, TinyjaxError, described
+from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
 from tinyjax.tracebacks import fold
 
 P = ParamSpec("P")
@@ -215,14 +215,13 @@ def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) 
         check(*((name, value) if failure is TypeError else (value,)), expected)
     except failure:
         shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
+        wanted = f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
         if isinstance(value, Tracer):
-            got = f"a value of type {value.aval} that is traced by {value._trace.describe()}. "
-            got += MAKE_STATIC
-        else:
-            got = f"{described(value)}."
-        raise ArgumentError(
-            f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got {got}"
-        ) from None
+            raise TracedArgumentError(
+                f"{wanted}a value of type {value.aval} that is traced by "
+                f"{value._trace.describe()}. {MAKE_STATIC}"
+            ) from None
+        raise ArgumentError(f"{wanted}{described(value)}.") from None
 
 
 def _readable(hint: Any) -> str:

@@ -66,24 +66,29 @@ NO_DATA: Final = ShapedArray((), dtypes.bool_)
 
 
 class _Flat:
-    """One application of a custom function: its arguments' structure, and its result's."""
+    """One application of a custom function: its arguments' structure, and its result's.
+
+    It outlives the application, with the rule that is recorded, and so does not hold the arguments.
+    """
 
     def __init__(
-        self, custom: "_Custom[..., Any]", args: tuple[Any, ...], static: dict[int, Any]
+        self,
+        custom: "_Custom[..., Any]",
+        leaves: Sequence[Any],
+        in_tree: PyTreeDef,
+        static: dict[int, Any],
     ) -> None:
         self.custom = custom
         self.static = static
-        self.num_args = len(args) + len(static)
+        self.in_tree = in_tree
+        self.num_args = len(in_tree.children()) + len(static)
         #: What may close over traced values.
         self.holds: tuple[Any, ...] = (custom, *static.values())
-        self.leaves, self.in_tree = tree.flatten(args)
         #: References, by their places, where something stands in for them.
-        self.refs: dict[int, Ref] = {i: self.leaves[i] for i in places_of_refs(self.leaves)}
+        self.refs: dict[int, Ref] = {i: leaves[i] for i in places_of_refs(leaves)}
         if self.refs:
             check_given_once([*self.refs.values()], custom.name)
-        for i, ref in self.refs.items():
-            self.leaves[i] = splat(False, NO_DATA)
-            self.holds += (ref[...],)
+        self.holds += tuple([ref[...] for ref in self.refs.values()])
         self.out_tree: PyTreeDef | None = None
         self.out_types: list[ShapedArray] | None = None
 
@@ -291,9 +296,11 @@ class _Custom(Generic[P, R]):
             )
         static = {i: x for i, x in enumerate(given) if i in chosen}
         dynamic = tuple(x for i, x in enumerate(given) if i not in chosen)
-        flat = _Flat(self, dynamic, static)
-        in_tree = tree.structure((dynamic, {}))
-        arrays = as_arrays(flat.leaves, self.fun, in_tree, static)
+        leaves, in_tree = tree.flatten(dynamic)
+        flat = _Flat(self, leaves, in_tree, static)
+        for i in flat.refs:
+            leaves[i] = splat(False, NO_DATA)
+        arrays = as_arrays(leaves, self.fun, tree.structure((dynamic, {})), static)
         outs = current_trace().process_custom_call(self._call(flat), arrays)
         assert flat.out_tree is not None, "the function or its rule has run"
         result: R = tree.unflatten(flat.out_tree, outs)
