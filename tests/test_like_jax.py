@@ -168,6 +168,36 @@ def without_leaks(m: Any) -> Any:
         return m.jit(lambda x: f(x) + 1)(3.0), m.grad(m.jit(f))(3.0)
 
 
+def exchanged(m: Any) -> Any:
+    x = np.arange(6 * 12.0).reshape(2, 3, 12, 1)
+
+    def over_both(f: Callable[[Any], Any]) -> Any:
+        return m.vmap(m.vmap(f, axis_name="j"), axis_name="i")
+
+    exchange = partial(m.lax.all_to_all, axis_name=("i", "j"))
+    return [
+        over_both(partial(exchange, split_axis=split, concat_axis=concat, tiled=tiled))(x)
+        for x, split, tiled in ((x, 0, True), (x.reshape(2, 3, 2, 6), 1, False))
+        for concat in (0, 1)
+    ]
+
+
+def without_arguments(m: Any) -> Any:
+    def call(f: Any, *args: Any) -> Any:
+        f = m.custom_jvp(f)
+        f.defjvp(lambda primals, tangents: (f(*primals), sum(tangents)))
+        return f(*args)
+
+    return m.jit(m.vmap(lambda x: call(lambda: x) + call(lambda y: x * y, x)))(np.arange(3.0))
+
+
+def custom_twice(m: Any) -> Any:
+    f = m.custom_vjp(m.custom_batching.custom_vmap(lambda x: x + 1))
+    f.def_vmap(lambda size, batched, x: (x + 2, True))
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * x,))
+    return m.vmap(f)(np.arange(3.0)), m.grad(f)(2.0)
+
+
 FLOAT0 = np.zeros((), jax.float0)
 OF_32 = np.dtype(np.float32)
 
@@ -310,6 +340,10 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     ],
     "deleted arrays": lambda m: [(x.delete(), x.is_deleted())[1] for x in [m.numpy.ones(3) + 1]],
     "no leak of custom_jvp": without_leaks,
+    "all_to_all over two axes": exchanged,
+    "a custom function without arguments": without_arguments,
+    "rules of a function that is custom twice": custom_twice,
+    "zeros of float0": lambda m: m.numpy.zeros((2,), m.dtypes.float0).dtype == m.dtypes.float0,
 }  # fmt: skip
 
 

@@ -174,6 +174,8 @@ def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
     with use_trace(trace), each_searched_once():
         staged = stage(call.fun, avals)
         jaxpr, consts = staged.jaxpr, staged.consts
+        if not args and call.batch is None:  # there is nothing that a rule could differentiate in
+            return eval_jaxpr(jaxpr, consts)
         user_jvp = call.jvp
         rule = StagedRule(
             None if user_jvp is None else lambda _, primals, tangents: user_jvp(primals, tangents),

@@ -384,7 +384,10 @@ def zeros(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) ->
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    return put(filled(canonical_shape(shape), 0, _float_unless(dtype)), device, "zeros")
+    given = _float_unless(dtype)
+    if given == dtypes.float0:  # tangents of integers, which hold nothing
+        return put(as_array(np.zeros(canonical_shape(shape), given)), device, "zeros")
+    return put(filled(canonical_shape(shape), 0, given), device, "zeros")
 
 
 def ones(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:

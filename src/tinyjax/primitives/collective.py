@@ -789,7 +789,7 @@ def _all_to_all_collective(
 
 def all_to_all(
     x: T,
-    axis_name: AxisName,
+    axis_name: AxisName | Sequence[AxisName],
     split_axis: int,
     concat_axis: int,
     *,
@@ -800,7 +800,7 @@ def all_to_all(
 
     Args:
         x: arrays in any containers.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis; or several, of which the first varies slowest.
         split_axis: the axis that is divided among the examples.
         concat_axis: where the parts from the examples are put.
         axis_index_groups: must be None.
@@ -812,17 +812,34 @@ def all_to_all(
         AxisError: there is no such axis.
     """
     _check_groups("all_to_all", axis_index_groups)
-    size = _size("all_to_all", axis_name)
+    names = _names(axis_name)
+    sizes = tuple([_size("all_to_all", name) for name in names])
+    size = prod(sizes)
+
+    def exchanged(array: Array, split: int, concat: int) -> Array:
+        if len(names) == 1:
+            params = AllToAllParams(names[0], size, split, concat)
+            all_to_all_p.rules.abstract_eval((array.aval,), params)
+            return bind1(all_to_all_p, (array,), params)
+        if array.shape[split] != size:
+            raise ShapeError(
+                f"all_to_all needs axis {split} of {array.aval} to have the size {size} of the "
+                "mapped axes together."
+            )
+        # one exchange per axis, whose examples come first, in order
+        array = reshape(array, (*array.shape[:split], *sizes, *array.shape[split + 1 :]))
+        for i, (name, part) in enumerate(zip(names, sizes, strict=True)):
+            params = AllToAllParams(name, part, i + split, i)
+            array = bind1(all_to_all_p, (array,), params)
+        return moveaxis(reshape(array, (size, *array.shape[len(sizes) :])), 0, concat)
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
         split = canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
         concat = canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
-        params = AllToAllParams(axis_name, size, split, concat)
         if tiled:
             array = _tiles("all_to_all", array, split, size)
-        all_to_all_p.rules.abstract_eval((array.aval,), params)
-        out = bind1(all_to_all_p, (array,), params)
+        out = exchanged(array, split, concat)
         if not tiled:
             return out
         shape = list(out.shape)
