@@ -332,6 +332,14 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "make_jaxpr of what has a shape": lambda m: (
         str(m.make_jaxpr(lambda x: x)(SimpleNamespace(shape=(), dtype=OF_32)).in_avals[0].shape)
     ),
+    **{
+        f"{kind.__name__} of one element": lambda m, kind=kind: kind(m.numpy.ones((1,)))
+        for kind in (bool, int, float, complex)
+    },
+    "program of a loop": lambda m: len(
+        m.make_jaxpr(lambda x: m.lax.fori_loop(0, 3, lambda i, c: m.numpy.sin(c), x))(1.0)
+        .eqns[0].params["jaxpr"].jaxpr.eqns
+    ),
     "length of a ShapeDtypeStruct": lambda m: len(m.ShapeDtypeStruct((2, 3), np.float32)),
     "device_put shares": lambda m: [
         m.device_put(x, may_alias=alias) is x

@@ -308,7 +308,7 @@ class Array:
         return _numpy
 
     def __bool__(self) -> bool:
-        return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all"))
+        return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all", True))
 
     def __int__(self) -> int:
         return int(self._scalar("a Python int", "use .astype(int)"))
@@ -335,8 +335,8 @@ class Array:
             raise ArgumentError(f"only an integer scalar can be an index, but this is {self.aval}.")
         return int(self.concrete("a Python index"))
 
-    def _scalar(self, kind: str, advice: str) -> Any:
-        if self.size != 1 or is_key(self.dtype):
+    def _scalar(self, kind: str, advice: str, with_axes: bool = False) -> Any:
+        if (self.size != 1 if with_axes else self.shape) or is_key(self.dtype):
             raise ArgumentError(f"an array of type {self.aval} is not {kind}: {advice}.")
         return self.concrete(kind).reshape(())[()]
 
@@ -652,7 +652,7 @@ class Array:
                 raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")
             return _numpy.getitem(flat, tuple(index)).item()
         found: bool | int | float | complex = self._scalar(
-            "a Python scalar", "use x.item(index)"
+            "a Python scalar", "use x.item(index)", True
         ).item()
         return found
 

@@ -215,6 +215,16 @@ class Jaxpr(Digested):
     _derived: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     @property
+    def jaxpr(self) -> Jaxpr:
+        """The program itself: programs in parameters are read as closed ones are."""
+        return self
+
+    @property
+    def consts(self) -> tuple[Array, ...]:
+        """The constants of a closed program; this one has none."""
+        return ()
+
+    @property
     def constvars(self) -> list[Var]:
         """The parameters that stand for constants."""
         return [*self.in_binders[: self.num_consts]]
