@@ -200,6 +200,7 @@ def custom_twice(m: Any) -> Any:
 
 FLOAT0 = np.zeros((), jax.float0)
 OF_32 = np.dtype(np.float32)
+AXES = [("i", 4), ("j", 2)]
 
 TABLE = np.arange(3, dtype=np.float32)
 MATRIX = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.0, 2.0]], np.float32)
@@ -336,6 +337,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         f"{kind.__name__} of one element": lambda m, kind=kind: kind(m.numpy.ones((1,)))
         for kind in (bool, int, float, complex)
     },
+    "named axes of a program": lambda m: (
+        "psum" in str(m.make_jaxpr(lambda x: m.lax.psum(x, ("i", "j")), (), AXES)(2.0))
+    ),
     "program of a loop": lambda m: len(
         m.make_jaxpr(lambda x: m.lax.fori_loop(0, 3, lambda i, c: m.numpy.sin(c), x))(1.0)
         .eqns[0].params["jaxpr"].jaxpr.eqns

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from tinyjax import tree
+from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ArrayLike, splat
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
@@ -41,6 +42,7 @@ def _stage_call(
 def make_jaxpr(
     fun: Callable[P, Any],
     static_argnums: int | tuple[int, ...] = ...,
+    axis_env: Sequence[tuple[Hashable, int]] | None = ...,
     *,
     return_shape: Literal[False] = ...,
 ) -> Callable[P, ClosedJaxpr]: ...
@@ -48,6 +50,7 @@ def make_jaxpr(
 def make_jaxpr(
     fun: Callable[P, Any],
     static_argnums: int | tuple[int, ...] = ...,
+    axis_env: Sequence[tuple[Hashable, int]] | None = ...,
     *,
     return_shape: Literal[True],
 ) -> Callable[P, tuple[ClosedJaxpr, Any]]: ...
@@ -55,6 +58,7 @@ def make_jaxpr(
 def make_jaxpr(
     fun: Callable[P, Any],
     static_argnums: int | tuple[int, ...] = (),
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
     *,
     return_shape: bool = False,
 ) -> Callable[P, ClosedJaxpr] | Callable[P, tuple[ClosedJaxpr, Any]]:
@@ -66,6 +70,7 @@ def make_jaxpr(
     Args:
         fun: the function.
         static_argnums: positional arguments that are not arrays: hashable Python values.
+        axis_env: names of axes, and their sizes, that ``vmap``s around ``fun`` would give.
         return_shape: whether to return a pair of the jaxpr and the result's shapes and dtypes.
 
     Raises:
@@ -86,7 +91,16 @@ def make_jaxpr(
     @folded
     @wraps(fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
-        staged, flat = _stage_call(parameters, args, kwargs)
+        results: list[tuple[Staged, FlatFunction]] = []
+
+        def run() -> None:
+            results.append(_stage_call(parameters, args, kwargs))
+
+        within: Callable[[], None] = run
+        for name, size in axis_env or ():
+            within = vmap(within, axis_name=name, axis_size=size, out_axes=None)
+        within()
+        staged, flat = results[0]
         closed = close(staged.jaxpr, staged.consts)
         if return_shape:
             return closed, tree.unflatten(flat.out_tree, _structs(staged))
