@@ -38,6 +38,25 @@ def _stage_call(
     return stage(flat, avals, fun), flat
 
 
+def _stage_within(
+    axes: Sequence[tuple[Hashable, int]],
+    parameters: Parameters,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Staged, FlatFunction]:
+    """Stage a call under named axes, of which no argument is mapped."""
+    results: list[tuple[Staged, FlatFunction]] = []
+
+    def run() -> None:
+        results.append(_stage_call(parameters, args, kwargs))
+
+    within: Callable[[], None] = run
+    for name, size in axes:
+        within = vmap(within, axis_name=name, axis_size=size, out_axes=None)
+    within()
+    return results[0]
+
+
 @overload
 def make_jaxpr(
     fun: Callable[P, Any],
@@ -91,16 +110,10 @@ def make_jaxpr(
     @folded
     @wraps(fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
-        results: list[tuple[Staged, FlatFunction]] = []
-
-        def run() -> None:
-            results.append(_stage_call(parameters, args, kwargs))
-
-        within: Callable[[], None] = run
-        for name, size in axis_env or ():
-            within = vmap(within, axis_name=name, axis_size=size, out_axes=None)
-        within()
-        staged, flat = results[0]
+        if axis_env:
+            staged, flat = _stage_within(axis_env, parameters, args, kwargs)
+        else:
+            staged, flat = _stage_call(parameters, args, kwargs)
         closed = close(staged.jaxpr, staged.consts)
         if return_shape:
             return closed, tree.unflatten(flat.out_tree, _structs(staged))
