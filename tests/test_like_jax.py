@@ -355,7 +355,6 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "all_to_all over two axes": exchanged,
     "a custom function without arguments": without_arguments,
     "rules of a function that is custom twice": custom_twice,
-    "zeros of float0": lambda m: m.numpy.zeros((2,), m.dtypes.float0).dtype == m.dtypes.float0,
 }  # fmt: skip
 
 

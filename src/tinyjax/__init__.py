@@ -78,6 +78,7 @@ from tinyjax.jit import install_staging, jit, precompile
 from tinyjax.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tinyjax import ad as ad
     from tinyjax import ad_checkpoint as ad_checkpoint
     from tinyjax import autodiff as autodiff
     from tinyjax import cache as cache
@@ -199,6 +200,7 @@ __all__ = [
     "Ref",
     "ShapeDtypeStruct",
     "Shard",
+    "ad",
     "ad_checkpoint",
     "allow_f16_reductions",
     "array_garbage_collection_guard",

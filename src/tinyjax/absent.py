@@ -36,7 +36,7 @@ ABSENT: Final[dict[str, str]] = {
     "reshard": _MOVES,
     "memory": "arrays are in the memory of their devices",
     "pmap": "jit divides arguments over devices, and shard_map runs a function on each",
-    **dict.fromkeys(("ad", "api_util", "interpreters", "lib"), INTERNALS),
+    **dict.fromkeys(("api_util", "interpreters", "lib"), INTERNALS),
     "ds": "it is for kernels of Pallas",
     "ffi": "foreign functions are called by pure_callback",
 }

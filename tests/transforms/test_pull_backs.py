@@ -9,9 +9,11 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import tree
+from tinyjax import ad, tree
+from tinyjax.api import pullbacks
 from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, registry
 from tinyjax.core.trace import bind
+from tinyjax.errors import ArgumentError
 
 
 def loss(p: Any, x: Any) -> Any:
@@ -123,3 +125,72 @@ def test_what_has_no_cotangent_is_not_pulled_back(count: int) -> None:
 
     assert tinyjax.grad(f)(jnp.asarray(2.0)) == 1
     assert asked == ["outer"]
+
+
+def _product(params: Any, x: Any) -> Any:
+    return jnp.sin(x @ params["w"]) * params["scale"]
+
+
+def _arguments() -> tuple[Any, Any]:
+    w = jnp.array([[1.0, -2.0], [0.5, 3.0]])
+    return {"scale": jnp.array([2.0, 0.3]), "w": w}, jnp.array([0.4, 0.7])
+
+
+def test_what_is_not_saved_is_restored() -> None:
+    params, x = _arguments()
+    y, whole = tinyjax.vjp(_product, params, x)
+    expected = whole(y)
+    marks = ((True, False), True)  # containers are matched by their numbers of children
+
+    def forward(params: Any, x: Any) -> Any:
+        return tinyjax.vjp(_product, params, x, saveable_args=marks)
+
+    for run in (forward, tinyjax.jit(forward)):
+        y, light = run(params, x)
+        assert len(tree.leaves(light)) == len(tree.leaves(whole)) - 1
+        assert isinstance(light.args_res[0]["w"], pullbacks.NotSaveable)
+        with pytest.raises(ArgumentError, match=r"not saveable: params\['w'\]"):
+            light(y)
+
+        def backward(light: Any, params: Any, y: Any) -> Any:
+            return light.replace(args_res=[params, light.args_res[1]])(y)
+
+        for apply in (backward, tinyjax.jit(backward)):
+            close(apply(light, params, y), expected)
+        light.args_res[0]["w"] = params["w"]
+        close(light(y), expected)
+        light.args_res = [{**params, "w": params["w"][:1]}, x]
+        with pytest.raises(ArgumentError, match=r"params\['w'\] is of type float32\[2,2\]"):
+            light(y)
+
+
+def test_arguments_that_are_not_read_are_named_so() -> None:
+    params, x = _arguments()
+    _, pull_back = tinyjax.vjp(lambda p, x: p["w"].sum() * x, params, x)
+    assert repr(pull_back.args_res[0]) == "{'scale': NotNeeded(), 'w': NotNeeded()}"
+    assert len(tree.leaves(pull_back)) == 1 + len(pull_back.opaque_residuals)
+    assert pull_back.args_res[1] is x
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p, x: p.with_refs(None, ad.GradValue()), r"ad.DontWant\(\) for params\['scale'\]"),
+        (lambda p, x: p.with_refs(ad.GradValue(), tinyjax.new_ref(0.0)), r"gradient of x, of type"),
+        (lambda p, x: p.with_refs(ad.GradValue()), "trees differ at with_refs"),
+        (lambda p, x: p.replace(args_res=[1.0, x])(x), "args_res: expected 3 leaves"),
+        (lambda p, x: _without(((True,), True)), r"saveable_args\[0\]: expected .* tuple of 2"),
+        (lambda p, x: _without((True, (True,))), r"saveable_args\[1\]: expected a bool, but got"),
+        (lambda p, x: _without(0), "saveable_args: expected a bool or a tuple, but got 0"),
+    ],
+)
+@pytest.mark.wrong_types
+def test_errors_name_the_argument(call: Any, message: str) -> None:
+    params, x = _arguments()
+    _, pull_back = tinyjax.vjp(_product, params, x)
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(pull_back, x)
+
+
+def _without(marks: Any) -> Any:
+    return tinyjax.vjp(_product, *_arguments(), saveable_args=marks)

@@ -98,3 +98,51 @@ def no_aliases(jax: Any) -> Any:
         except (ValueError, TypeError):
             refused.append(True)
     return refused
+
+
+def gradients(jax: Any) -> Any:
+    """Gradients that are added to references, returned, or not computed."""
+    jnp = jax.numpy
+    weights = {"w": jnp.array([[1.0, -2.0], [0.5, 3.0]]), "b": jnp.array([0.1, 0.2])}
+    x = jnp.array([0.3, -0.7])
+
+    def layer(p: Any, x: Any) -> Any:
+        return jnp.tanh(p["w"] @ x + p["b"])
+
+    total = {name: jax.new_ref(jnp.ones_like(value)) for name, value in weights.items()}
+    y, pull_back = jax.vjp(layer, weights, x)
+    left = pull_back.with_refs(total, jax.ad.DontWant())(y)
+    again = pull_back.with_refs({"w": total["w"], "b": jax.ad.GradValue()}, jax.ad.GradValue())(y)
+    kept = [pull_back.args_res[1], jax.tree.leaves(pull_back.args_res[0])]
+
+    value, none = jax.ad.GradValue(), jax.ad.DontWant()
+    values = {"w": value, "b": value}
+
+    def work(*wanted: Any) -> int:
+        jaxpr = jax.make_jaxpr(lambda ct: pull_back.with_refs(*wanted)(ct))(y)
+        return str(jaxpr).count("dot_general")
+
+    return (
+        jax.tree.map(jax.ref.get, total),
+        [str(left), str(again[0]["w"]), again[0]["b"], again[1], kept],
+        [work(values, value) - work(values, none), jax.tree.leaves(left)],
+    )
+
+
+def accumulated(jax: Any) -> Any:
+    """Sum gradients over slices of a batch, in a loop and in place."""
+    jnp = jax.numpy
+
+    @jax.jit
+    def total(w: Any, batch: Any) -> Any:
+        sums = jax.new_ref(jnp.zeros_like(w))
+
+        def one(_: Any, xs: Any) -> Any:
+            loss, pull_back = jax.vjp(lambda w: jnp.mean(jnp.sin(xs @ w)), w)
+            pull_back.with_refs(sums)(jnp.ones_like(loss))
+            return None, loss
+
+        _, losses = jax.lax.scan(one, None, batch)
+        return jax.freeze(sums), losses
+
+    return total(jnp.array([[1.0, 2.0], [-1.0, 0.5]]), jnp.arange(12.0).reshape(3, 2, 2) / 7)

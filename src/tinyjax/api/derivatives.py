@@ -7,23 +7,17 @@ functions of arrays, and put containers together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Literal, TypeVar, TypeVarTuple, overload
-
-import attrs
+from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 from tinyjax import tree
+from tinyjax.api.pullbacks import PullBack, Saveable, Structure, TangentMap, without
 from tinyjax.api.tangents import as_tangents, check_per_argument, without_tracers
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, leaf_path, watched
-from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, watched
 from tinyjax.core.primitive import ZERO
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import zero_tangent
 from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import Linearized, linearize_flat
-from tinyjax.tree import PyTreeDef
+from tinyjax.transforms.linearize import linearize_flat
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -320,7 +314,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
-    tangent_map = TangentMap(linearized.residuals, _structure(linearized, args, in_tree, flat, fun))
+    structure = Structure.of(linearized, args, in_tree, flat, fun)
+    tangent_map = TangentMap(linearized.residuals, structure)
     if has_aux:
         return value, tangent_map, without_tracers(flat.aux)
     return value, tangent_map
@@ -333,6 +328,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, Array]]: ...
 @overload
 def vjp(
@@ -341,6 +337,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, Array]]: ...
 @overload
 def vjp(
@@ -350,6 +347,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, Array, Array]]: ...
 @overload
 def vjp(
@@ -359,6 +357,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, Array, Array]]: ...
 @overload
 def vjp(
@@ -367,6 +366,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A]]: ...
 @overload
 def vjp(
@@ -376,6 +376,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A, B]]: ...
 @overload
 def vjp(
@@ -386,6 +387,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A, B, C]]: ...
 @overload
 def vjp(
@@ -397,6 +399,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A, B, C, D]]: ...
 @overload
 def vjp(
@@ -409,6 +412,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[False] = ...,
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A, B, C, D, E]]: ...
 @overload
 def vjp(
@@ -417,6 +421,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[True],
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A], X]: ...
 @overload
 def vjp(
@@ -426,6 +431,7 @@ def vjp(
     /,
     *,
     has_aux: Literal[True],
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A, B], X]: ...
 @overload
 def vjp(
@@ -436,17 +442,28 @@ def vjp(
     /,
     *,
     has_aux: Literal[True],
+    saveable_args: Saveable = ...,
 ) -> tuple[R, PullBack[R, A, B, C], X]: ...
 @overload
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool, saveable_args: Saveable = ...
+) -> tuple[Any, ...]: ...
 @watched
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    saveable_args: Saveable = True,
+) -> tuple[Any, ...]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
     Args:
         fun: takes and returns arrays in any containers.
         primals: its positional arguments.
         has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
+        saveable_args: whether ``pull_back`` may keep arguments that it needs as they are: a bool
+            for all, or a tuple with one for each argument, or tuples of them for containers. What
+            it may not keep you restore before you apply it: ``pull_back.args_res[0] = x``.
 
     Returns:
         ``(value, pull_back)``, or ``(value, pull_back, aux)``. ``pull_back`` takes a cotangent of
@@ -456,8 +473,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
         it and take it.
 
     Raises:
-        TreeMismatchError: when the map is applied to a cotangent of another structure.
+        TreeMismatchError: ``saveable_args`` does not fit the arguments; or when the map is applied
+            to a cotangent of another structure.
         DifferentiationError: when it is applied to one of another type.
+        ArgumentError: when it is applied while arguments are missing that it may not keep.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -469,144 +488,10 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
     linearized = linearize_flat(flat, args, None, fun)
-    structure = _structure(linearized, args, in_tree, flat, fun)
+    structure = Structure.of(linearized, args, in_tree, flat, fun)
+    residuals: Sequence[Any] = linearized.residuals
+    if saveable_args is not True:
+        residuals = without(residuals, structure, saveable_args)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
-    pull_back: PullBack[Any, *tuple[Any, ...]] = PullBack(linearized.residuals, structure)
+    pull_back: PullBack[Any, *tuple[Any, ...]] = PullBack(tuple(residuals), structure)
     return (value, pull_back, without_tracers(flat.aux)) if has_aux else (value, pull_back)
-
-
-@attrs.frozen(repr=False)
-class _Structure:
-    """What a map of tangents or cotangents is besides its residuals; equal for equal programs."""
-
-    jaxpr: Jaxpr
-    nonzero_in: tuple[bool, ...]
-    nonzero_out: tuple[bool, ...]
-    in_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]
-    out_tree: PyTreeDef
-    out_avals: tuple[ShapedArray, ...]
-    fun: Callable[..., Any] = attrs.field(eq=False)
-
-    def __repr__(self) -> str:
-        return describe_function(self.fun)
-
-    def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
-        """The linearized function, less its results."""
-        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out)
-
-
-def _structure(
-    linearized: Linearized,
-    args: Sequence[Array],
-    in_tree: PyTreeDef,
-    flat: FlatFunction,
-    fun: Callable[..., Any],
-) -> _Structure:
-    return _Structure(
-        linearized.jaxpr,
-        linearized.nonzero_in,
-        linearized.nonzero_out,
-        in_tree,
-        tuple([x.aval for x in args]),
-        flat.out_tree,
-        tuple([x.aval for x in linearized.primals_out]),
-        fun,
-    )
-
-
-@attrs.frozen(eq=False, repr=False)
-class TangentMap:
-    """Map tangents of a function's arguments to that of its result; ``linearize`` returns it.
-
-    It is a tree whose leaves are the residuals, so transformed functions can take and return it.
-
-    Attributes:
-        residuals: the arrays kept from the evaluation.
-        structure: its program and its types.
-    """
-
-    residuals: tuple[Any, ...]
-    structure: _Structure
-
-    @watched
-    def __call__(self, *tangents: Any) -> Any:
-        known = self.structure
-        given = as_tangents(
-            tangents,
-            known.in_tree.children()[0],
-            known.in_avals,
-            "tangents",
-            known.fun,
-            lambda i: argument_path(known.fun, known.in_tree, i),
-        )
-        needed = [t for t, has in zip(given, known.nonzero_in, strict=True) if has]
-        linearized = known.with_residuals(self.residuals)
-        outs = linearized.apply([t for t in needed if t is not ZERO])
-        return tree.unflatten(
-            known.out_tree,
-            [
-                zero_tangent(aval) if t is ZERO else t
-                for aval, t in zip(known.out_avals, outs, strict=True)
-            ],
-        )
-
-    def __repr__(self) -> str:
-        return f"<tangent map of {self.structure}>"
-
-
-tree.register_dataclass(TangentMap, ["residuals"], ["structure"])
-
-
-@attrs.frozen(eq=False, repr=False)
-class PullBack(Generic[R, *Ts]):
-    """Map cotangents of a function's result to cotangents of its arguments; ``vjp`` returns it.
-
-    It is a tree whose leaves are the residuals, so transformed functions can take and return it.
-
-    Attributes:
-        residuals: the arrays kept from the evaluation.
-        structure: its program and its types.
-    """
-
-    residuals: tuple[Any, ...]
-    structure: _Structure
-
-    @overload
-    def __call__(self: PullBack[Array, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
-    @overload
-    def __call__(self: PullBack[float, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
-    @overload
-    def __call__(self, cotangent: R, /) -> tuple[*Ts]: ...
-    @watched
-    def __call__(self, cotangent: Any, /, *others: Any) -> Any:
-        known = self.structure
-        if others:
-            raise ArgumentError(
-                f"the pull-back of {describe_function(known.fun)} takes one cotangent, but got "
-                f"{1 + len(others)}. Give the cotangents of several results in containers as "
-                f"{describe_function(known.fun)} returns them: {known.out_tree}."
-            )
-        given = as_tangents(
-            cotangent,
-            known.out_tree,
-            known.out_avals,
-            "cotangent",
-            known.fun,
-            lambda i: leaf_path("result", known.out_tree, i),
-        )
-        found = known.with_residuals(self.residuals).pull_back(given)
-        cotangents, _ = tree.unflatten_arguments(
-            known.in_tree,
-            [
-                zero_tangent(aval) if ct is ZERO else ct
-                for aval, ct in zip(known.in_avals, found, strict=True)
-            ],
-        )
-        return cotangents
-
-    def __repr__(self) -> str:
-        return f"<pull-back of {self.structure}>"
-
-
-tree.register_dataclass(PullBack, ["residuals"], ["structure"])

@@ -33,6 +33,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax._src.checkify": ("experimental.checkify",),
     "jax._src.core": ("facade.core", "extend.core", "core"),
     "jax._src.scipy.special": ("scipy.special",),
+    "jax.ad": ("ad",),
     "jax.ad_checkpoint": ("ad_checkpoint",),
     "jax.core": ("facade.core", "core"),
     "jax.custom_batching": ("custom_batching",),

@@ -15,7 +15,7 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, splat
-from tinyjax.core.dependence import dce
+from tinyjax.core.dependence import dce, dependents
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
@@ -136,22 +136,36 @@ class Linearized:
         outs = eval_jaxpr(self.jaxpr, [*self.residuals, *tangents])
         return with_zeros(self.nonzero_out, outs)
 
-    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
+    def pull_back(
+        self, cotangents: Sequence[Tangent], wanted: Sequence[bool] | None = None
+    ) -> list[Tangent]:
         """Apply the transpose of the tangent map to one cotangent per result.
+
+        Args:
+            cotangents: those of the results.
+            wanted: the arguments whose cotangents are computed; by default all.
 
         Returns:
             One cotangent per argument; ``ZERO`` for those that have none.
         """
         jaxpr, n = self.jaxpr, len(self.residuals)
         # every equation was recorded because it depends on a tangent
+        eqns: Sequence[JaxprEqn] = jaxpr.eqns
+        chosen: Sequence[Var] = jaxpr.in_binders[n:]
+        places: Sequence[bool] = self.nonzero_in
+        if wanted is not None:
+            chosen = marked(chosen, marked(wanted, places))
+            places = [a and b for a, b in zip(places, wanted, strict=True)]
+            reached = dependents(eqns, chosen)
+            eqns = [eqn for eqn in eqns if not reached.isdisjoint(eqn.inputs)]
         found = pull_back(
-            jaxpr.eqns,
+            eqns,
             dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
-            jaxpr.in_binders[n:],
+            chosen,
             jaxpr.outs,
             marked(cotangents, self.nonzero_out),
         )
-        return fill_list(self.nonzero_in, found, ZERO)
+        return fill_list(places, found, ZERO)
 
 
 def linearize_flat(
