@@ -236,6 +236,20 @@ class UndefinedRuleError(DifferentiationError, AttributeError):
     """A function with a custom rule was transformed before it was given one."""
 
 
+class MissingMethodError(TinyjaxError, NotImplementedError):
+    """A primitive's class lacks the method that a transformation needs.
+
+    Attributes:
+        primitive: the name of the class.
+        method: the method's.
+    """
+
+    def __init__(self, primitive: str, method: str) -> None:
+        super().__init__(f"{primitive} lacks a method that is needed here: define {method}.")
+        self.primitive = primitive
+        self.method = method
+
+
 class BatchSizeError(TinyjaxError, ValueError):
     """The mapped arguments of ``vmap`` disagree about the size of the mapped axis."""
 

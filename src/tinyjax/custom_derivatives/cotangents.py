@@ -99,17 +99,18 @@ def _tangent_transpose(
     return [*[None] * n, *of_undefined(operands[n:], found)]
 
 
+def gather_cotangent(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
+    """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
+    if to is not None:
+        return move_batch_axis(ct, axis, to, size)
+    return mul(ct, full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
+
+
 @custom_vjp_tangent_p.def_batch
 def _tangent_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PullBackParams
 ) -> BatchResult:
     n, size = params.num_residuals, mapped.size
-
-    def gather(ct: Array, axis: int | None, to: int | None) -> Array:
-        """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
-        if to is not None:
-            return move_batch_axis(ct, axis, to, size)
-        return mul(ct, full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
 
     def backward(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
         nonzero = nonzeros(cotangents)
@@ -126,7 +127,7 @@ def _tangent_batch(
         )
         pairs = iter(zip(outs, out_axes, strict=True))
         return [
-            gather(*next(pairs), axis) if has else ZERO
+            gather_cotangent(*next(pairs), axis, size) if has else ZERO
             for has, axis in zip(nonzero_out, axes[n:], strict=True)
         ]
 

@@ -48,6 +48,32 @@ class SymbolicZero:
         return SymbolicZero(as_array(val).aval.tangent())
 
 
+@attrs.frozen
+class Zero:
+    """A tangent or cotangent that is known to be zero, as rules of primitives meet it.
+
+    It is a node of a tree, without leaves.
+
+    Attributes:
+        aval: its type.
+    """
+
+    aval: ShapedArray
+
+    @staticmethod
+    def from_primal_value(val: Any) -> "Zero":
+        """The zero tangent of a value."""
+        return Zero(as_array(val).aval.tangent())
+
+
+tree.register_static(Zero)
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be."""
+    return zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
+
+
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangent of a value.
 

@@ -48,7 +48,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.example_libraries.stax": ("example_libraries.stax",),
     "jax.experimental": ("experimental",),
     "jax.experimental.checkify": ("experimental.checkify",),
-    "jax.experimental.hijax": ("facade.hijax",),
+    "jax.experimental.hijax": ("facade.hijax", "experimental.hijax"),
     "jax.experimental.jet": ("experimental.jet",),
     "jax.experimental.layout": ("facade.layout",),
     "jax.experimental.mesh_utils": ("experimental.mesh_utils",),
@@ -170,7 +170,7 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         "GlobalAsyncCheckpointManagerBase": "tinyjax.experimental.checkpoints writes checkpoints"
     },
     "jax.experimental.hijax": dict.fromkeys(
-        ("AbstractValue", "AvalMutableQDD", "AvalQDD", "Zero"), _OWN_TYPES
+        ("AbstractValue", "AvalMutableQDD", "AvalQDD"), _OWN_TYPES
     ),
     "jax.experimental.sparse": {"sparsify": "sparse arrays have operations of their own"},
 }

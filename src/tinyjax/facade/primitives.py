@@ -36,8 +36,8 @@ from tinyjax.core.primitive import (
 from tinyjax.core.primitive import Primitive as _Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
+from tinyjax.custom_derivatives.zeros import Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, MissingRuleError
-from tinyjax.primitives.shape import zero_tangent
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -94,33 +94,9 @@ class KeywordParams(Params):
         return f"{{{', '.join(f'{name}={value!r}' for name, value in self.given.items())}}}"
 
 
-@attrs.frozen
-class Zero:
-    """A tangent or cotangent that is known to be zero, as rules written for JAX meet it.
-
-    Attributes:
-        aval: its type.
-    """
-
-    aval: ShapedArray
-
-    @staticmethod
-    def from_primal_value(val: Any) -> Zero:
-        """The zero tangent of a value."""
-        return Zero(as_array(val).aval.tangent())
-
-
-tree.register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
 tree.register_pytree_node(
     UndefinedPrimal, lambda z: ((), z.aval), lambda aval, _: UndefinedPrimal(aval)
 )
-
-
-def instantiate_zeros(tangent: Any) -> Any:
-    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be."""
-    if not isinstance(tangent, Zero):
-        return tangent
-    return zero_tangent(tangent.aval)
 
 
 class Primitive(_Primitive[KeywordParams]):

@@ -1,0 +1,708 @@
+"""Primitives of one's own as classes: an implementation, and a method for each transformation.
+
+A subclass of ``VJPHiPrimitive`` has its implementation as a function of arrays (``expand``), and
+rules for what is to be other than the transformations of that. Unlike a ``custom_vjp`` function it
+may have rules for both modes, and stands in a program as one equation. Everything that it reads is
+an argument or a parameter: it closes over no traced values.
+
+Example:
+    >>> import tinyjax, tinyjax.numpy as jnp
+    >>> from tinyjax.experimental.hijax import VJPHiPrimitive
+    >>> class Scaled(VJPHiPrimitive):
+    ...     def __init__(self, x_aval, by):
+    ...         self.in_avals, self.out_aval, self.params = (x_aval,), x_aval, {"by": by}
+    ...         super().__init__()
+    ...     def expand(self, x):
+    ...         return x * self.by
+    ...     def vjp_fwd(self, nzs_in, x):
+    ...         return self(x), None
+    ...     def vjp_bwd_retval(self, residuals, ct):
+    ...         return (jnp.clip(ct, -1.0, 1.0) * self.by,)
+    >>> f = lambda x: Scaled(tinyjax.typeof(x), 2.0)(x) ** 2
+    >>> float(f(3.0)), float(tinyjax.grad(f)(3.0))
+    (36.0, 2.0)
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import leaf_path
+from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    LinearizeResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.staging import stage
+from tinyjax.core.tangents import nonzeros, present, with_zeros
+from tinyjax.core.trace import at_own_lines, bind
+from tinyjax.custom_derivatives.cotangents import (
+    Backward,
+    PullBackParams,
+    custom_vjp_tangent_p,
+    gather_cotangent,
+)
+from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
+from tinyjax.primitives.rules import add_arrays
+from tinyjax.primitives.shape import move_batch_axis, zero_tangent
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+from tinyjax.transforms.batching import BatchAxis, batch_flat, batched_aval
+
+__all__ = [
+    "AxisData",
+    "GradAccum",
+    "NullAccum",
+    "ShapedArray",
+    "VJPHiPrimitive",
+    "ValAccum",
+    "Zero",
+    "instantiate_zeros",
+]
+
+
+@attrs.frozen
+class AxisData:
+    """The axis that ``vmap`` maps over, as batching methods are told of it.
+
+    Attributes:
+        name: its name for collectives, or None.
+        size: its size.
+    """
+
+    name: Hashable | None
+    size: int
+
+
+class GradAccum:
+    """Takes the cotangents of an argument.
+
+    Attributes:
+        aval: their type.
+    """
+
+    aval: ShapedArray
+
+    def accum(self, ct: Any) -> None:
+        """Add a cotangent; ``None`` and ``Zero`` add nothing."""
+        raise NotImplementedError
+
+
+class ValAccum(GradAccum):
+    """Sums the cotangents of an argument.
+
+    Attributes:
+        aval: their type.
+        val: their sum so far, or ``Zero``.
+    """
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+        self.val: Any = Zero(aval)
+
+    def accum(self, ct: Any) -> None:
+        ct = _tangent(ct, self.aval, "a cotangent given to accum")
+        if ct is not ZERO:
+            self.val = ct if isinstance(self.val, Zero) else add_arrays(self.val, ct)
+
+
+class NullAccum(GradAccum):
+    """Drops the cotangents of an argument in which no derivative is taken.
+
+    Attributes:
+        aval: their type.
+    """
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+    def accum(self, ct: Any) -> None:
+        pass
+
+
+def _as_given(x: object) -> bool:
+    """Say whether something stands for a value in trees of tangents."""
+    return x is None or isinstance(x, (Zero, SymbolicZero, GradAccum))
+
+
+def _tangent(value: Any, aval: ShapedArray, what: str) -> Tangent:
+    """Check a tangent or cotangent that a method returned."""
+    if _as_given(value) or value is Zero or not is_inexact(aval.dtype):
+        return ZERO
+    array = as_array(value)
+    if array.weak_type and array.dtype != aval.dtype:
+        array = array.astype(aval.dtype)
+    if (array.shape, array.dtype) != (aval.shape, aval.dtype):
+        raise DifferentiationError(f"{what} must be of type {aval}, but is {array.aval}.")
+    return array
+
+
+class VJPHiPrimitive:
+    """A primitive with its implementation, and its rules as methods.
+
+    The initialiser of a subclass sets the attributes below, and calls this one. An instance is
+    called with arrays of exactly these types; usually a function makes it of ``typeof`` of its
+    arguments and calls it. Only ``expand`` must be defined.
+
+    Attributes:
+        in_avals: a tuple with the type of each argument, or a tree of types.
+        out_aval: the type of the result, or a tree of types.
+        params: parameters that are static, which become attributes, too. Instances of one class are
+            equal if their types and these are.
+    """
+
+    in_avals: tuple[Any, ...]
+    out_aval: Any
+    params: Mapping[str, Any]
+
+    def __init__(self) -> None:
+        name = type(self).__name__
+        for attribute in ("in_avals", "out_aval", "params"):
+            if not hasattr(self, attribute):
+                raise ArgumentError(f"the initialiser of {name} must set self.{attribute} first.")
+        if self._has("vjp_bwd") and self._has("vjp_bwd_retval"):
+            raise ArgumentError(f"{name} defines vjp_bwd and vjp_bwd_retval, of which one is used.")
+        self.in_avals_flat, self.in_tree = tree.flatten(tuple(self.in_avals))
+        self.out_avals_flat, self.out_tree = tree.flatten(self.out_aval)
+        for aval in (*self.in_avals_flat, *self.out_avals_flat):
+            if not isinstance(aval, ShapedArray):
+                raise ArgumentError(
+                    f"in_avals and out_aval of {name} hold types of arrays, as typeof(x) gives "
+                    f"them, but there is {aval!r}."
+                )
+        vars(self).update(self.params)
+        self.check(*self.in_avals)
+
+    def expand(self, *args: Any) -> Any:
+        """Compute the result with functions of arrays."""
+        raise self._lacks("expand")
+
+    def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
+        """Compute the result for reverse mode.
+
+        Args:
+            nzs_in: for each argument, whether a derivative is taken in it.
+            args: the arguments.
+
+        Returns:
+            ``(result, residuals)``, and after them, if wanted, a tree of bools, or a prefix of one:
+            which results depend on the arguments.
+        """
+        raise self._lacks("vjp_fwd")
+
+    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
+        """Give each argument's accumulator its cotangent.
+
+        Args:
+            res: the residuals.
+            outgrad: the cotangent of the result; ``Zero`` where it is known to be zero.
+            arg_accums: a ``GradAccum`` for each array of the arguments.
+        """
+        found = self.vjp_bwd_retval(res, outgrad)
+        if not isinstance(found, (tuple, list)) or len(found) != len(arg_accums):
+            raise DifferentiationError(
+                f"{type(self).__name__}.vjp_bwd_retval must return a tuple of {len(arg_accums)} "
+                f"cotangents, one for each argument, but returned {tree.structure(found)}."
+            )
+        accums, treedef = tree.flatten(arg_accums, _as_given)
+        cotangents = tree.flatten_prefix(tuple(found), treedef, _as_given, "cotangents")
+        for i, (accum, ct) in enumerate(zip(accums, cotangents, strict=True)):
+            what = f"{type(self).__name__}.vjp_bwd_retval: {leaf_path('cotangents', treedef, i)}"
+            accum.accum(ct if _as_given(ct) else _tangent(ct, accum.aval, what))
+
+    def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
+        """Return a tuple with the cotangent of each argument; None where it is zero."""
+        raise self._lacks("vjp_bwd_retval")
+
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        """Return the result and its tangent; a tangent may be ``Zero``."""
+        raise self._lacks("jvp")
+
+    def lin(self, nzs_in: Any, /, *primals: Any) -> Any:
+        """Return ``(result, residuals)`` for ``linearized``; as ``vjp_fwd``."""
+        raise self._lacks("lin")
+
+    def linearized(self, residuals: Any, /, *tangents: Any) -> Any:
+        """Return the tangent of the result, which is linear in the tangents."""
+        raise self._lacks("linearized")
+
+    def transpose(self, out_ct: Any, /, *maybe_accums: Any) -> None:
+        """Give the accumulators, which stand for what this is linear in, their cotangents."""
+        raise self._lacks("transpose")
+
+    def batch(self, axis_data: AxisData, args: Any, dims: Any) -> tuple[Any, Any]:
+        """Compute a batch of results.
+
+        Args:
+            axis_data: the batch.
+            args: the arguments.
+            dims: for each array of them which axis is the batch, or None.
+
+        Returns:
+            The results, and a tree (or a prefix of it) of the axes that are the batch.
+        """
+        raise self._lacks("batch")
+
+    def batch_dim_rule(self, axis_data: AxisData, dims: Any, /) -> Any:
+        """Return which axis of the result is the batch, if each method is batched by ``vmap``."""
+        raise self._lacks("batch_dim_rule")
+
+    def check(self, *arg_tys: Any) -> None:
+        """Check the types of the arguments."""
+
+    def __call__(self, *args: Any) -> Any:
+        leaves, in_tree = tree.flatten(args)
+        if in_tree is not self.in_tree and in_tree != self.in_tree:
+            raise ArgumentError(f"{self} takes arguments {self.in_tree}, but got {in_tree}.")
+        arrays = [as_array(x) for x in leaves]
+        for i, (x, aval) in enumerate(zip(arrays, self.in_avals_flat, strict=True)):
+            if (x.shape, x.dtype) != (aval.shape, aval.dtype):
+                raise ArgumentError(
+                    f"{self} was made for {leaf_path('args', in_tree, i)} of type {aval}, but got "
+                    f"{x.aval}."
+                )
+        return tree.unflatten(self.out_tree, _bind(_Own(self), arrays))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{dict(self.params)}]"
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.params.items())))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, VJPHiPrimitive)
+            and type(self) is type(other)
+            and self.params == other.params
+            and self.in_tree == other.in_tree
+            and self.in_avals_flat == other.in_avals_flat
+            and self.out_tree == other.out_tree
+            and self.out_avals_flat == other.out_avals_flat
+        )
+
+    def _has(self, method: str) -> bool:
+        return getattr(type(self), method) is not getattr(VJPHiPrimitive, method)
+
+    def _lacks(self, method: str) -> TinyjaxError:
+        return MissingMethodError(type(self).__name__, method)
+
+
+# As functions of flat lists
+
+
+class _Flat(ABC):
+    """The rules of a primitive on lists of arrays."""
+
+    name: str
+    in_avals: Sequence[ShapedArray]
+    out_avals: Sequence[ShapedArray]
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @abstractmethod
+    def key(self) -> Hashable:
+        """Return what tells it from others."""
+
+    @abstractmethod
+    def expand(self, *args: Array) -> list[Array]:
+        """Compute the results."""
+
+    @abstractmethod
+    def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
+        """Compute the results and their tangents."""
+
+    @property
+    @abstractmethod
+    def has_pull_back(self) -> bool:
+        """Whether reverse mode has a rule, and is not the transpose of forward mode's."""
+
+    @abstractmethod
+    def forward(
+        self, nonzero: Sequence[bool], args: Arrays
+    ) -> tuple[list[Array], list[bool], list[Array], Backward]:
+        """Return the results, which of them depend on tangents, residuals, and the pull-back."""
+
+    @abstractmethod
+    def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
+        """Compute a batch of results."""
+
+    @abstractmethod
+    def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
+        """Return a cotangent for each operand without a value, and ``ZERO`` for the others."""
+
+
+class _Own(_Flat):
+    """The rules that a user wrote."""
+
+    def __init__(self, primitive: VJPHiPrimitive) -> None:
+        self.primitive = primitive
+        self.name = type(primitive).__name__
+        self.in_avals = primitive.in_avals_flat
+        self.out_avals = primitive.out_avals_flat
+
+    def key(self) -> Hashable:
+        return self.primitive
+
+    def _args(self, leaves: Sequence[Any]) -> Any:
+        return tree.unflatten(self.primitive.in_tree, leaves)
+
+    def _results(self, out: Any, by: str) -> list[Array]:
+        leaves, out_tree = tree.flatten(out)
+        expected = self.primitive.out_tree
+        if out_tree is not expected and out_tree != expected:
+            raise ArgumentError(
+                f"{self.name}.{by} must return a result of the structure of out_aval, {expected}, "
+                f"but returned {out_tree}."
+            )
+        arrays = [as_array(x) for x in leaves]
+        for i, (x, aval) in enumerate(zip(arrays, self.out_avals, strict=True)):
+            if (x.shape, x.dtype) != (aval.shape, aval.dtype):
+                raise ArgumentError(
+                    f"{self.name}.{by} must return {leaf_path('result', out_tree, i)} of type "
+                    f"{aval}, as out_aval says, but returned {x.aval}."
+                )
+        return arrays
+
+    def expand(self, *args: Array) -> list[Array]:
+        return self._results(at_own_lines(self.primitive.expand, *self._args(args)), "expand")
+
+    def _tangents(self, given: Any, by: str) -> list[Tangent]:
+        treedef = self.primitive.out_tree
+        leaves = tree.flatten_prefix(given, treedef, _as_given, "tangents")
+        return [
+            _tangent(t, aval, f"{self.name}.{by}: {leaf_path('tangent', treedef, i)}")
+            for i, (t, aval) in enumerate(zip(leaves, self.out_avals, strict=True))
+        ]
+
+    def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
+        own = self.primitive
+        if own._has("lin") and not own._has("jvp"):
+            out, residuals, _ = self._pair("lin", nonzeros(tangents), primals)
+            given = self._args([*_zeros(tangents, self.in_avals)])
+            return out, self._tangents(
+                at_own_lines(own.linearized, residuals, *given), "linearized"
+            )
+        given = self._args([*_zeros(tangents, self.in_avals)])
+        found = at_own_lines(own.jvp, self._args(primals), given)
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise DifferentiationError(f"{self.name}.jvp must return a result and its tangent.")
+        return self._results(found[0], "jvp"), self._tangents(found[1], "jvp")
+
+    def _pair(
+        self, method: str, nonzero: Sequence[bool], args: Arrays
+    ) -> tuple[list[Array], Any, list[bool]]:
+        found = at_own_lines(
+            getattr(self.primitive, method), self._args(nonzero), *self._args(args)
+        )
+        if not isinstance(found, (tuple, list)) or len(found) not in (2, 3):
+            raise DifferentiationError(
+                f"{self.name}.{method} must return a result and residuals, and after them, if "
+                "wanted, which results depend on the arguments."
+            )
+        outs = self._results(found[0], method)
+        depends = found[2] if len(found) > 2 else True
+        marks = tree.flatten_prefix(depends, self.primitive.out_tree, None, "nzs_out")
+        floats = [is_inexact(aval.dtype) for aval in self.out_avals]
+        return outs, found[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
+
+    @property
+    def has_pull_back(self) -> bool:
+        has = self.primitive._has
+        return has("vjp_fwd") or not (has("jvp") or has("lin"))
+
+    def forward(
+        self, nonzero: Sequence[bool], args: Arrays
+    ) -> tuple[list[Array], list[bool], list[Array], Backward]:
+        outs, saved, depends = self._pair("vjp_fwd", nonzero, args)
+        leaves, saved_tree = tree.flatten(saved)
+
+        def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
+            given = fill_list(depends, cotangents, ZERO)
+            ct = tree.unflatten(self.primitive.out_tree, [*_zeros(given, self.out_avals)])
+            accums: list[GradAccum] = [
+                ValAccum(aval) if has else NullAccum(aval.tangent())
+                for aval, has in zip(self.in_avals, nonzero, strict=True)
+            ]
+            res = tree.unflatten(saved_tree, residuals)
+            at_own_lines(self.primitive.vjp_bwd, res, ct, *self._args(accums))
+            return [_total(accum) for accum in accums if isinstance(accum, ValAccum)]
+
+        return outs, depends, [as_array(x) for x in leaves], backward
+
+    def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
+        own = self.primitive
+        axis = AxisData(mapped.name, mapped.size)
+        dims = self._args(axes)
+        if own._has("batch"):
+            out, out_dims = at_own_lines(own.batch, axis, self._args(args), dims)
+            outs = [as_array(x) for x in own.out_tree.flatten_up_to(out, "result")]
+            return outs, self._out_axes(out_dims)
+        out_axes = self._out_axes(own.batch_dim_rule(axis, dims))
+        return _bind(_Mapped(self, mapped, tuple(axes), out_axes), args), out_axes
+
+    def _out_axes(self, dims: Any) -> tuple[BatchAxis, ...]:
+        return tuple(tree.flatten_prefix(dims, self.primitive.out_tree, _as_given, "out_dims"))
+
+    def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
+        ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents, self.out_avals)])
+        given = [ValAccum(x.aval) if isinstance(x, UndefinedPrimal) else x for x in operands]
+        at_own_lines(self.primitive.transpose, ct, *self._args(given))
+        return [_total(x) if isinstance(x, ValAccum) else ZERO for x in given]
+
+
+def _zeros(tangents: Tangents, avals: Sequence[ShapedArray]) -> Iterator[Any]:
+    for t, aval in zip(tangents, avals, strict=True):
+        yield Zero(aval.tangent()) if t is ZERO else t
+
+
+def _total(accum: ValAccum) -> Tangent:
+    return ZERO if isinstance(accum.val, Zero) else accum.val
+
+
+class _Mapped(_Flat):
+    """The rules of a primitive, each batched by ``vmap``."""
+
+    def __init__(
+        self, of: _Flat, mapped: MappedAxis, axes: BatchAxes, out_axes: Sequence[BatchAxis]
+    ) -> None:
+        self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
+        self.name = of.name
+        self.in_avals = self._types(of.in_avals, axes)
+        self.out_avals = self._types(of.out_avals, out_axes)
+
+    def _types(self, avals: Avals, axes: BatchAxes) -> list[ShapedArray]:
+        size = self.mapped.size
+        return [batched_aval(aval, axis, size) for aval, axis in zip(avals, axes, strict=True)]
+
+    def key(self) -> Hashable:
+        return (self.of.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
+
+    def _placed(self, outs: Arrays, axes: BatchAxes) -> list[Array]:
+        """Bring results' batch axes to where they were said to be."""
+        found: list[Array] = []
+        for out, axis, to in zip(outs, axes, self.out_axes, strict=True):
+            if to is None and axis is not None:
+                raise ArgumentError(
+                    f"{self.name}.batch_dim_rule says that a result is the same for all examples, "
+                    "but it is not."
+                )
+            found.append(out if to is None else move_batch_axis(out, axis, to, self.mapped.size))
+        return found
+
+    def expand(self, *args: Array) -> list[Array]:
+        return self._placed(*batch_flat(self.of.expand, self.mapped, args, self.axes))
+
+    def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
+        nonzero, count = nonzeros(tangents), len(primals)
+        nonzero_out: list[bool] = []
+
+        def run(*values: Array) -> list[Array]:
+            outs, found = self.of.jvp(values[:count], with_zeros(nonzero, values[count:]))
+            nonzero_out[:] = nonzeros(found)
+            return [*outs, *present(found)]
+
+        axes = [*self.axes, *marked(self.axes, nonzero)]
+        found, found_axes = batch_flat(run, self.mapped, [*primals, *present(tangents)], axes)
+        n = len(self.out_axes)
+        places = marked(self.out_axes, nonzero_out)
+        outs = self._placed(found[:n], found_axes[:n])
+        size = self.mapped.size
+        directions = [
+            t if to is None else move_batch_axis(t, axis, to, size)
+            for t, axis, to in zip(found[n:], found_axes[n:], places, strict=True)
+        ]
+        return outs, with_zeros(nonzero_out, directions)
+
+    @property
+    def has_pull_back(self) -> bool:
+        return self.of.has_pull_back
+
+    def forward(
+        self, nonzero: Sequence[bool], args: Arrays
+    ) -> tuple[list[Array], list[bool], list[Array], Backward]:
+        kept: list[tuple[list[bool], Backward]] = []
+
+        def run(*values: Array) -> list[Array]:
+            outs, depends, residuals, backward = self.of.forward(nonzero, values)
+            kept.append((depends, backward))
+            return [*outs, *residuals]
+
+        found, axes = batch_flat(run, self.mapped, args, self.axes)
+        ((depends, inner),) = kept
+        n = len(self.out_axes)
+        res_axes, ct_axes = axes[n:], marked(self.out_axes, depends)
+        in_axes = marked(self.axes, nonzero)
+
+        def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
+            present_cts, count = nonzeros(cotangents), len(residuals)
+            nonzero_out: list[bool] = []
+
+            def pull(*values: Array) -> list[Array]:
+                cts = inner(values[:count], with_zeros(present_cts, values[count:]))
+                nonzero_out[:] = nonzeros(cts)
+                return present(cts)
+
+            given = [*residuals, *present(cotangents)]
+            given_axes = [*res_axes, *marked(ct_axes, present_cts)]
+            cts, cts_axes = batch_flat(pull, self.mapped, given, given_axes)
+            pairs = iter(zip(cts, cts_axes, strict=True))
+            return [
+                gather_cotangent(*next(pairs), axis, self.mapped.size) if has else ZERO
+                for has, axis in zip(nonzero_out, in_axes, strict=True)
+            ]
+
+        return self._placed(found[:n], axes[:n]), depends, found[n:], backward
+
+    def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
+        out_axes = [0] * len(self.out_axes)
+        return _bind(_Mapped(self, mapped, tuple(axes), out_axes), args), out_axes
+
+    def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
+        linear = [isinstance(x, UndefinedPrimal) for x in operands]
+        values = [x for x in operands if isinstance(x, Array)]
+        nonzero, count = nonzeros(cotangents), len(values)
+        nonzero_out: list[bool] = []
+
+        def run(*given: Array) -> list[Array]:
+            known = iter(given[:count])
+            inner = [
+                UndefinedPrimal(aval) if is_linear else next(known)
+                for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
+            ]
+            cts = self.of.transpose(with_zeros(nonzero, given[count:]), inner)
+            nonzero_out[:] = nonzeros(cts)
+            return present(cts)
+
+        axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
+        axes += marked(self.out_axes, nonzero)
+        cts, cts_axes = batch_flat(run, self.mapped, [*values, *present(cotangents)], axes)
+        pairs = iter(zip(cts, cts_axes, strict=True))
+        return [
+            gather_cotangent(*next(pairs), axis, self.mapped.size) if has else ZERO
+            for has, axis in zip(nonzero_out, self.axes, strict=True)
+        ]
+
+
+# The primitive
+
+_MOST_KNOWN: Final = 4096
+_known: Final[OrderedDict[Hashable, int]] = OrderedDict()
+_numbers: Final = itertools.count()
+
+
+def _number(rules: _Flat) -> int:
+    """Return a number that equal rules share, where their parameters have hashes."""
+    key = rules.key(), tuple(rules.in_avals)
+    try:
+        found = _known.get(key)
+    except TypeError:
+        return next(_numbers)
+    if found is None:
+        found = _known[key] = next(_numbers)
+        if len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
+    return found
+
+
+@attrs.frozen
+class HiParams(Params):
+    """A user's primitive.
+
+    Attributes:
+        number: tells it from others.
+        rules: what it does.
+    """
+
+    number: int
+    rules: _Flat = attrs.field(eq=False)
+
+
+hi_call_p: Primitive[HiParams] = Primitive("hi_call", HiParams)
+
+
+def _bind(rules: _Flat, args: Sequence[Array]) -> list[Array]:
+    return [*bind(hi_call_p, args, HiParams(_number(rules), rules))]
+
+
+@hi_call_p.def_evaluate
+def _hi_evaluate(args: Arrays, params: HiParams) -> Arrays:
+    return params.rules.expand(*args)
+
+
+@hi_call_p.def_abstract_eval
+def _hi_types(avals: Avals, params: HiParams) -> Avals:
+    return tuple(params.rules.out_avals)
+
+
+@hi_call_p.def_lowering
+def _hi_lowering(b: Lowering, operands: Values, params: HiParams) -> Values:
+    staged = stage(params.rules.expand, params.rules.in_avals)
+    consts = [b.constant(as_array(c).concrete("data")) for c in staged.consts]
+    return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
+
+
+@hi_call_p.def_jvp
+def _hi_jvp(primals: Arrays, tangents: Tangents, params: HiParams) -> JvpResult:
+    return params.rules.jvp(primals, tangents)
+
+
+@hi_call_p.def_linearize
+def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) -> LinearizeResult:
+    rules = params.rules
+    if not rules.has_pull_back:
+        outs = _bind(rules, primals)
+        floats = [is_inexact(aval.dtype) for aval in rules.out_avals]
+
+        def push(tangents: Arrays) -> Arrays:
+            _, found = rules.jvp(primals, with_zeros(nonzero, tangents))
+            return [
+                zero_tangent(aval) if t is ZERO else t
+                for t, aval in zip(found, rules.out_avals, strict=True)
+                if is_inexact(aval.dtype)
+            ]
+
+        return outs, floats, push
+    outs, depends, residuals, backward = rules.forward(nonzero, primals)
+    out_avals = marked(rules.out_avals, depends)
+    tangent_params = PullBackParams(backward, len(residuals), tuple(out_avals), rules.name)
+    return (
+        outs,
+        depends,
+        lambda tangents: bind(custom_vjp_tangent_p, [*residuals, *tangents], tangent_params),
+    )
+
+
+@hi_call_p.def_transpose
+def _hi_transpose(cotangents: Tangents, operands: Operands, params: HiParams) -> Cotangents:
+    return params.rules.transpose(cotangents, operands)
+
+
+@hi_call_p.def_batch
+def _hi_batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: HiParams) -> BatchResult:
+    return params.rules.batch(mapped, values, axes)

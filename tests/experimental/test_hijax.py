@@ -1,0 +1,107 @@
+"""Primitives as classes: what they refuse, and that programs know them apart."""
+
+from typing import Any
+
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError
+from tinyjax.experimental.hijax import VJPHiPrimitive
+
+
+class Plain(VJPHiPrimitive):
+    """Returns what it is told to."""
+
+    def __init__(self, aval: Any, **params: Any) -> None:
+        self.in_avals, self.out_aval, self.params = (aval,), aval, params
+        super().__init__()
+
+    def expand(self, x: Any) -> Any:
+        return self.params["out"](x) if "out" in self.params else 2.0 * x
+
+
+class Reverse(Plain):
+    def vjp_fwd(self, nzs_in: Any, /, *args: Any) -> Any:
+        return self.params.get("fwd", (self(*args), None))
+
+    def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
+        return self.params.get("ct", (outgrad,))
+
+
+class Unset(VJPHiPrimitive):
+    def __init__(self) -> None:
+        self.in_avals = ()
+        super().__init__()
+
+
+class Twice(Reverse):
+    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
+        arg_accums[0].accum(outgrad)
+
+
+class Forward(Plain):
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        return self.params["pair"]
+
+
+X = jnp.ones(2)
+AVAL = tinyjax.typeof(X)
+
+
+def derivative(primitive: VJPHiPrimitive) -> Any:
+    return tinyjax.grad(lambda x: primitive(x).sum())(X)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (Unset, ArgumentError, "initialiser of Unset must set self.out_aval first"),
+        (lambda: Plain((2,)), ArgumentError, "hold types of arrays"),
+        (lambda: Twice(AVAL), ArgumentError, "vjp_bwd and vjp_bwd_retval"),
+        (lambda: Plain(AVAL)(X, X), ArgumentError, "takes arguments"),
+        (lambda: Plain(AVAL)(X[:1]), ArgumentError, r"args\[0\] of type float32\[2\]"),
+        (lambda: Plain(AVAL, out=lambda x: (x,))(X), ArgumentError, "expand must return a result"),
+        (lambda: Plain(AVAL, out=jnp.sum)(X), ArgumentError, "as out_aval says"),
+        (lambda: derivative(Plain(AVAL)), MissingMethodError, "Plain .* define vjp_fwd"),
+        (lambda: tinyjax.jvp(Plain(AVAL), (X,), (X,)), MissingMethodError, "define jvp"),
+        (lambda: tinyjax.jvp(Reverse(AVAL), (X,), (X,)), MissingMethodError, "define jvp"),
+        (
+            lambda: tinyjax.vmap(Plain(AVAL))(jnp.ones((3, 2))),
+            MissingMethodError,
+            "define batch_dim_rule",
+        ),
+        (lambda: derivative(Reverse(AVAL, fwd=X)), DifferentiationError, "a result and residuals"),
+        (lambda: derivative(Reverse(AVAL, ct=(X, X))), DifferentiationError, "tuple of 1"),
+        (lambda: derivative(Reverse(AVAL, ct=(1,))), DifferentiationError, r"cotangents\[0\]"),
+        (
+            lambda: tinyjax.jvp(Forward(AVAL, pair=X), (X,), (X,)),
+            DifferentiationError,
+            "a result and its tangent",
+        ),
+        (
+            lambda: tinyjax.jvp(Forward(AVAL, pair=(X, X[0])), (X,), (X,)),
+            DifferentiationError,
+            "must be of type",
+        ),
+    ],
+)
+@pytest.mark.wrong_types
+def test_errors(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_programs_differ_by_parameters() -> None:
+    def scaled(by: float) -> Any:
+        return tinyjax.make_jaxpr(Plain(AVAL, out=by))(X).eqns[0]
+
+    class Other(Plain):
+        """Of the same name as another one, but another class."""
+
+    assert scaled(1.0).params == scaled(1.0).params != scaled(2.0).params
+    assert Other(AVAL) == Other(AVAL) != Plain(AVAL)
+    assert "rules=Plain ]" in str(scaled(1.0))
+    double, triple = Plain(AVAL), Plain(AVAL, out=lambda x: 3.0 * x)
+    compiled = [float(tinyjax.jit(f)(X)[0]) for f in (double, triple, double)]
+    assert compiled == [2.0, 3.0, 2.0]
