@@ -154,8 +154,6 @@ DIFFERS: Final = {
     "make_jaxpr": "arrays closed over come first among the parameters; other text",
     "named_call": NO_EFFECT,
     "named_scope": NO_EFFECT,
-    "numpy_dtype_promotion": "'standard' only",
-    "numpy_rank_promotion": "'allow' only",
     "vmap": "has `chunk_size=`; takes no `spmd_axis_name`",
     "core.Tracer": "made by its trace alone",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,6 +25,8 @@ DefaultDtypes = Literal["float32", "float64"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "ready"]
 Effort = Literal["low", "medium", "full"]
+DtypePromotion = Literal["standard", "strict"]
+RankPromotion = Literal["allow", "warn", "raise"]
 
 
 def _boolean(value: object) -> bool:
@@ -83,6 +85,30 @@ def _effort(value: object) -> Effort:
             raise ArgumentError(f"effort takes 'low', 'medium' or 'full', but got {value!r}.")
 
 
+def _dtype_promotion(value: object) -> DtypePromotion:
+    match value:
+        case "standard":
+            return "standard"
+        case "strict":
+            return "strict"
+        case _:
+            raise ArgumentError(f"dtype_promotion takes 'standard' or 'strict', but got {value!r}.")
+
+
+def _rank_promotion(value: object) -> RankPromotion:
+    match value:
+        case "allow":
+            return "allow"
+        case "warn":
+            return "warn"
+        case "raise":
+            return "raise"
+        case _:
+            raise ArgumentError(
+                f"rank_promotion takes 'allow', 'warn' or 'raise', but got {value!r}."
+            )
+
+
 def _user_contexts(value: object) -> tuple[tuple[int, Hashable], ...]:
     if not isinstance(value, tuple):
         raise ArgumentError(
@@ -138,6 +164,11 @@ class Settings:
             complex128): the types of Python scalars and of constructors without a dtype.
         wide_dtypes: whether arrays may have 64-bit types; where they may not, 64-bit data and
             dtypes become 32-bit ones, as in JAX without ``jax_enable_x64``.
+        dtype_promotion: ``"standard"``, so that operands of two dtypes are promoted to a common
+            one; or ``"strict"``, so that they are refused, other than Python numbers of the same
+            or a lesser kind.
+        rank_promotion: what happens where an operation of two operands broadcasts one that has
+            fewer axes, but has some: ``"allow"``, nothing; ``"warn"``; or ``"raise"``.
         threefry_partitionable: which of JAX's two random streams ``tinyjax.random`` draws.
         default_prng_impl: the generator of raw keys, and of keys that are made without naming one.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
@@ -177,6 +208,8 @@ class Settings:
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
     wide_dtypes: bool = attrs.field(default=True, converter=_boolean)
+    dtype_promotion: DtypePromotion = attrs.field(default="standard", converter=_dtype_promotion)
+    rank_promotion: RankPromotion = attrs.field(default="allow", converter=_rank_promotion)
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
     default_prng_impl: str = attrs.field(default="threefry2x32", converter=_generator)
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
@@ -245,6 +278,8 @@ _OF_JAX: Final = {
     "jax_debug_key_reuse": "debug_key_reuse",
     "jax_check_tracer_leaks": "check_leaks",
     "jax_enable_checks": "check_jaxprs",
+    "jax_numpy_dtype_promotion": "dtype_promotion",
+    "jax_numpy_rank_promotion": "rank_promotion",
     "jax_threefry_partitionable": "threefry_partitionable",
     "jax_explain_cache_misses": "explain",
     "jax_log_compiles": "explain",
@@ -270,15 +305,15 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_platforms": (("cpu", "", None), "programs run on the CPU"),
     "jax_platform_name": (("cpu", "", None), "programs run on the CPU"),
     "jax_default_device": (("cpu", None), "programs run on the CPU"),
-    "jax_numpy_rank_promotion": (("allow",), "shapes always broadcast as in NumPy"),
-    "jax_numpy_dtype_promotion": (("standard",), "dtypes are always promoted"),
     "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
     "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
     "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
     "jax_allow_f16_reductions": ((False,), "sums of 16-bit floats are kept in 32 bits"),
     "jax_no_tracing": ((False,), "tinyjax.no_tracing() forbids tracing for a block"),
+    "jax_use_direct_linearize": ((True,), "derivatives are linearized directly"),
     "jax_no_execution": ((False,), "programs run when they are called"),
     "jax_array_garbage_collection_guard": (("allow", None), "arrays hold no cycles"),
+    "jax_remat3": ((True, False), "rules of checkpoint are pulled back as everywhere else"),
     "jax_thread_guard": ((False,), "arrays may be used from any thread"),
     "jax2tf_associative_scan_reductions": ((False,), "there is no jax2tf"),
     **dict.fromkeys(
@@ -291,9 +326,28 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
         (("allow", "log", "log_explicit", None), "on the CPU nothing is copied"),
     ),
     "jax_default_matmul_precision": (
-        (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32"),
+        (
+            *(None, "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
+            *("tensorfloat32", "float32", "DEFAULT", "F16_F16_F16", "F16_F16_F32"),
+            *("BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"),
+            *("BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32"),
+            *("F64_F64_F64", "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
+            *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM"),
+        ),
         "products are computed in the full precision of their dtype",
     ),
+}
+
+
+#: JAX's settings that may be anything: what they choose makes no difference here.
+_IDLE: Final[Mapping[str, object]] = {
+    # every program is kept, and nothing of the GPU's
+    "jax_persistent_cache_min_compile_time_secs": 0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+    "jax_persistent_cache_enable_xla_caches": "none",
+    "jax_cpu_enable_async_dispatch": False,  # eager operations are done when they return
+    "jax_pprint_use_color": False,
+    "jax_captured_constants_warn_bytes": -1,  # captured arrays are arguments
 }
 
 
@@ -306,6 +360,10 @@ def _own(name: str, value: object) -> dict[str, object]:
         if name == "jax_traceback_filtering":
             value = _TRACEBACKS_OF_JAX.get(value, value)
         return {_OF_JAX[name]: "" if value is None else value}
+    if name == "jax_enable_compilation_cache":
+        return {} if _boolean(value) else {"cache_dir": ""}
+    if name in _IDLE:
+        return {}
     if name in _FIXED:
         taken, why = _FIXED[name]
         if value not in taken:
@@ -332,6 +390,10 @@ def read(name: str) -> Any:
     """
     if name in _FIXED:
         return _FIXED[name][0][0]
+    if name in _IDLE:
+        return _IDLE[name]
+    if name == "jax_enable_compilation_cache":
+        return bool(settings().cache_dir)
     found = _OF_JAX.get(name, name)
     if found not in _NAMES:
         raise ArgumentError(f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}.")
@@ -526,12 +588,35 @@ def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None
 
 
 def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
-    """Say how shapes broadcast: "allow", as in NumPy, is the only way."""
+    """Say what happens where an operand with fewer axes is broadcast.
+
+    Args:
+        new_val: "allow", as in NumPy; "warn"; or "raise".
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.numpy_rank_promotion("raise"):
+        ...     try:
+        ...         jnp.ones((2, 2)) - jnp.ones(2)
+        ...     except ValueError as error:
+        ...         "different numbers of axes" in str(error)
+        True
+    """
     return _named("jax_numpy_rank_promotion", new_val)
 
 
 def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
-    """Say how dtypes are promoted: "standard" is the only way."""
+    """Say whether operands of two dtypes are promoted to a common one.
+
+    Args:
+        new_val: "standard"; or "strict", so that they are refused, other than Python numbers.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.numpy_dtype_promotion("strict"):
+        ...     jnp.ones(2) + 1, jnp.ones(2).astype(int) + jnp.arange(2)
+        (Array([2., 2.], dtype=float32), Array([1, 2], dtype=int32))
+    """
     return _named("jax_numpy_dtype_promotion", new_val)
 
 

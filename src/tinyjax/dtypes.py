@@ -427,6 +427,24 @@ def _promote(types: tuple[tuple[DType, bool], ...], defaults: str) -> tuple[DTyp
     return _WEAK[joined][is_wide], True
 
 
+#: The kinds of dtypes that a Python number is promoted to where promotion is strict.
+_STRICT: Final = {"i*": "iuVfc", "f*": "Vfc", "c*": "c"}
+
+
+@cache
+def _check_strictly(types: tuple[tuple[DType, bool], ...]) -> None:
+    """Refuse dtypes that differ; Python numbers take one of their kind, or of a greater one."""
+    nodes = {_node(dtype, weak) for dtype, weak in types}
+    dtypes = [node for node in nodes if not isinstance(node, str)]
+    numbers = [node for node in nodes if isinstance(node, str)]
+    if len(dtypes) > 1 or any(dtypes[0].kind not in _STRICT[n] for n in numbers if dtypes):
+        names = sorted(dtype_name(dtype) for dtype, _ in types)
+        raise PromotionError(
+            f"dtypes {' and '.join(names)} differ, and dtype_promotion is 'strict'. Convert one of "
+            "them with .astype(...)."
+        )
+
+
 _WEAK: dict[str, tuple[DType, DType]] = {
     "i*": (int32, int64),
     "f*": (float32, float64),
@@ -451,7 +469,10 @@ def _joined(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
     first = types[0]
     if all(t == first for t in types[1:]):
         return first
-    return _promote(tuple(types), settings().default_dtypes)
+    current = settings()
+    if current.dtype_promotion == "strict":
+        _check_strictly(tuple(types))
+    return _promote(tuple(types), current.default_dtypes)
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> DType:

@@ -94,7 +94,7 @@ class AxisError(TinyjaxError, TypeError, ValueError, IndexError):
         self.ndim = ndim
 
 
-class PromotionError(TinyjaxError, TypeError):
+class PromotionError(TinyjaxError, TypeError, ValueError):
     """Two dtypes have no common type to promote to."""
 
 

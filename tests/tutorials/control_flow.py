@@ -144,3 +144,15 @@ def recurrent_network(jax: Any) -> Any:
 
     value, grads = jax.jit(jax.value_and_grad(loss))(params)
     return value, grads, jax.jit(jax.jacfwd(loss))(params)
+
+
+def index_of_a_loop(jax: Any) -> Any:
+    """The index counts as a Python number does: a narrow state keeps its dtype."""
+    jnp = jax.numpy
+
+    def run(lower: Any, upper: Any) -> Any:
+        small = jax.lax.fori_loop(lower, upper, lambda i, x: x.at[i].add(i), jnp.zeros(4, "int8"))
+        half = jax.lax.fori_loop(lower, upper, lambda i, x: x * 0.5 + i, jnp.float16(1))
+        return small, half, jnp.result_type(small), jnp.result_type(half)
+
+    return run(0, 3), run(jnp.int32(1), 3), jax.jit(lambda n: run(0, n)[:2])(3)

@@ -146,3 +146,21 @@ def accumulated(jax: Any) -> Any:
         return jax.freeze(sums), losses
 
     return total(jnp.array([[1.0, 2.0], [-1.0, 0.5]]), jnp.arange(12.0).reshape(3, 2, 2) / 7)
+
+
+def bounds(jax: Any) -> Any:
+    """An int out of bounds is refused where it is known, and an array is not."""
+    jnp = jax.numpy
+    ref = jax.new_ref(jnp.arange(6.0).reshape(2, 3))
+    refused = []
+    for index in (2, (0, 3), (Ellipsis, 3), (slice(None), 4), (None, 0, 3)):
+        for call in (
+            lambda i: ref[i],
+            lambda i: jax.ref.set(ref, i, 1.0),
+            lambda i: jax.ref.addupdate(ref, i, 1.0),
+        ):
+            try:
+                call(index)
+            except ValueError:
+                refused.append(index)
+    return len(refused), ref[-1], ref[1, -3], ref[:, 1:5], ref[jnp.array([0, 7])], ref[...]

@@ -1,5 +1,6 @@
 """Pure functions, updates, indexing, control flow, NaNs: the page of sharp bits."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -142,3 +143,53 @@ def where_and_gradients(jax: Any) -> Any:
 def integers(jax: Any) -> Any:
     jnp = jax.numpy
     return jnp.arange(254.0, 258.0).astype("uint8"), jnp.array(3.7).astype(int)
+
+
+def promotion_on_request_only(jax: Any) -> Any:
+    """Dtypes and ranks that differ are refused, or warned of, where that is asked for."""
+    jnp = jax.numpy
+    table, row = jnp.arange(12).reshape(4, 3), jnp.arange(3)
+    single, half, whole = jnp.float32(1), jnp.float16(1), jnp.int32(2)
+    calls = (
+        lambda: single + whole,
+        lambda: single * half,
+        lambda: whole / 2,
+        lambda: whole + 0.5,
+        lambda: single + 1j,
+        lambda: single + jnp.array(True),
+        lambda: jnp.where(whole > 0, single, whole),
+        lambda: jnp.promote_types("int32", "float32"),
+        lambda: jnp.concatenate([single[None], whole[None]]),
+        lambda: jax.jit(lambda x, y: x + y)(single, whole),
+        lambda: jnp.uint8(3) + 1,
+        lambda: half - 2,
+        lambda: jax.nn.softmax(jnp.ones(3)) + jnp.mean(row) + jnp.var(jnp.ones(3)),
+        lambda: table + row,
+        lambda: table - table.mean(0),
+        lambda: jnp.maximum(row, table),
+        lambda: jax.jit(lambda x, y: x == y)(table, row),
+        lambda: table + jnp.array(1),
+        lambda: table * 2 + row[None],
+        lambda: jax.vmap(lambda x: x + row)(table),
+        lambda: table @ row,
+        lambda: jnp.where(table > 1, row, 0),
+    )
+
+    def outcomes() -> list[bool]:
+        found = []
+        for call in calls:
+            try:
+                call()
+                found.append(True)
+            except ValueError:
+                found.append(False)
+        return found
+
+    with jax.numpy_dtype_promotion("strict"):
+        strict = outcomes()
+    with jax.numpy_rank_promotion("raise"):
+        ranks = outcomes()
+    with jax.numpy_rank_promotion("warn"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warned = outcomes()
+    return strict, ranks, warned, outcomes(), sum(w.category is UserWarning for w in caught)

@@ -68,10 +68,16 @@ def fori_loop(
             raise ArgumentError(
                 f"{name} of fori_loop must be an integer scalar, but it is {bound.aval}."
             )
-    dtype, _ = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
+    dtype, weak = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
+    known = all(isinstance(x, ConcreteArray) for x in bounds)
     one = full((), 1, dtype)
-    at_index: Callable[[Any, S], S] = body_fun
-    if all(isinstance(x, ConcreteArray) for x in bounds):
+    fun: Callable[[Any, S], S] = body_fun
+
+    def at_index(i: Array, state: S) -> S:
+        # an index that counts as a Python number does leaves the state's dtype as it is
+        return fun(convert_element_type(i, dtype, True) if known or weak else i, state)
+
+    if known:
         first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])
 
         def iteration(carry: tuple[Array, S], _: None) -> tuple[tuple[Array, S], None]:

@@ -15,8 +15,17 @@ import numpy as np
 
 from tinyjax.core.devices import Sharding, on_first
 from tinyjax.core.integers import integers
-from tinyjax.dtypes import DType, DTypeLike, allowed, dtype_name, float0, is_inexact, parse
-from tinyjax.errors import ArgumentError
+from tinyjax.dtypes import (
+    DType,
+    DTypeLike,
+    allowed,
+    dtype_name,
+    float0,
+    is_inexact,
+    parse,
+    result_type,
+)
+from tinyjax.errors import ArgumentError, described
 
 #: Axes of a mesh along which devices may have different values.
 Axes: TypeAlias = frozenset[Hashable]
@@ -279,6 +288,31 @@ class ShapeDtypeStruct:
             ShapeDtypeStruct(shape=(3, 4), dtype=float32)
         """
         return attrs.evolve(self, **changes)
+
+    @classmethod
+    def like(cls, value: Any) -> ShapeDtypeStruct:
+        """Return the shape and dtype of an array, a number, or a type.
+
+        Raises:
+            ArgumentError: the value is nothing of these.
+
+        Example:
+            >>> import numpy as np, tinyjax
+            >>> tinyjax.ShapeDtypeStruct.like(np.ones((2, 3), np.float32))
+            ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        if isinstance(value, ShapeDtypeStruct):
+            return value
+        aval = value if isinstance(value, ShapedArray) else getattr(value, "aval", None)
+        if isinstance(aval, ShapedArray):
+            return cls(aval.shape, aval.dtype, aval.weak_type)
+        if not isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
+            raise ArgumentError(
+                "ShapeDtypeStruct.like takes an array, a number or a type of arrays, but got "
+                f"{described(value)}."
+            )
+        weak = type(value) in (int, float, complex)
+        return cls(np.shape(value), result_type(value), weak)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 import attrs
+import numpy as np
 
 from tinyjax import tree
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
@@ -162,9 +163,13 @@ class Ref(_Typed):
 
     def __getitem__(self, index: Any) -> Array:
         value = self._own().value
-        return value if isinstance(index, EllipsisType) else value[index]
+        if isinstance(index, EllipsisType):
+            return value
+        _check_bounds(index, self.aval)
+        return value[index]
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
+        _check_bounds(index, self.aval)
         self._write(self._own().value.at[index].set(value))
 
     def __iter__(self) -> Iterator[Array]:
@@ -179,6 +184,7 @@ class Ref(_Typed):
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
         """Add to what is there."""
+        _check_bounds(idx, self.aval)
         self._write(self._own().value.at[idx].add(x))
 
     def __repr__(self) -> str:
@@ -245,6 +251,28 @@ class Ref(_Typed):
             )
         cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
         _Writes.count += 1
+
+
+def _check_bounds(index: Any, aval: ShapedArray) -> None:
+    """Refuse Python's and NumPy's ints beyond the ends of an axis."""
+    parts = index if isinstance(index, tuple) else (index,)
+    axis = 0
+    for i, part in enumerate(parts):
+        if part is None:
+            continue
+        if isinstance(part, EllipsisType):
+            axis = aval.ndim - sum(x is not None for x in parts[i + 1 :])
+            continue
+        if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+            size = aval.shape[axis] if axis < aval.ndim else None
+            if size is not None and not -size <= part < size:
+                raise RefError(
+                    f"index {part} is out of bounds for axis {axis}, of size {size}, of a Ref of "
+                    f"type {aval}."
+                )
+        elif not isinstance(part, slice):
+            return  # an array: what is beyond the ends is known when it runs
+        axis += 1
 
 
 class _At:

@@ -13,6 +13,7 @@ from typing import TypeGuard
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.config import settings
 from tinyjax.core.array import (
     PYTHON_NUMBERS,
     Array,
@@ -29,7 +30,7 @@ from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError, shortened
-from tinyjax.frames import subject
+from tinyjax.frames import subject, warn_user
 from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.primitives.elementwise import (
     convert_element_type,
@@ -228,10 +229,27 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         b = array_of(name, y)
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         a, b = promote_dtypes(a, b)
-    if a.shape != b.shape:
-        shape = _broadcast_shapes((a.shape, b.shape), name)
+    first, second = a.shape, b.shape
+    if first != second:
+        shape = _broadcast_shapes((first, second), name)
+        if len(first) != len(second) and first and second:
+            _check_ranks(name, first, second)
         return broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     return a, b
+
+
+def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    """Warn of operands with different numbers of axes, or refuse them, where that is asked for."""
+    wanted = settings().rank_promotion
+    if wanted == "allow":
+        return
+    message = (
+        f"{name}: shapes {first} and {second} have different numbers of axes, and rank_promotion "
+        f"is '{wanted}'. Add axes to one of them, x[:, None], or reshape it."
+    )
+    if wanted == "raise":
+        raise ShapeError(message)
+    warn_user(message)
 
 
 def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:

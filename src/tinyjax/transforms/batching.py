@@ -65,6 +65,11 @@ class BatchTracer(Tracer):
         self._example = example
 
     @property
+    def val(self) -> Array:
+        """The whole batch, by JAX's name."""
+        return self.value
+
+    @property
     def aval(self) -> ShapedArray:
         found = self._example
         if found is None:
