@@ -205,6 +205,29 @@ def test_settings_that_have_one_value() -> None:
         pass
 
 
+def test_settings_that_make_no_difference() -> None:
+    before = config.settings()
+    for name, value in (
+        ("jax_persistent_cache_min_compile_time_secs", 0.5),
+        ("jax_persistent_cache_enable_xla_caches", "all"),
+        ("jax_enable_compilation_cache", True),
+        ("jax_logging_level", "DEBUG"),
+        ("jax_use_direct_linearize", True),
+        ("jax_remat3", True),
+        ("jax_default_matmul_precision", "BF16_BF16_F32_X3"),
+    ):
+        config.update(name, value)
+        config.read(name)
+    with (
+        tinyjax.transfer_guard("disallow"),
+        tinyjax.transfer_guard_host_to_device("disallow_explicit"),
+    ):
+        assert float(jnp.sin(np.float32(0))) == 0.0
+    assert config.settings() is before
+    assert config.read("jax_transfer_guard") == "allow"
+    assert not config.read("jax_enable_compilation_cache")
+
+
 def test_compilations_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "tinyjax"), tinyjax.log_compiles():
         tinyjax.jit(lambda x: x * 17)(1.0)

@@ -316,15 +316,6 @@ _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_remat3": ((True, False), "rules of checkpoint are pulled back as everywhere else"),
     "jax_thread_guard": ((False,), "arrays may be used from any thread"),
     "jax2tf_associative_scan_reductions": ((False,), "there is no jax2tf"),
-    **dict.fromkeys(
-        (
-            "jax_transfer_guard",
-            "jax_transfer_guard_host_to_device",
-            "jax_transfer_guard_device_to_device",
-            "jax_transfer_guard_device_to_host",
-        ),
-        (("allow", "log", "log_explicit", None), "on the CPU nothing is copied"),
-    ),
     "jax_default_matmul_precision": (
         (
             *(None, "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
@@ -345,6 +336,16 @@ _IDLE: Final[Mapping[str, object]] = {
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
     "jax_persistent_cache_enable_xla_caches": "none",
+    # on the CPU nothing is copied, so that there is nothing to tell or to refuse
+    **dict.fromkeys(
+        (
+            *("jax_transfer_guard", "jax_transfer_guard_host_to_device"),
+            *("jax_transfer_guard_device_to_device", "jax_transfer_guard_device_to_host"),
+        ),
+        "allow",
+    ),
+    "jax_logging_level": None,  # the logger is `tinyjax`, which has a level as all have
+    "jax_debug_log_modules": "",
     "jax_cpu_enable_async_dispatch": False,  # eager operations are done when they return
     "jax_pprint_use_color": False,
     "jax_captured_constants_warn_bytes": -1,  # captured arrays are arguments

@@ -48,6 +48,10 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.example_libraries.stax": ("example_libraries.stax",),
     "jax.experimental": ("experimental",),
     "jax.experimental.checkify": ("experimental.checkify",),
+    "jax.experimental.compilation_cache": ("experimental.compilation_cache",),
+    "jax.experimental.compilation_cache.compilation_cache": (
+        "experimental.compilation_cache.compilation_cache",
+    ),
     "jax.experimental.hijax": ("facade.hijax", "experimental.hijax"),
     "jax.experimental.jet": ("experimental.jet",),
     "jax.experimental.layout": ("facade.layout",),
