@@ -229,11 +229,11 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         b = array_of(name, y)
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         a, b = promote_dtypes(a, b)
-    first, second = a.shape, b.shape
-    if first != second:
-        shape = _broadcast_shapes((first, second), name)
-        if len(first) != len(second) and first and second:
-            _check_ranks(name, first, second)
+    p_shape, q_shape = a.shape, b.shape
+    if p_shape != q_shape:
+        shape = _broadcast_shapes((p_shape, q_shape), name)
+        if len(p_shape) != len(q_shape) and p_shape and q_shape:
+            _check_ranks(name, p_shape, q_shape)
         return broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     return a, b
 
