@@ -1052,6 +1052,7 @@ def hash_of_an_array() -> object:
 @case(
     ArgumentError,
     "there is no setting 'speed'. The settings are: default_dtypes, wide_dtypes, "
+    "dtype_promotion, rank_promotion, "
     "threefry_partitionable, default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, "
     "debug_key_reuse, explain, cache_dir, cache_max_bytes, disable_jit, interruptible, tier, "
     "progress, announce, effort, locations, tracebacks, typecheck, num_cpu_devices, user_contexts.",
