@@ -156,23 +156,32 @@ def test_round_trip_with_any_leaf_type(x: Any) -> None:
     assert tree.structure(holes) == tree.structure(x)
 
 
-@given(TREES)
-def test_is_leaf_agrees_with_jax(x: Any) -> None:
-    for is_leaf in (is_none, lambda x: isinstance(x, list | Point), lambda x: True):
-        leaves, structure = tree.flatten(x, is_leaf)
-        assert leaves == oracle.tree_leaves(x, is_leaf)
-        assert structure.unflatten(leaves) == x
-
-
-def test_is_leaf_is_not_asked_below_a_leaf() -> None:
+def asking(is_leaf: Callable[[Any], bool]) -> tuple[Callable[..., bool], list[Any]]:
+    """The same function, of a node behind its path if there is one, and what it has been asked."""
     asked: list[Any] = []
 
-    def is_leaf(x: Any) -> bool:
-        asked.append(x)
-        return isinstance(x, list)
+    def ask(*where: Any) -> bool:
+        asked.append(where)
+        return is_leaf(where[-1])
 
-    assert tree.leaves((1, [(2,)], (3,)), is_leaf) == [1, [(2,)], 3]
-    assert asked == [(1, [(2,)], (3,)), [(2,)], (3,)]
+    return ask, asked
+
+
+@given(TREES)
+def test_is_leaf_agrees_with_jax(x: Any) -> None:
+    """It is asked of leaves, too, and of nothing below a leaf."""
+    for is_leaf in (is_none, lambda x: isinstance(x, list | Point), lambda x: True):
+        (ours, asked), (theirs, expected) = asking(is_leaf), asking(is_leaf)
+        leaves, structure = tree.flatten(x, ours)
+        assert leaves == oracle.tree_leaves(x, theirs)
+        assert asked == expected
+        assert structure.unflatten(leaves) == x
+        (ours, asked), (theirs, expected) = asking(is_leaf), asking(is_leaf)
+        tree.leaves_with_path(x, ours, is_leaf_takes_path=True)
+        oracle.tree_leaves_with_path(x, theirs, is_leaf_takes_path=True)
+        assert [(tree.keystr(p), n) for p, n in asked] == [
+            (oracle.keystr(p), n) for p, n in expected
+        ]
 
 
 def test_unflatten_takes_any_iterable() -> None:

@@ -30,7 +30,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
 
     Args:
         tree: any nesting of nodes. What is not a node is a leaf; None is a node without children.
-        is_leaf: called with each node; where it returns true, the node is a leaf.
+        is_leaf: called with each node and leaf; a node where it returns true is a leaf.
 
     Returns:
         The leaves, from left to right (those of a dictionary by sorted key), and the structure.
@@ -58,7 +58,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
     while True:
         for child in children:
             child_kind = KINDS[type(child)]
-            if child_kind is None or (is_leaf is not None and is_leaf(child)):
+            if (is_leaf is not None and is_leaf(child)) or child_kind is None:
                 leaves.append(child)
                 done.append(LEAF)
                 continue
@@ -206,7 +206,7 @@ def tree_map(
         f: called with a leaf of ``tree`` and the subtree of each tree of ``rest`` at its place.
         tree: the tree whose structure the result has.
         rest: trees of which ``tree`` is a prefix: they may have subtrees in place of its leaves.
-        is_leaf: called with each node of ``tree``; where it returns true, the node is a leaf.
+        is_leaf: called with each node and leaf of ``tree``; a node where it returns true is a leaf.
 
     Raises:
         TreeMismatchError: a tree of ``rest`` differs in structure.
@@ -259,7 +259,7 @@ def reduce(
         function: (result so far, leaf) -> result.
         tree: the tree.
         initializer: the first result; by default the first leaf.
-        is_leaf: called with each node; where it returns true, the node is a leaf.
+        is_leaf: called with each node and leaf; a node where it returns true is a leaf.
 
     Raises:
         ArgumentError: the tree has no leaves and there is no initializer.
@@ -355,7 +355,7 @@ def reduce_associative(
         operation: of two leaves, or of two results.
         tree: the tree.
         identity: the result for a tree without leaves.
-        is_leaf: called with each node; where it returns true, the node is a leaf.
+        is_leaf: called with each node and leaf; a node where it returns true is a leaf.
 
     Raises:
         ArgumentError: the tree has no leaves and there is no identity.
@@ -389,7 +389,7 @@ def flatten_with_path(
 
     Args:
         tree: the tree.
-        is_leaf: called with each node; where it returns true, the node is a leaf.
+        is_leaf: called with each node and leaf; a node where it returns true is a leaf.
         is_leaf_takes_path: whether ``is_leaf`` takes the node's path before the node.
 
     Example:
@@ -414,7 +414,7 @@ def _flatten_below(
 ) -> PyTreeDef:
     """Return the structure of what is at a path, and add its leaves to those found."""
     kind = KINDS[type(tree)]
-    if kind is None or is_leaf(path, tree):
+    if is_leaf(path, tree) or kind is None:
         found.append((path, tree))
         return LEAF
     parts, metadata = kind.flatten(tree)
@@ -451,7 +451,7 @@ def map_with_path(
         f: called with a path, a leaf of ``tree``, and the subtree of each tree of ``rest`` there.
         tree: the tree whose structure the result has.
         rest: trees of which ``tree`` is a prefix.
-        is_leaf: called with each node of ``tree``; where it returns true, the node is a leaf.
+        is_leaf: called with each node and leaf of ``tree``; a node where it returns true is a leaf.
         is_leaf_takes_path: whether ``is_leaf`` takes the node's path before the node.
 
     Raises:
