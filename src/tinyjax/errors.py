@@ -48,7 +48,7 @@ class DonatedArrayError(ArgumentError, RuntimeError):
     """An array was used after it was donated to a compiled function."""
 
 
-class PlatformError(ArgumentError, RuntimeError):
+class PlatformError(TinyjaxError, RuntimeError):
     """A platform was asked for that is not there: programs run on the CPU."""
 
 

@@ -228,6 +228,21 @@ def test_what_is_refused() -> None:
         ours.checkify(log(tinyjax, ours), errors=3)  # type: ignore[arg-type]
 
 
+def test_checks_of_arrays_on_devices() -> None:
+    """Outside of programs they raise at once, and so does what a program has found."""
+    mesh = tinyjax.make_mesh((1,), ("x",))
+    x = tinyjax.device_put(np.array([1.0, -1.0]), tinyjax.NamedSharding(mesh, tinyjax.P("x")))
+
+    def positive(x: Any) -> None:
+        ours.check(tinyjax.numpy.all(x > 0), "{} is not", x)
+
+    error, _ = ours.checkify(tinyjax.jit(positive))(x)
+    for refused in (partial(ours.check_error, error), partial(positive, x)):
+        with pytest.raises(CheckFailedError, match=r"\[ 1. -1.\] is not"):
+            refused()
+    positive(x[:1])
+
+
 def test_an_error_that_was_on_the_host_is_raised() -> None:
     error, _ = ours.checkify(lambda x: ours.check(x > 0, "x is {}", x))(-1.0)
     of_numpy = tinyjax.tree.map(np.asarray, error)

@@ -15,14 +15,13 @@ from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import (
     Category,
     CheckParams,
     Site,
-    check_p,
+    bind_check,
     failure,
 )
 from tinyjax.frames import user_location, wraps
@@ -220,7 +219,7 @@ def _check(
     payload = tree.structure((args, kwargs))
     avals = tuple(x.aval for x in values)
     site = Site(Category.USER, msg, payload, avals, user_location())
-    bind(check_p, (holds, *values), CheckParams(site, debug))
+    bind_check((holds, *values), CheckParams(site, debug))
 
 
 def check_error(error: Error) -> None:
@@ -264,4 +263,4 @@ def check_error(error: Error) -> None:
     for number, site in enumerate(error.sites, start=1):
         own = values[start : start + len(site.avals)]
         start += len(site.avals)
-        bind(check_p, (ne(code, full_like(code, number)), *own), CheckParams(site))
+        bind_check((ne(code, full_like(code, number)), *own), CheckParams(site))

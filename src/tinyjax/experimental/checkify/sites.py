@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, tree
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
     Arrays,
@@ -19,6 +20,7 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
 )
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, CheckFailedError
 from tinyjax.frames import Location
@@ -91,6 +93,13 @@ def _check_impl(operands: Hosts, params: CheckParams) -> Hosts:
     return ()
 
 
+def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
+    """Bind the primitive, to operands on the host: what knows them raises at once."""
+    return bind(
+        check_p, [x.gathered if isinstance(x, ShardedArray) else x for x in operands], params
+    )
+
+
 def failure(message: str, site: Site) -> CheckFailedError:
     """Make the error of a check that failed."""
     error = CheckFailedError(message)
@@ -128,4 +137,4 @@ def _check_batch(
         x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)
         for x, axis in zip(moved[1:], axes[1:], strict=True)
     ]
-    return bind(check_p, (reduce_and(holds, (0,)), *of_first), params), ()
+    return bind_check((reduce_and(holds, (0,)), *of_first), params), ()
