@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tinyjax
 import tinyjax.numpy.contraction as co
+from tinyjax import lax
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from tinyjax.test_util import check_grads
@@ -264,6 +265,34 @@ def test_einsum_of_arrays_and_lists_by_turns() -> None:
     same(co.einsum(x, [7, 1], y, [1, 2]), np.einsum(x, [7, 1], y, [1, 2]))
     z = rand(5, 2, 3)
     same(co.einsum(z, [..., 0, 1], [..., 1, 0]), np.swapaxes(z, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes"),
+    [
+        ("...qhgd,...kh1d->...hgqk", [(5, 2, 3, 1, 4), (5, 6, 3, 1, 4)]),
+        ("0é,é1", [(2, 3), (3, 4)]),
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("bqhd,bkhd->bhqk", [(2, 4, 3, 5), (2, 6, 3, 5)]),
+        ("ij,ij->ji", [(2, 3), (2, 3)]),
+        ("i,j", [(2,), (3,)]),
+        ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+    ],
+)
+def test_einsum_as_jax_reads_it(subscripts: str, shapes: list[tuple[int, ...]]) -> None:
+    """Any character names an axis, and a function of the caller's makes the products."""
+    xs = [rand(*s, seed=i) for i, s in enumerate(shapes)]
+    expected = jax.numpy.einsum(subscripts, *xs)
+    same(co.einsum(subscripts, *xs), expected)
+    dtypes = []
+
+    def half(x: Any, y: Any, numbers: Any, precision: Any, preferred_element_type: Any) -> Any:
+        dtypes.append(preferred_element_type)
+        return lax.dot_general(x, y, numbers, precision, preferred_element_type) / 2
+
+    found = co.einsum(subscripts, *xs, _dot_general=half)
+    same(found, np.asarray(expected) / 2 ** len(dtypes))
+    assert dtypes == [np.float32] * (len(xs) - 1)
 
 
 def test_einsum_of_bools_and_integers() -> None:

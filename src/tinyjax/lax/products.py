@@ -113,6 +113,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the product of vectors or matrices; or with ``dimension_numbers``, ``dot_general``.
 
@@ -127,7 +128,13 @@ def dot(
                 f"dot multiplies vectors and matrices that fit, but got {x.aval} and {y.aval}."
             )
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return dot_general(x, y, dimension_numbers, preferred_element_type=preferred_element_type)
+    return dot_general(
+        x,
+        y,
+        dimension_numbers,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
+    )
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Array:

@@ -8,17 +8,17 @@ has no effect: products are always computed in the full precision of their dtype
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 from math import prod
 from types import EllipsisType
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, canonical_axis, placed
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed, put
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, listed, one_or_more
@@ -49,6 +49,8 @@ __all__ = [
 ]
 
 Axes = tuple[int, ...]
+#: What multiplies two arrays as ``lax.dot_general`` does, with its arguments.
+DotGeneral: TypeAlias = Callable[..., ArrayLike]
 
 
 def _prepare(
@@ -82,6 +84,7 @@ def dot(
     *,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the sum of products over the last axis of ``a`` and the last but one of ``b``.
 
@@ -92,6 +95,7 @@ def dot(
         b: any shape; its last axis but one (the only one of a vector) has the size of ``a``'s last.
         precision: has no effect.
         preferred_element_type: the dtype of the result.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array with the axes of ``a`` but the last, then those of ``b`` but the one summed over.
@@ -106,14 +110,16 @@ def dot(
     """
     (x, y), dtype = _prepare("dot", (a, b), preferred_element_type)
     if not x.shape or not y.shape:
-        return _outer(x, y, dtype)
+        found = _outer(x, y, dtype)
+        return found if out_sharding is None else put(found, out_sharding, "dot")
     axis = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[axis]:
         raise ShapeError(
             f"dot of shapes {x.shape} and {y.shape}: the last axis of the first has size "
             f"{x.shape[-1]}, and axis {axis} of the second {y.shape[axis]}; they must be equal."
         )
-    return dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
+    found = dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
+    return found if out_sharding is None else put(found, out_sharding, "dot")
 
 
 def _outer(x: Array, y: Array, dtype: DType) -> Array:
@@ -130,6 +136,7 @@ def matmul(
     *,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the matrix product over the last two axes, broadcasting over the others.
 
@@ -138,6 +145,7 @@ def matmul(
         b: shape ``(..., k, m)``, or ``(k,)`` for a column vector.
         precision: has no effect.
         preferred_element_type: the dtype of the result.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of shape ``(..., n, m)``, without ``n`` or ``m`` where a vector was given.
@@ -163,8 +171,10 @@ def matmul(
             "of the second are summed over and must have the same size."
         )
     if x.ndim <= 2 and y.ndim <= 2:
-        return dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
-    return _batched_matmul(x, y, dtype)
+        found = dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
+    else:
+        found = _batched_matmul(x, y, dtype)
+    return found if out_sharding is None else put(found, out_sharding, "matmul")
 
 
 def _batched_matmul(x: Array, y: Array, dtype: DType) -> Array:
@@ -368,6 +378,7 @@ def tensordot(
     *,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the sum of products over chosen axes of both operands.
 
@@ -378,6 +389,7 @@ def tensordot(
             int or a sequence each, which are paired in order.
         precision: has no effect.
         preferred_element_type: the dtype of the result.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array with the other axes of ``a``, then those of ``b``.
@@ -414,9 +426,8 @@ def tensordot(
             f"tensordot of shapes {x.shape} and {y.shape} over axes {left} and {right}: axes are "
             "paired in order and must have equal sizes."
         )
-    if not left:
-        return _outer(x, y, dtype)
-    return dot_general(x, y, (left, right), dtype=dtype)
+    found = dot_general(x, y, (left, right), dtype=dtype) if left else _outer(x, y, dtype)
+    return found if out_sharding is None else put(found, out_sharding, "tensordot")
 
 
 def _axes_of(given: int | Sequence[int], x: Array) -> Axes:
@@ -446,13 +457,14 @@ def einsum(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     out_sharding: Placement = None,
+    _dot_general: DotGeneral | None = None,
 ) -> Array:
     """Return the sum of products that subscripts describe, in Einstein's notation.
 
-    Each letter names an axis. Axes of one name are aligned; those that the output does not name are
-    summed over. A name repeated in one operand takes the diagonal. ``...`` stands for any further
-    axes, which broadcast. Without ``->`` the output has the axes under the ellipsis, then the names
-    that occur once, in alphabetical order.
+    Each character names an axis. Axes of one name are aligned; those that the output does not name
+    are summed over. A name repeated in one operand takes the diagonal. ``...`` stands for any
+    further axes, which broadcast. Without ``->`` the output has the axes under the ellipsis, then
+    the names that occur once, in alphabetical order.
 
     Args:
         subscripts: such as ``"ij,jk->ik"``; or an array, in which case arrays and their lists of
@@ -465,6 +477,8 @@ def einsum(
         precision: has no effect.
         preferred_element_type: the dtype of the result.
         out_sharding: where the result is to lie.
+        _dot_general: what multiplies two operands in place of ``lax.dot_general``, with its
+            arguments: (left, right, dimension_numbers, precision, preferred_element_type=).
 
     Returns:
         An array with the axes that the output names.
@@ -493,7 +507,10 @@ def einsum(
     path = None
     if not isinstance(optimize, str | bool):
         path = tuple(tuple(pair) for pair in optimize)
-    return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path)
+    multiply = None
+    if _dot_general is not None:
+        multiply = partial(_multiplied_by, _dot_general, precision, dtype)
+    return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path, multiply)
 
 
 @explained
@@ -553,9 +570,10 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
         )
     for term in (*terms, right):
         names = term.replace("...", "", 1)
-        if not all(c.isalpha() or c >= "\ue000" for c in names):
+        if any(c in ".,->" for c in names):
             raise ArgumentError(
-                f"einsum {subscripts!r}: {term!r} holds something other than letters and one '...'."
+                f"einsum {subscripts!r}: {term!r} has a '.', '-' or '>' that belongs neither to "
+                "'->' nor to the one '...'; any other character names an axis."
             )
     hidden = [
         ndim - len(term.replace("...", "")) if "..." in term else 0
@@ -609,6 +627,7 @@ def _einsum(
     dtype: DType,
     optimize: bool = True,
     path: tuple[tuple[int, ...], ...] | None = None,
+    multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> Array:
     shapes = tuple(x.shape for x in xs)
     terms, out = _parse(subscripts, tuple(map(len, shapes)))
@@ -629,7 +648,7 @@ def _einsum(
         for k, other in enumerate(group[1:], start=2):
             later = [n for _, n in (*group[k:], *rest)]
             wanted = _wanted(joined[1], other[1], later, out)
-            joined = _contract(*joined, *other, wanted, dtype)
+            joined = _contract(*joined, *other, wanted, dtype, multiply)
         # what was multiplied comes last, as in NumPy's paths; left to right it stays first
         work = [*rest, joined] if path is not None or optimize else [joined, *rest]
     ((x, names_left),) = work
@@ -757,7 +776,13 @@ def _product(
 
 
 def _contract(
-    x: Array, x_names: str, y: Array, y_names: str, wanted: str, dtype: DType
+    x: Array,
+    x_names: str,
+    y: Array,
+    y_names: str,
+    wanted: str,
+    dtype: DType,
+    multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
     """Multiply two operands and sum over the names that are not wanted."""
     plan = _product(x_names, x.shape, y_names, y.shape, wanted)
@@ -767,6 +792,8 @@ def _contract(
     )
     if x.dtype != y.dtype:
         x, y = promote_dtypes(x, y)
+    if multiply is not None:
+        return multiply(plan, x, y)
     if not plan.contract[0]:
         x, y = _aligned(x, plan.names[0], y, plan.names[1], plan.out)
         return _multiply(x, y, dtype), plan.out
@@ -775,6 +802,21 @@ def _contract(
         batch = plan.batch[1], plan.batch[0]
         return dot_general(y, x, contract, batch, dtype), plan.out
     return dot_general(x, y, plan.contract, plan.batch, dtype), plan.out
+
+
+def _multiplied_by(
+    product: DotGeneral, precision: object, dtype: DType, plan: _Product, x: Array, y: Array
+) -> tuple[Array, str]:
+    """Multiply two operands by a function of the caller's, also where no axis is summed over."""
+    found = product(x, y, (plan.contract, plan.batch), precision, preferred_element_type=dtype)
+    batch = [plan.names[0][i] for i in plan.batch[0]]
+    free = [
+        name
+        for names, used, summed in zip(plan.names, plan.batch, plan.contract, strict=True)
+        for i, name in enumerate(names)
+        if i not in used and i not in summed
+    ]
+    return as_array(found), "".join((*batch, *free))
 
 
 def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
@@ -778,10 +779,16 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``."""
     return contraction.tensordot(
-        x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type
+        x1,
+        x2,
+        axes,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
     )
 
 
