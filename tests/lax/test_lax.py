@@ -356,6 +356,12 @@ def test_python_numbers_take_the_dtype_of_arrays() -> None:
     same(lax.add(X[:, :1], X[:1]), X[:, :1] + X[:1])
 
 
+def test_dtypes_of_values_and_by_name() -> None:
+    for x in (1, 1.0, True, float, np.int16, "uint8", np.dtype("float16"), np.int8([1])):
+        assert lax.dtype(x) == jax.lax.dtype(x)
+    assert lax.dtype(tinyjax.numpy.bfloat16) == jax.lax.dtype(jax.numpy.bfloat16)
+
+
 def test_rounding() -> None:
     x = np.array([0.5, 1.5, -0.5, -2.5, 0.49999997, 2.4, 8388609.0, np.inf, np.nan], np.float32)
     same(lax.round(x), jax.lax.round(x))

@@ -13,7 +13,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, NamedSharding, P, random
+from tinyjax import Array, NamedSharding, P, lax, random
 from tinyjax.core.devices import PER_PROCESS, Device
 from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
 from tinyjax.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
@@ -288,6 +288,14 @@ MADE: dict[str, Callable[..., Array]] = {
     "gamma": lambda **where: random.gamma(KEY, 2.0, (4,), out_sharding=where["at"]),
     "permutation": lambda **where: random.permutation(KEY, DATA, out_sharding=where["at"]),
     "einsum": lambda **where: jnp.einsum("ij,kj->ik", DATA, DATA, out_sharding=where["at"]),
+    "dot": lambda **where: jnp.dot(DATA, DATA.T, out_sharding=where["at"]),
+    "dot by a number": lambda **where: jnp.dot(DATA, 2.0, out_sharding=where["at"]),
+    "matmul": lambda **where: jnp.matmul(DATA[:, None], DATA.T, out_sharding=where["at"]),
+    "tensordot": lambda **where: jnp.linalg.tensordot(
+        DATA, DATA.T, axes=1, out_sharding=where["at"]
+    ),
+    "lax.dot": lambda **where: lax.dot(DATA, DATA.T, out_sharding=where["at"]),
+    "lax.full_like": lambda **where: lax.full_like(DATA, 2.0, sharding=where["at"]),
 }
 
 
@@ -303,6 +311,28 @@ def test_results_are_made_where_they_are_wanted(name: str) -> None:
             assert x.sharding.is_equivalent_to(rows if where == P("x") else _as(where), x.ndim)
             np.testing.assert_allclose(np.asarray(x), np.asarray(whole), rtol=1e-6)
     assert make(at=tinyjax.devices()[0]).sharding == make(at=None).sharding
+
+
+@pytest.mark.parametrize("of", [jnp, jax.numpy], ids=["tinyjax", "jax"])
+def test_arrays_like_another_lie_as_it_does(of: Any) -> None:
+    """Here as in jax, where there is one device."""
+    if of is jnp:
+        x, place = tinyjax.device_put(DATA, by("x")), by("x")
+    else:
+        mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        place = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+        x = jax.device_put(DATA, place)
+    of_lax = lax if of is jnp else jax.lax
+    for like in (
+        of.zeros_like(x),
+        of.ones_like(x, dtype="int32"),
+        of.empty_like(x, shape=x.shape),
+        of.full_like(x, 2.0),
+        of_lax.full_like(x, 2.0),
+    ):
+        assert like.sharding == place
+    if of is jnp:
+        assert jnp.zeros_like(x, shape=(4,)).sharding == SingleDeviceSharding(tinyjax.devices()[0])
 
 
 def _as(where: Any) -> Any:
@@ -342,6 +372,11 @@ def test_meshes_without_devices() -> None:
         compiled(np.ones((128, 4), np.float32))
     with pytest.raises(ShardingError, match="names no devices"):
         tinyjax.device_put(np.ones((128, 4)), rows)
+    with tinyjax.set_mesh(MESH):  # that of the mesh in force means it
+        here = NamedSharding(MESH.abstract_mesh, P("x"))
+        for put in (tinyjax.device_put, lax.with_sharding_constraint):
+            assert put(np.ones(4), here).sharding == by("x")
+        assert tinyjax.jit(jnp.sin, out_shardings=here)(np.ones(4)).sharding == by("x")
     with pytest.raises(ShardingError, match="with devices and an AbstractMesh"):
         tinyjax.jit(f, out_shardings=by()).lower(shape)
     huge = NamedSharding(AbstractMesh((4096,), "x"), P("x"))

@@ -173,6 +173,24 @@ def test_a_mesh_in_force() -> None:
     assert sharding.get_mesh().empty
 
 
+def test_specifications_are_sequences() -> None:
+    for spec in (P, jax.sharding.PartitionSpec):
+        x = spec("a", ("b", "c"), None, "a")
+        assert (x.index(None), x.index(("b", "c")), x.count("a"), len(x)) == (2, 1, 2, 4)
+        one, other = spec("a"), spec("b")
+        for joined in (one + other, one + other.partitions, one.partitions + other):
+            assert joined == spec("a", "b")
+        with pytest.raises(ValueError, match="not in"):
+            x.index("z")
+    for mesh in (tinyjax.make_mesh((1,), ("x",)), tinyjax.sharding.AbstractMesh((), ())):
+        theirs = jax.sharding.AbstractMesh(
+            mesh.axis_sizes, mesh.axis_names, (jax.sharding.AxisType.Auto,) * len(mesh.axis_names)
+        )
+        for kind in ("auto", "explicit", "manual"):
+            name = f"are_all_axes_{kind}"
+            assert getattr(mesh, name) == getattr(theirs, name)
+
+
 def test_a_function_is_traced_anew_for_another_mesh() -> None:
     @tinyjax.jit
     def f(x: Any) -> Any:

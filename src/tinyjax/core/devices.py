@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, Final, Self, TypeAlias, overload
@@ -230,16 +230,25 @@ class PartitionSpec:
             return PartitionSpec(*self.partitions[index])
         return self.partitions[index]
 
-    def __add__(self, other: Iterable[object]) -> PartitionSpec:
-        return PartitionSpec(*self.partitions, *other)
+    def __add__(self, other: PartitionSpec | tuple[object, ...]) -> PartitionSpec:
+        if not isinstance(other, PartitionSpec | tuple):
+            return NotImplemented
+        return PartitionSpec(*self, *other)
 
-    def index(self, entry: object) -> int:
-        """Return the first axis of the array of which ``entry`` is said."""
-        return self.partitions.index(_canonical(entry))
+    def __radd__(self, other: tuple[object, ...]) -> PartitionSpec:
+        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
 
-    def count(self, entry: object) -> int:
-        """Return of how many axes of the array ``entry`` is said."""
-        return self.partitions.count(_canonical(entry))
+    def index(self, value: object) -> int:
+        """Return the first axis of the array with this entry.
+
+        Raises:
+            ValueError: there is none.
+        """
+        return self.partitions.index(_canonical(value))
+
+    def count(self, value: object) -> int:
+        """Return how many axes of the array have this entry."""
+        return self.partitions.count(_canonical(value))
 
     def __repr__(self) -> str:
         return f"P{self.partitions!r}"

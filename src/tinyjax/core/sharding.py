@@ -128,6 +128,21 @@ class _Grid:
         """How values along each axis lie: as XLA chooses."""
         return (AxisType.Auto,) * len(self.axis_names)
 
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether XLA chooses along every axis: always, if there are axes."""
+        return not self.empty
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether types say how values lie along every axis: never."""
+        return False
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether a program says what each device does along every axis: never."""
+        return False
+
     def size_of(self, names: Sequence[str]) -> int:
         """The product of the sizes of some axes."""
         shape = self.shape
@@ -581,6 +596,8 @@ def make_mesh(
 def resolve(where: object, function: str) -> Sharding:
     """Return the sharding that is meant: a specification alone is of the mesh in force.
 
+    So is a sharding by the abstract mesh of the mesh in force.
+
     Args:
         where: a device, a sharding or a specification.
         function: the function that takes it, for messages.
@@ -597,6 +614,9 @@ def resolve(where: object, function: str) -> Sharding:
                     f"are {list(all_devices())}." + _MORE_DEVICES
                 )
             return found
+        case NamedSharding(mesh=AbstractMesh()):
+            mesh = get_mesh()
+            return NamedSharding(mesh, where.spec) if mesh.abstract_mesh == where.mesh else where
         case Sharding():
             return where
         case PartitionSpec():

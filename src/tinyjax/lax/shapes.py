@@ -26,6 +26,7 @@ from tinyjax.errors import (
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import broadcast_shapes, convert
+from tinyjax.numpy.scalar_types import ScalarType
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
@@ -119,13 +120,15 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def dtype(x: Any) -> DType:
-    """Return the dtype of an array or number.
+    """Return the dtype of an array or number; or that which a type or another name of one means.
 
     Example:
         >>> from tinyjax import lax
-        >>> lax.dtype(1.0)
-        dtype('float32')
+        >>> lax.dtype(1.0), lax.dtype("int16")
+        (dtype('float32'), dtype('int16'))
     """
+    if isinstance(x, str | type | np.dtype | ScalarType):
+        return dtypes.check(x)
     return as_array(x).dtype
 
 
@@ -478,12 +481,22 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: Placement = None,
 ) -> Array:
-    """Return an array filled with a value, by default with the shape and dtype of another."""
+    """Return an array filled with a value, by default with the shape and dtype of another.
+
+    Args:
+        x: the other.
+        fill_value: a scalar.
+        dtype: the dtype of the result.
+        shape: the shape of the result.
+        sharding: where it is to lie; by default as ``x``, if it has the shape of that.
+    """
     array = as_array(x)
     wanted = array.dtype if dtype is None else dtype
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:
         out = convert(out, array.dtype, True)
+    if sharding is None and array.committed and array.shape == out.shape:
+        sharding = array.sharding
     return put(varying_as(out, array.aval), sharding, "full_like")
 
 

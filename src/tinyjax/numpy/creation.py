@@ -40,7 +40,6 @@ from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -414,7 +413,8 @@ def full_like(
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
 
-    In place of that array its ``ShapeDtypeStruct`` will do.
+    It lies on devices as the other does, unless it has another shape or ``device`` is given. In
+    place of that array its ``ShapeDtypeStruct`` will do.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -438,7 +438,7 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, wanted)
     made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
-    if device is None and shape is None and isinstance(x, ShardedArray):
+    if device is None and isinstance(x, Array) and x.committed and x.shape == sizes:
         device = x.sharding
     return put(varying_as(made, x.aval), device, name)
 
