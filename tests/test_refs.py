@@ -249,6 +249,18 @@ def outer() -> Ref:
     return tinyjax.new_ref(jnp.zeros(3))
 
 
+def test_shapes_of_what_takes_a_reference() -> None:
+    def count(refs: dict[str, Any], by: Any) -> Any:
+        refs["a"][...] += by
+        return refs["a"][...], refs["a"].shape[0] * by
+
+    for m, of in ((tinyjax, jnp), (jax, jax.numpy)):
+        ref = m.new_ref(of.arange(3.0))
+        found = m.eval_shape(count, {"a": ref}, m.ShapeDtypeStruct((3,), "float32"))
+        assert [(x.shape, x.dtype) for x in found] == [((3,), np.dtype("float32"))] * 2
+        np.testing.assert_array_equal(ref[...], [0, 1, 2])
+
+
 def test_what_is_staged_once_is_used_again(outer: Ref) -> None:
     traced = []
 

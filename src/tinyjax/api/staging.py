@@ -12,8 +12,9 @@ from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
+from tinyjax.core.refs import Ref, places_of_refs
 from tinyjax.core.staging import Staged, stage
-from tinyjax.frames import wraps
+from tinyjax.frames import imitate, wraps
 from tinyjax.jit.signatures import Parameters
 from tinyjax.tracebacks import folded
 
@@ -160,7 +161,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     Args:
         fun: the function. It may return a ``ShapeDtypeStruct`` in place of an array.
         args: arrays, or ``ShapeDtypeStruct`` or other objects with a shape and a dtype in their
-            place.
+            place; and references, which are not written to.
         kwargs: likewise.
 
     Returns:
@@ -171,8 +172,28 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
         ShapeDtypeStruct(shape=(), dtype=float32)
     """
+    leaves, in_tree = tree.flatten_arguments(args, kwargs)
+    refs = places_of_refs(leaves)
+    if refs:
+        types = [x.aval if i in refs else x for i, x in enumerate(leaves)]
+        args, kwargs = tree.unflatten_arguments(in_tree, types)
+        fun = _with_refs_of_its_own(fun, in_tree, refs)
     staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled)
     return tree.unflatten(flat.out_tree, _structs(staged))
+
+
+def _with_refs_of_its_own(
+    fun: Callable[..., Any], in_tree: tree.PyTreeDef, places: Sequence[int]
+) -> Callable[..., Any]:
+    """Return a function of arrays in place of references, which it makes of them."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves = tree.flatten_arguments(args, kwargs)[0]
+        own = [Ref(x) if i in places else x for i, x in enumerate(leaves)]
+        args, kwargs = tree.unflatten_arguments(in_tree, own)
+        return fun(*args, **kwargs)
+
+    return imitate(call, fun)
 
 
 def _filled(result: Any) -> Any:
