@@ -26,6 +26,21 @@ CASES = [
     ("from jax import lax; print(lax.switch(1, [abs, lambda x: 2 * x], operand=3.0))", "6"),
     ("import jax; print(isinstance(1, jax.sharding.Mesh))", "False"),
     ("import jax; print(isinstance(1, jax.sharding.AbstractMesh))", "False"),
+    (
+        (
+            "import jax; from jax.sharding import get_abstract_mesh as get\nprint(get().empty)\n"
+            "with jax.set_mesh(jax.make_mesh((1,), ('x',))): print(get())"
+        ),
+        r"True\nAbstractMesh\('x': 1",
+    ),
+    (
+        (
+            "import jax; from jax._src.state.types import AbstractRef\n"
+            "print(isinstance(jax.typeof(jax.new_ref(jax.numpy.ones(2))), AbstractRef))"
+        ),
+        "True",
+    ),
+    ("from jax.sharding import reshard; reshard(1)", r"NotImplementedError.*device_put\(x"),
     ("import importlib.util as u; print(u.find_spec('jax.numpy').name)", "jax.numpy"),
     ("import tinyjax.as_jax, jax; print(jax.grad(lambda x: x * x)(3.0))", "6"),
     ("import jax.config", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
@@ -792,6 +794,50 @@ def transfer_guard_device_to_device(new_val: str | None) -> AbstractContextManag
 def transfer_guard_device_to_host(new_val: str | None) -> AbstractContextManager[None]:
     """Say what becomes of transfers to the host; see ``transfer_guard``."""
     return _named("jax_transfer_guard_device_to_host", new_val)
+
+
+def config_with_absl() -> None:
+    """Declare JAX's settings as flags of the package absl, which sets them when its app starts.
+
+    Raises:
+        ModuleNotFoundError: absl is not installed (absl-py).
+    """
+    if not _flags:
+        flags: Any = import_module("absl.flags")
+        for name in (*_OF_JAX, *_FIXED):
+            now = read(name)
+            define = flags.DEFINE_string
+            if isinstance(now, int):
+                define = flags.DEFINE_bool if isinstance(now, bool) else flags.DEFINE_integer
+            _flags[name] = define(name, now, "see tinyjax.config")
+        app: Any = import_module("absl.app")
+        app.call_after_init(_set_as_flags)
+
+
+def parse_flags_with_absl() -> None:
+    """Declare flags as ``config_with_absl``, and read those given to this program.
+
+    Only arguments that begin with ``--jax`` are read, and none behind ``--``.
+
+    Raises:
+        ModuleNotFoundError: absl is not installed (absl-py).
+        ArgumentError: a setting does not take the value given.
+    """
+    config_with_absl()
+    flags: Any = import_module("absl.flags")
+    given = itertools.takewhile(lambda x: x != "--", sys.argv)
+    flags.FLAGS(["", *(x for x in given if x.startswith("--jax"))], known_only=True)
+    _set_as_flags()
+
+
+#: The flags that have been declared.
+_flags: Final[dict[str, Any]] = {}
+
+
+def _set_as_flags() -> None:
+    for name, flag in _flags.items():
+        if flag.present:
+            update(name, flag.value)
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake

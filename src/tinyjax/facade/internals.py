@@ -15,6 +15,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.primitive import NoParams, Primitive
+from tinyjax.core.sharding import AbstractMesh, get_mesh
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.distributed import connection
 from tinyjax.errors import JaxRuntimeError
@@ -81,14 +82,6 @@ class _GlobalState:
 global_state: Final = _GlobalState()
 
 
-class _NoMesh:
-    """The mesh of devices where there is none."""
-
-    empty: Final = True
-    axis_names: Final[tuple[str, ...]] = ()
-    axis_sizes: Final[tuple[int, ...]] = ()
-
-
 def canonicalize_sharding(sharding: object, api_name: str) -> None:
     """Return how explicit axes divide an array: not at all, since no axis of a mesh is explicit."""
 
@@ -129,9 +122,9 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
     return [jnp.asarray(x, dtype) for x in args]
 
 
-def get_abstract_mesh() -> _NoMesh:
-    """Return the mesh of devices in force: none, which is empty."""
-    return _NoMesh()
+def get_abstract_mesh() -> AbstractMesh:
+    """Return the mesh in force without its devices; one that is empty where there is none."""
+    return get_mesh().abstract_mesh
 
 
 @attrs.frozen

@@ -135,6 +135,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src.compiler": {},
     "jax._src.state": {},
+    "jax._src.state.types": {"AbstractRef": "core.refs"},
     "jax._src.core": {"trace_state_clean": "facade.internals"},
     "jax._src.distributed": {"global_state": "facade.internals"},
     "jax._src.dispatch": {"wait_for_tokens": "facade.internals"},
@@ -169,7 +170,6 @@ _INTERNAL: Final = "it belongs to the inside of JAX"
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.checkify": {"JaxException": _INTERNAL},
     "jax._src.pjit": {"auto_axes": "all axes of meshes are automatic"},
-    "jax._src.state.types": {"AbstractRef": _OWN_TYPES},
     "jax.experimental.array_serialization.serialization": {
         "GlobalAsyncCheckpointManagerBase": "tinyjax.experimental.checkpoints writes checkpoints"
     },
@@ -177,6 +177,7 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AbstractValue", "AvalMutableQDD", "AvalQDD"), _OWN_TYPES
     ),
     "jax.experimental.sparse": {"sparsify": "sparse arrays have operations of their own"},
+    "jax.sharding": {"reshard": OF_SHARDING["reshard"]},
 }
 
 _KERNELS: Final = "kernels are XLA's to write"
