@@ -389,6 +389,37 @@ def test_what_no_iteration_or_branch_changes_is_one_for_all_examples(program: An
     )
 
 
+def test_what_every_branch_returns_alike_is_not_selected() -> None:
+    """It stays what all examples have in common, as in jax, or the operand that it is."""
+    xs = XS.astype(np.float32)
+
+    def program(m: Any) -> tuple[Any, ...]:
+        shared = m.numpy.ones(2)
+
+        def f(p: Any, i: Any, x: Any, y: Any) -> Any:
+            common = m.lax.cond(
+                p, lambda x, y: (2 * x, y, shared, x), lambda x, y: (-x, y, shared, x), x, y
+            )
+            return common, m.lax.switch(i, [lambda x, y: (y, x), lambda x, y: (y, -x)], x, y)
+
+        axes = (0, None, None, 0), (None, 0)
+        return m.vmap(f, (0, 0, 0, None), axes), (xs > 0, np.arange(xs.size) % 2, xs, np.float32(7))
+
+    (ours, args), (theirs, _) = program(tinyjax), program(jax)
+    for got in (ours(*args), tinyjax.jit(ours)(*args)):
+        for x, y in zip(tinyjax.tree.leaves(got), jax.tree.leaves(theirs(*args)), strict=True):
+            np.testing.assert_array_equal(x, y)
+    names = [e.primitive.name for e in tinyjax.make_jaxpr(ours)(*args).jaxpr.eqns]
+    assert names.count("select") == 2
+
+    def differ(m: Any) -> Any:
+        return m.vmap(lambda p: m.lax.cond(p, lambda: 1.0, lambda: 2.0), out_axes=None)(xs > 0)
+
+    for m in (tinyjax, jax):
+        with pytest.raises(ValueError, match="out_axes"):
+            differ(m)
+
+
 def test_a_predicate_at_hand_calls_the_branch() -> None:
     calls = []
 

@@ -20,12 +20,12 @@ from tinyjax.control_flow.common import (
 from tinyjax.control_flow.declared import CondParams, cond_p, while_p
 from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, first_element
 from tinyjax.core.avals import ShapedArray, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import dce, depends, handed_on
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, zero_literal
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
 from tinyjax.core.lowering import lower_jaxpr
@@ -284,11 +284,10 @@ def _cond_batch(
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
     ]
     batched = [axis is not None for axis in rest]
-    # What no branch changes stays as it was, and may be the same for all examples.
-    same = _cond_forwards(params)
+    same = _same_of_all(params, values, axes)
     programs: Sequence[Jaxpr] = params.branches
-    if any(place is not None for place in same):
-        programs = [dce(branch, [place is None for place in same]) for branch in programs]
+    if any(same):
+        programs = [dce(branch, [found is None for found in same]) for branch in programs]
     results = [
         _of_those_who_take(mapped, branch, eq(index, full_like(index, i)), operands, batched)
         for i, branch in enumerate(programs)
@@ -298,8 +297,33 @@ def _cond_batch(
         here = eq(index, full_like(index, i))
         chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
     computed = iter(chosen)
-    outs = [next(computed) if place is None else values[place] for place in same]
-    return outs, [0 if place is None else axes[place] for place in same]
+    outs = [next(computed) if found is None else found[0] for found in same]
+    return outs, [0 if found is None else found[1] for found in same]
+
+
+def _same_of_all(
+    params: CondParams, values: Sequence[Array], axes: BatchAxes
+) -> list[tuple[Array, int | None] | None]:
+    """For each result that every branch has alike, an operand or a constant: it, and its axis."""
+    found: list[tuple[Array, int | None] | None] = []
+    columns = zip(*[branch.outs for branch in params.branches], strict=True)
+    for place, (first, *others) in zip(_cond_forwards(params), columns, strict=True):
+        if place is not None:
+            found.append((values[place], axes[place]))
+        elif isinstance(first, Lit) and all(_are_equal(first, other) for other in others):
+            found.append((first.value, None))
+        else:
+            found.append(None)
+    return found
+
+
+def _are_equal(x: Lit, y: Atom) -> bool:
+    """Whether two constants, each of which is one number, are equal to the last bit."""
+    if not isinstance(y, Lit) or x.aval != y.aval:
+        return False
+    if not x.aval.size:
+        return True
+    return bytes(first_element(x.value.host)) == bytes(first_element(y.value.host))
 
 
 def _select(here: Array, x: Array, y: Array) -> Array:
