@@ -1,5 +1,6 @@
 """Primitives written in JAX's way: their rules, and that programs with them are programs."""
 
+import functools
 import inspect
 import itertools
 from typing import Any
@@ -15,6 +16,7 @@ from tinyjax.errors import MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive
 from tinyjax.facade import ad, batching, internals, mlir
 from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
+from tinyjax.facade.parallel import pmap
 from tinyjax.facade.primitives import KeywordParams, Primitive
 from tinyjax.facade.toplevel import make_jaxpr
 
@@ -261,3 +263,101 @@ def test_after_a_jaxpr_was_made_numbers_are_literals_again() -> None:
     with pytest.raises(ZeroDivisionError):
         make_jaxpr(lambda x: (x + zeros) * (1 // 0))(zeros)
     assert not tinyjax.make_jaxpr(lambda x: x + zeros)(zeros).consts
+
+
+def scaling(m: Any) -> Any:
+    """What devices compute: with a collective, a place along the axis, and a container."""
+
+    def scaled(tree: Any, by: Any, *, shift: Any = 0.0) -> Any:
+        own = tree["x"] * by + m.lax.axis_index("i") + shift
+        return {"sum": m.lax.psum(tree["x"], "i"), "own": own}
+
+    return scaled
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(
+    ("in_axes", "out_axes"),
+    [((0, None), 0), (({"x": 1}, 0), 1), ((0, None), {"sum": None, "own": 0})],
+)
+def test_devices_compute_what_vmap_does(size: int, in_axes: Any, out_axes: Any) -> None:
+    x = np.float32(np.random.default_rng(0).normal(size=(size, size)))
+    by = np.float32(2) if in_axes[1] is None else np.arange(size, dtype=np.float32)
+    shift = np.arange(size, dtype=np.float32)
+    on_devices = pmap(scaling(tinyjax), "i", in_axes=in_axes, out_axes=out_axes)
+    whole = jax.vmap(scaling(jax), in_axes, out_axes, axis_name="i")
+    expected = whole({"x": x}, by, shift=shift)
+    found = on_devices({"x": x}, by, shift=shift)
+    for run in (on_devices, tinyjax.jit(on_devices)):
+        got = run({"x": x}, by, shift=shift)
+        for name, value in expected.items():
+            np.testing.assert_allclose(got[name], value, 1e-6)
+    assert len(found["own"].devices()) == size
+    if size > 1:
+        axis = 1 if out_axes == 1 else 0
+        assert found["own"].sharding.shard_shape((size, size))[axis] == 1
+
+    def loss(run: Any, of: Any) -> Any:
+        return lambda x: of.sum(of.sin(run({"x": x}, by, shift=shift)["own"]))
+
+    np.testing.assert_allclose(
+        tinyjax.grad(loss(on_devices, jnp))(x), jax.grad(loss(whole, jax.numpy))(x), 1e-5
+    )
+
+
+def test_devices_are_chosen_and_some_arguments_are_no_arrays() -> None:
+    wanted = tinyjax.devices()[1:3]
+    run = pmap(lambda f, x: f(x), static_broadcasted_argnums=0, devices=wanted)
+    x = np.float32([1, 2])
+    found = run(jnp.sin, x)
+    np.testing.assert_allclose(found, np.sin(x), 1e-6)
+    assert found.devices() == {*wanted}
+    assert np.asarray(pmap(lambda: jnp.ones(2), axis_size=2)()).shape == (2, 2)
+    for refused, said in (
+        (lambda: pmap(jnp.sin)(1.0), "an argument with an axis"),
+        (lambda: pmap(jnp.sin)(np.ones(1000)), "1000 elements.*num_cpu_devices"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            refused()
+
+
+def test_libraries_ask_whether_devices_can_still_be_divided() -> None:
+    assert tinyjax.devices()
+    assert (*internals._backends, len(internals._backends)) == ("cpu", 1)
+    assert internals._backends["cpu"] == "cpu"
+    assert internals._backends.get("gpu") is None
+
+
+def test_keys_stay_keys_on_the_host() -> None:
+    key = tinyjax.random.key(0)
+    found = tinyjax.device_get({"key": key, "x": jnp.ones(2)})
+    assert found["key"] is key
+    assert isinstance(found["x"], np.ndarray)
+
+
+def test_what_is_static_by_number_and_by_name_is_not_looked_up() -> None:
+    """A wrapper has the signature of what it wraps, and takes other arguments."""
+
+    def fun(x: Any, count: int, by: int = 1) -> Any:
+        return x * by
+
+    for m in (tinyjax, jax):
+
+        @functools.wraps(fun)
+        def wrapper(mode: str, state: list[Any], *args: Any, **kwargs: Any) -> Any:
+            return state, fun(*args, **kwargs)
+
+        run = m.jit(wrapper, static_argnums=0, static_argnames=("count", "by"))
+        state, found = run("mode", [np.ones(1)], np.ones(2), 3, by=2)
+        np.testing.assert_array_equal(found, [2, 2])
+        np.testing.assert_array_equal(state, [[1]])
+
+
+def test_signatures_of_compiled_functions() -> None:
+    def fun(x: Any, n: int = 2, *, k: int) -> Any: ...
+
+    for jit in (tinyjax.jit, jax.jit):
+        for follow in (True, False):
+            found = inspect.signature(jit(fun, static_argnames="k"), follow_wrapped=follow)
+            assert found == inspect.signature(fun)
+    assert callable(tinyjax.jit(max))

@@ -228,6 +228,21 @@ def test_what_is_refused() -> None:
         ours.checkify(log(tinyjax, ours), errors=3)  # type: ignore[arg-type]
 
 
+def test_messages_show_arrays() -> None:
+    """Of any dtype, within containers and by format, as jax's show them."""
+    for c, m in ((ours, tinyjax), (theirs, jax)):
+
+        def f(x: Any, key: Any, c: Any = c) -> None:
+            c.check(x[0] > 0, "{x} {t} {y:.2f} {}", key, x=x, t={"a": x, "b": x[0]}, y=x[1])
+
+        given = m.numpy.array([-1.0, 2.0], "float32"), m.random.key(3)
+        text = c.checkify(m.jit(f))(*given)[0].get()
+        assert text.startswith(
+            "[-1.  2.] {'a': Array([-1.,  2.], dtype=float32), 'b': Array(-1., dtype=float32)} 2.00"
+        )
+        assert "[0 3]" in text
+
+
 def test_checks_of_arrays_on_devices() -> None:
     """Outside of programs they raise at once, and so does what a program has found."""
     mesh = tinyjax.make_mesh((1,), ("x",))

@@ -249,6 +249,8 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "uniform": lambda m: m.uniform(0.3),
     "normal": lambda m: m.normal(0.3),
     "truncated_normal": lambda m: m.truncated_normal(0.3, lower=-1.0, upper=2.0),
+    "complex": lambda m: m.he_normal(dtype="complex64"),
+    "complex in a disk": lambda m: m.glorot_uniform(dtype="complex64"),
     "orthogonal": lambda m: m.orthogonal(0.3),
     "orthogonal rows": lambda m: m.orthogonal(column_axis=1),
     "delta_orthogonal": lambda m: m.delta_orthogonal(2.0),

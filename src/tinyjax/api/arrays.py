@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from tinyjax import tree, xla
+from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover, raise_donated
 from tinyjax.core.devices import is_place, on_first
 from tinyjax.core.sharded_array import ShardedArray
@@ -95,8 +95,14 @@ def device_get(x: Array) -> HostArray: ...
 @overload
 def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:
-    """Return a tree with its arrays as read-only NumPy arrays."""
-    return tree.map(lambda leaf: leaf.__array__() if isinstance(leaf, Array) else leaf, x)
+    """Return a tree with its arrays as read-only NumPy arrays; random keys stay as they are."""
+    return tree.map(_on_host, x)
+
+
+def _on_host(leaf: Any) -> Any:
+    if not isinstance(leaf, Array) or dtypes.is_key(leaf.dtype):
+        return leaf
+    return leaf.__array__()
 
 
 def block_until_ready(x: T) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, TypeVar
@@ -14,6 +14,7 @@ import numpy as np
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.devices import PLATFORM, devices_are_known
 from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.sharding import AbstractMesh, get_mesh
 from tinyjax.core.trace import enclosing_traces
@@ -26,6 +27,7 @@ F = TypeVar("F", bound=Callable[..., object])
 __all__ = [
     "ExtendedDType",
     "XlaRuntimeError",
+    "_backends",
     "_registry",
     "api_boundary",
     "call_p",
@@ -133,6 +135,24 @@ class _Entry:
 
     to_iter: Callable[[Any], tuple[Sequence[Any], Any]]
     from_iter: Callable[[Any, Iterable[Any]], Any]
+
+
+class _Backends(Mapping[str, str]):
+    """The platforms that have been asked for devices, whose number is fixed from then on."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((PLATFORM,) if devices_are_known() else ())
+
+    def __len__(self) -> int:
+        return int(devices_are_known())
+
+    def __getitem__(self, platform: str) -> str:
+        if platform != PLATFORM or not devices_are_known():
+            raise KeyError(platform)
+        return platform
+
+
+_backends: Final = _Backends()
 
 
 class _Registry:

@@ -155,6 +155,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
     "jax._src.stages": {"Lowered": "stages"},
     "jax.interpreters.pxla": {},
+    "jax._src.xla_bridge": {"_backends": "facade.internals"},
     "jax._src.tree_util": {"_registry": "facade.internals", "flatten_one_level": "tree_util"},
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"

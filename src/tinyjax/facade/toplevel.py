@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import tinyjax
-from tinyjax.absent import DEVICES
 from tinyjax.core.closures import arrays_in, kept_as_parameters
 from tinyjax.facade.layout import shardings
+from tinyjax.facade.parallel import pmap
 from tinyjax.frames import wraps
 
 __all__ = ["__version__", "__version_info__", "device_put", "jacobian", "make_jaxpr", "pmap"]
@@ -30,18 +30,6 @@ def device_put(x: Any, device: Any = None, **options: bool) -> Any:
         options: likewise.
     """
     return tinyjax.device_put(x, shardings(device), **options)
-
-
-def pmap(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """Take a function to be run on several devices; to call what this returns is an error."""
-
-    @wraps(fun)
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"jax.pmap is not in tinyjax: {DEVICES}. jax.vmap maps a function on the one there is."
-        )
-
-    return refuse
 
 
 def make_jaxpr(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:

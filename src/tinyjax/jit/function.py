@@ -125,10 +125,21 @@ class Entry:
         self.executable = executable
 
 
+class _SignatureOfFunction:
+    """The signature of what ``jit`` was given, for those who do not follow ``__wrapped__``."""
+
+    def __get__(self, made: JitFunction[..., Any] | None, owner: type) -> inspect.Signature | None:
+        try:
+            return None if made is None else inspect.signature(made._fun)
+        except (TypeError, ValueError):  # some of those that C defines have none
+            return None
+
+
 class JitFunction(Generic[P, R]):
     """Compile a function when it is called; made by ``jit``."""
 
     __name__: str
+    __signature__ = _SignatureOfFunction()
     __wrapped__: Callable[P, R]
 
     def __init__(
@@ -728,7 +739,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         fun: takes and returns arrays in any containers. Without it, ``jit`` returns a decorator.
         static_argnums: positional arguments that are not arrays but hashable Python values. Each
             new value compiles the function again.
-        static_argnames: static arguments by name.
+        static_argnames: static arguments by name; without ``static_argnums`` also where they are
+            given by position.
         donate_argnums: positional arguments whose memory may be reused for the results; the arrays
             passed for them cannot be used afterwards. A warning tells which cannot be reused.
         donate_argnames: donated arguments by name.

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -51,6 +51,9 @@ __all__ = [
 
 #: The standard deviation of a standard normal variable conditioned on lying in (-2, 2).
 _TRUNCATED_DEVIATION = 0.87962566103423978
+#: What JAX takes for that of a complex one conditioned on a radius below 2: it lacks a division of
+#: the square by the probability of that, 1 - exp(-4).
+_TRUNCATED_RADIUS = math.sqrt(1 - 5 * math.exp(-4))
 
 
 class Initializer(Protocol):
@@ -194,6 +197,22 @@ def _scaled(x: Array, factor: ArrayLike | HostArray) -> Array:
     return ew.mul(x, full(x.shape, factor, x.dtype))
 
 
+def _around_zero(
+    key: ArrayLike, shape: tuple[int, ...], dtype: DType, radius: Callable[[Array], Array]
+) -> Array:
+    """Draw complex numbers whose angles are uniform, and whose radii are a function of uniforms."""
+    of_radii, of_angles = random.split(key)
+    real = np.finfo(dtype).dtype
+    radii = radius(random.uniform(of_radii, shape, real))
+    angles = _scaled(random.uniform(of_angles, shape, real), 2 * math.pi)
+    return ew.complex_(ew.mul(radii, ew.cos(angles)), ew.mul(radii, ew.sin(angles)))
+
+
+def _truncated_radius(u: Array) -> Array:
+    """Return the radii, below 2, of normal complex numbers whose distribution function is ``u``."""
+    return ew.sqrt(ew.neg(ew.log1p(_scaled(u, math.exp(-4) - 1))))
+
+
 def _axes(axes: Axes, ndim: int) -> list[int]:
     return [canonical_axis(a, ndim) for a in one_or_more(axes, "axis")]
 
@@ -244,8 +263,10 @@ def variance_scaling(
     Raises:
         ArgumentError: there is no such mode or distribution.
         ShapeError: (by the initializer) the shape has fewer than two axes, or no elements.
-        DtypeError: (by the initializer) the dtype is not a float type, or, for the normal
-            distribution, neither that nor complex.
+        DtypeError: (by the initializer) the dtype is neither a float nor a complex type.
+
+    Complex weights have angles of all sizes alike: the truncated distribution is cut at a radius,
+    and the uniform one is that of a disk.
 
     Example:
         >>> import tinyjax
@@ -271,12 +292,9 @@ def variance_scaling(
     def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
         sizes = canonical_shape(shape)
         found = _dtype(dtype, fallback)
-        if not dtypes.is_float(found) and (
-            distribution != "normal" or not dtypes.is_complex(found)
-        ):
+        if not dtypes.is_inexact(found):
             raise DtypeError(
-                f"variance_scaling with distribution {distribution!r} draws floats, but dtype is "
-                f"{found.name}."
+                f"variance_scaling draws floats or complex numbers, but dtype is {found.name}."
             )
         into, out_of = _fans(sizes, in_axis, out_axis, batch_axis)
         count = {
@@ -289,11 +307,17 @@ def variance_scaling(
         variance = np.array(scale / count, found)
         match distribution:
             case "truncated_normal":
+                if dtypes.is_complex(found):
+                    draw = _around_zero(key, sizes, found, _truncated_radius)
+                    return _scaled(draw, np.sqrt(variance) / np.array(_TRUNCATED_RADIUS, found))
                 deviation = np.sqrt(variance) / np.array(_TRUNCATED_DEVIATION, found)
                 return _scaled(random.truncated_normal(key, -2, 2, sizes, found), deviation)
             case "normal":
                 return _scaled(random.normal(key, sizes, found), np.sqrt(variance))
             case "uniform":
+                if dtypes.is_complex(found):
+                    draw = _around_zero(key, sizes, found, lambda u: ew.sqrt(_scaled(u, 2)))
+                    return _scaled(draw, np.sqrt(variance))
                 width = np.sqrt(np.array(3, found) * variance)
                 return _scaled(random.uniform(key, sizes, found, -1), width)
 

@@ -95,7 +95,7 @@ class Error:
         site = self.sites[number - 1]
         start = sum(len(s.avals) for s in self.sites[: number - 1])
         values = self.values[start : start + len(site.avals)]
-        return site.text([np.asarray(x)[place] for x in values])
+        return site.text([as_array(x)[place] for x in values])
 
 
 tree.register_pytree_node(

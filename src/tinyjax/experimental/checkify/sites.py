@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
     Arrays,
@@ -66,7 +65,7 @@ class Site:
     avals: tuple[ShapedArray, ...]
     location: Location | None
 
-    def text(self, values: Sequence[Any]) -> str:
+    def text(self, values: Sequence[Array]) -> str:
         """Fill in the message."""
         args, kwargs = tree.unflatten(self.payload, values)
         end = " (`check` failed)" if self.category is Category.USER else ""
@@ -89,7 +88,7 @@ def_without_results(check_p)
 def _check_impl(operands: Hosts, params: CheckParams) -> Hosts:
     holds, *values = operands
     if not holds and not params.debug:
-        raise failure(params.site.text(values), params.site)
+        raise failure(params.site.text([*map(ConcreteArray, values)]), params.site)
     return ()
 
 

@@ -1,0 +1,147 @@
+"""``jax.pmap`` for libraries: ``vmap`` of a function, compiled, with each example on a device.
+
+Programs of tinyjax's own divide arguments by ``jit``, or say what each device does by
+``shard_map``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import tinyjax
+from tinyjax import tree
+from tinyjax.core.array import as_array
+from tinyjax.core.devices import Device, PartitionSpec
+from tinyjax.core.integers import one_or_more
+from tinyjax.core.sharding import Mesh, NamedSharding
+from tinyjax.errors import ArgumentError, ShardingError
+from tinyjax.frames import imitate, wraps
+
+__all__ = ["pmap"]
+
+#: The axis where the caller does not name it.
+_NAMELESS: Final = "of pmap"
+
+
+def pmap(  # noqa: PLR0913 (JAX's signature)
+    fun: Callable[..., Any],
+    axis_name: str | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (),
+    devices: Sequence[Device] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Iterable[int] = (),
+) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, of which each device takes one element.
+
+    Args:
+        fun: the function. Arguments given by name are mapped over their first axis.
+        axis_name: what collectives in it call the axis.
+        in_axes: as for ``vmap``.
+        out_axes: as for ``vmap``.
+        static_broadcasted_argnums: arguments by position that are no arrays.
+        devices: the devices to take, in this order; by default those of this process.
+        backend: the platform.
+        axis_size: how long the axis is.
+        donate_argnums: arguments by position that are not needed afterwards.
+
+    Raises:
+        ArgumentError: when called, if no argument has the axis.
+        ShardingError: when called, if the axis is longer than there are devices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> from tinyjax.facade.parallel import pmap
+        >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.full((1, 2), 3.0))
+        Array([[1., 1.]], dtype=float32)
+    """
+    name = _NAMELESS if axis_name is None else axis_name
+    static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
+    donated = one_or_more(donate_argnums, "donate_argnums of pmap")
+    programs: dict[int, Callable[..., Any]] = {}
+
+    def axes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the axes of arguments by position; None for one that is static."""
+        axes = (in_axes,) * len(args) if isinstance(in_axes, int | None) else tuple(in_axes)
+        return tuple([None if i in static else a for i, a in enumerate(axes)])
+
+    def program_for(size: int) -> Callable[..., Any]:
+        there = tinyjax.local_devices(backend=backend) if devices is None else devices
+        if size > len(there):
+            raise ShardingError(
+                f"pmap maps over an axis of {size} elements, but there are {len(there)} devices "
+                "for them. The setting num_cpu_devices divides the processor into more; vmap needs "
+                "one."
+            )
+        mesh = Mesh(list(there[:size]), name)
+
+        def program(*args: Any, **kwargs: Any) -> Any:
+            axes = axes_of(args)
+            laid = [
+                x if i in static else _laid(x, axis, mesh)
+                for i, (x, axis) in enumerate(zip(args, axes, strict=True))
+            ]
+            named = _laid(kwargs, 0, mesh)
+
+            def of_arrays(*arrays: Any, **kwargs: Any) -> Any:
+                given = iter(arrays)
+                every = [x if i in static else next(given) for i, x in enumerate(args)]
+                return fun(*every, **kwargs)
+
+            arrays = [x for i, x in enumerate(laid) if i not in static]
+            of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
+            mapped = tinyjax.vmap(
+                imitate(of_arrays, fun), of_each, out_axes, axis_name=name, axis_size=axis_size
+            )
+            return _laid(mapped(*arrays, **named), out_axes, mesh)
+
+        return tinyjax.jit(
+            wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated
+        )
+
+    @wraps(fun)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        size = axis_size
+        for x, axis in (*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)):
+            if axis is not None and as_array(x).ndim:
+                size = as_array(x).shape[axis]
+                break
+        if size is None:
+            raise ArgumentError(
+                "pmap needs an argument with an axis that it maps over: one says how many devices "
+                "compute."
+            )
+        if size not in programs:
+            programs[size] = program_for(size)
+        return programs[size](*args, **kwargs)
+
+    return call
+
+
+def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
+    """Return the leaves of trees with the axes that a prefix of these says."""
+    leaves, treedef = tree.flatten(values)
+    of_each = tree.flatten_prefix(axes, treedef, lambda x: x is None, "axes of pmap")
+    return [*zip(leaves, of_each, strict=True)]
+
+
+def _laid(values: Any, axes: Any, mesh: Mesh) -> Any:
+    """Divide arrays over the devices along the axes that a prefix says; copy the others."""
+    if mesh.size == 1 and mesh.devices.item() == tinyjax.devices()[0]:
+        return values
+    laid = [
+        tinyjax.lax.with_sharding_constraint(x, NamedSharding(mesh, _along(axis, x, mesh)))
+        for x, axis in _pairs(values, axes)
+    ]
+    return tree.unflatten(tree.structure(values), laid)
+
+
+def _along(axis: int | None, x: Any, mesh: Mesh) -> PartitionSpec:
+    if axis is None:
+        return PartitionSpec()
+    return PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])
