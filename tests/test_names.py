@@ -107,6 +107,21 @@ def test_a_field_declared_static_is_metadata() -> None:
     assert dataclasses.fields(Layer)[1].metadata == {"static": True, "doc": "its name"}
 
 
+@pytest.mark.parametrize(
+    "tree",
+    [1.0, [1.0, 2.0], [1, 2], [1.0, np.ones(2, np.float32)], [1, 2.0], [np.float32(1), 2], [True]],
+    ids=repr,
+)
+def test_vectors_of_trees_are_as_weakly_typed_as_these(tree: Any) -> None:
+    def weak(m: Any, ravel: Any) -> list[bool]:
+        vector, unravel = ravel(tree)
+        strong = unravel(m.numpy.ones(vector.shape, vector.dtype))
+        values = [vector, *m.tree.leaves((unravel(vector), strong))]
+        return [m.typeof(x).weak_type for x in values]
+
+    assert weak(tinyjax, flatten_util.ravel_pytree) == weak(jax, jax.flatten_util.ravel_pytree)
+
+
 def test_ravel_pytree() -> None:
     tree = {"b": np.float32(3.0), "w": np.arange(6, dtype=np.int16).reshape(2, 3), "n": ()}
     ours, unravel = flatten_util.ravel_pytree(tree)

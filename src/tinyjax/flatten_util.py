@@ -47,9 +47,11 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
     leaves, treedef = tree.flatten(pytree)
     arrays = [as_array(leaf) for leaf in leaves]
     dtype = result_type(*(x.dtype for x in arrays)) if arrays else float32
-    parts = [jnp.ravel(x).astype(dtype) for x in arrays]
-    vector = jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
     mixed = any(x.dtype != dtype for x in arrays)
+    parts = [jnp.ravel(x) for x in arrays]
+    if mixed:
+        parts = [x.astype(dtype) for x in parts]
+    vector = jnp.concatenate(parts) if parts else jnp.zeros(0, dtype)
     types = tuple((x.shape, x.dtype if mixed else None) for x in arrays)
     return vector, _Unravel(treedef, dtype if mixed else None, types)
 
@@ -86,6 +88,10 @@ class _Unravel:
             )
         ends = list(accumulate(sizes))
         return self.treedef.unflatten(
-            array[end - size : end].reshape(shape).astype(dtype or array.dtype)
+            _of_dtype(array[end - size : end].reshape(shape), dtype)
             for (shape, dtype), size, end in zip(self.types, sizes, ends, strict=True)
         )
+
+
+def _of_dtype(x: Array, dtype: DType | None) -> Array:
+    return x if dtype is None else x.astype(dtype)

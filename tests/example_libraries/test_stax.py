@@ -83,3 +83,8 @@ def test_dropout_needs_a_key() -> None:
     _, apply = ours.Dropout(0.5)
     with pytest.raises(ArgumentError, match="needs a key"):
         apply((), np.ones(3))
+
+
+def test_the_identity_takes_trees() -> None:
+    for stax in (ours, theirs):
+        assert stax.Identity[1]((), (1.0, None)) == (1.0, None)

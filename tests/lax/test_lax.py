@@ -357,7 +357,7 @@ def test_python_numbers_take_the_dtype_of_arrays() -> None:
 
 
 def test_dtypes_of_values_and_by_name() -> None:
-    for x in (1, 1.0, True, float, np.int16, "uint8", np.dtype("float16"), np.int8([1])):
+    for x in (1, 1.0, True, float, np.int16, "uint8", np.dtype("float16"), np.ones(1, np.int8)):
         assert lax.dtype(x) == jax.lax.dtype(x)
     assert lax.dtype(tinyjax.numpy.bfloat16) == jax.lax.dtype(jax.numpy.bfloat16)
 

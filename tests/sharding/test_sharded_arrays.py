@@ -375,7 +375,7 @@ def test_meshes_without_devices() -> None:
     with tinyjax.set_mesh(MESH):  # that of the mesh in force means it
         here = NamedSharding(MESH.abstract_mesh, P("x"))
         for put in (tinyjax.device_put, lax.with_sharding_constraint):
-            assert put(np.ones(4), here).sharding == by("x")
+            assert put(jnp.ones(4), here).sharding == by("x")
         assert tinyjax.jit(jnp.sin, out_shardings=here)(np.ones(4)).sharding == by("x")
     with pytest.raises(ShardingError, match="with devices and an AbstractMesh"):
         tinyjax.jit(f, out_shardings=by()).lower(shape)

@@ -231,12 +231,10 @@ class PartitionSpec:
         return self.partitions[index]
 
     def __add__(self, other: PartitionSpec | tuple[object, ...]) -> PartitionSpec:
-        if not isinstance(other, PartitionSpec | tuple):
-            return NotImplemented
         return PartitionSpec(*self, *other)
 
     def __radd__(self, other: tuple[object, ...]) -> PartitionSpec:
-        return PartitionSpec(*other, *self) if isinstance(other, tuple) else NotImplemented
+        return PartitionSpec(*other, *self)
 
     def index(self, value: object) -> int:
         """Return the first axis of the array with this entry.
