@@ -262,7 +262,7 @@ class CarryTypeError(TinyjaxError, TypeError):
     """The body of a loop does not return its carry as it was given it."""
 
 
-class RefError(TinyjaxError, ValueError):
+class RefError(TinyjaxError, TypeError, ValueError):
     """A reference was used where it cannot be, or was to hold what it cannot."""
 
 
