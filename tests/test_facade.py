@@ -330,7 +330,7 @@ def test_libraries_ask_whether_devices_can_still_be_divided() -> None:
 
 def test_keys_stay_keys_on_the_host() -> None:
     key = tinyjax.random.key(0)
-    found = tinyjax.device_get({"key": key, "x": jnp.ones(2)})
+    found: dict[str, Any] = tinyjax.device_get({"key": key, "x": jnp.ones(2)})
     assert found["key"] is key
     assert type(found["x"]) is np.ndarray
 

@@ -198,6 +198,10 @@ def custom_twice(m: Any) -> Any:
     return m.vmap(f)(np.arange(3.0)), m.grad(f)(2.0)
 
 
+def of_one_element(kind: Callable[[Any], Any], m: Any) -> Any:
+    return kind(m.numpy.ones((1,)))
+
+
 FLOAT0 = np.zeros((), jax.float0)
 OF_32 = np.dtype(np.float32)
 AXES = [("i", 4), ("j", 2)]
@@ -334,7 +338,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         str(m.make_jaxpr(lambda x: x)(SimpleNamespace(shape=(), dtype=OF_32)).in_avals[0].shape)
     ),
     **{
-        f"{kind.__name__} of one element": lambda m, kind=kind: kind(m.numpy.ones((1,)))
+        f"{kind.__name__} of one element": partial(of_one_element, kind)
         for kind in (bool, int, float, complex)
     },
     "named axes of a program": lambda m: (

@@ -11,7 +11,17 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad, tree
 from tinyjax.api import pullbacks
-from tinyjax.core.primitive import NO_PARAMS, ZERO, NoParams, Primitive, registry
+from tinyjax.core.primitive import (
+    NO_PARAMS,
+    ZERO,
+    Cotangents,
+    NoParams,
+    Operands,
+    Primitive,
+    Tangents,
+    registry,
+)
+from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError
 
@@ -114,8 +124,13 @@ def test_what_has_no_cotangent_is_not_pulled_back(count: int) -> None:
         del registry[name]
         p.def_impl(lambda args, params: [args[0]] * count)
         p.def_abstract_eval(lambda avals, params: [avals[0]] * count)
-        p.def_jvp(lambda xs, ts, params: (bind(p, xs, params), bind(p, ts, params)))
-        p.def_transpose(lambda cts, operands, params: (asked.append(name), [cotangent])[1])
+        p.def_jvp(lambda xs, ts, params: (bind(p, xs, params), bind(p, present(ts), params)))
+
+        @p.def_transpose
+        def _transpose(cts: Tangents, operands: Operands, params: NoParams) -> Cotangents:
+            asked.append(name)
+            return [cotangent]
+
         return p
 
     inner, outer = linear("inner", 1.0), linear("outer", ZERO)

@@ -116,6 +116,7 @@ def path_str(name: str, path: Sequence[KeyEntry]) -> str:
         >>> tree.path_str("params", (tree.DictKey("w"), tree.SequenceKey(0)))
         "params['w'][0]"
     """
-    if isinstance(path, Sequence) and len(path) > _MOST_KEYS:
-        return f"{name}{keystr(path[:8])}...{keystr(path[-4:])}"
-    return f"{name}{keystr(path)}"
+    written = keystr(path)
+    if len(path) > _MOST_KEYS:
+        written = f"{keystr(path[:8])}...{keystr(path[-4:])}"
+    return f"{name}{written}"
