@@ -492,6 +492,18 @@ def test_static_arguments() -> None:
     np.testing.assert_allclose(tinyjax.grad(first, 1)(True, 0.3), -np.sin(0.3), 1e-6)
     with pytest.raises(StaticArgumentError, match="names argument 1, but"):
         unchecked(f)(1.0)
+    with pytest.raises(StaticArgumentError, match=r"has 'z', but .* takes x, y"):
+        tinyjax.checkpoint(lambda x, y: x, static_argnames=["y", "z"])
+
+    @tinyjax.checkpoint(static_argnums=1, static_argnames="flip")
+    def g(x: Any, power: int, *, flip: bool = False) -> Any:
+        return -(x**power) if flip else jnp.sin(x) ** power
+
+    np.testing.assert_allclose(tinyjax.grad(lambda x: g(x, 2))(0.3), np.sin(0.6), 1e-6)
+    np.testing.assert_allclose(tinyjax.grad(lambda x: g(x, 3, flip=True))(0.5), -0.75, 1e-6)
+    by_name = tinyjax.checkpoint(lambda x, power: x**power, static_argnames=("power",))
+    for call in (lambda x: by_name(x, 3), lambda x: by_name(x, power=3)):
+        np.testing.assert_allclose(tinyjax.jit(tinyjax.grad(call))(0.5), 0.75, 1e-6)
 
 
 def test_a_derivative_of_nothing_but_its_tangent_is_compiled() -> None:

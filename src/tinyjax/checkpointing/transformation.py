@@ -1,6 +1,8 @@
 """``checkpoint``: a function whose derivative computes values again."""
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
@@ -11,7 +13,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import stage
 from tinyjax.errors import StaticArgumentError
-from tinyjax.frames import describe_function, wraps
+from tinyjax.frames import describe_function, imitate, wraps
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
@@ -25,6 +27,7 @@ def checkpoint(
     prevent_cse: bool = ...,
     policy: Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
 ) -> Callable[P, R]: ...
 @overload
 def checkpoint(
@@ -32,6 +35,7 @@ def checkpoint(
     prevent_cse: bool = ...,
     policy: Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @checked
 def checkpoint(
@@ -40,6 +44,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Iterable[str] = (),
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Make the derivative of a function compute values again instead of keeping them.
 
@@ -65,6 +70,7 @@ def checkpoint(
             its results, the loop runs again, and keeps states by its own ``checkpoints``.
         static_argnums: positional arguments that are not arrays, or whose data the function's
             control flow needs.
+        static_argnames: such arguments by name, given by position or by name.
 
     Returns:
         A function of the same signature.
@@ -89,12 +95,19 @@ def checkpoint(
 
         def decorate(fun: Callable[P, R]) -> Callable[P, R]:
             return checkpoint(
-                fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums
+                fun,
+                prevent_cse=prevent_cse,
+                policy=policy,
+                static_argnums=static_argnums,
+                static_argnames=static_argnames,
             )
 
         return decorate
     user_fun = fun
     chosen = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
+    if names:
+        return _with_names(fun, chosen, names, prevent_cse, policy)
     kept = checkpoint_policies.nothing_saveable if policy is None else policy
     check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -130,6 +143,36 @@ def checkpoint(
         params = CheckpointParams(staged.jaxpr, kept, prevent_cse, name=name)
         result: R = tree.unflatten(flat.out_tree, bind_checkpoint(staged, arrays, params))
         return result
+
+    return checkpointed
+
+
+def _with_names(
+    fun: Callable[P, R],
+    static_argnums: Sequence[int],
+    names: Set[str],
+    prevent_cse: bool,
+    policy: Policy | None,
+) -> Callable[P, R]:
+    """Checkpoint a function some of whose static arguments are known by name."""
+    parameters = [*inspect.signature(fun).parameters]
+    unknown = sorted(names.difference(parameters))
+    if unknown:
+        raise StaticArgumentError(
+            f"static_argnames has {', '.join(map(repr, unknown))}, but {describe_function(fun)} "
+            f"takes {', '.join(parameters) or 'nothing'}."
+        )
+    places = [i for i, name in enumerate(parameters) if name in names]
+
+    @wraps(fun)
+    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
+        static = {name: x for name, x in kwargs.items() if name in names}
+        rest = {name: x for name, x in kwargs.items() if name not in names}
+        call: Callable[..., R] = imitate(partial(fun, **static), fun)
+        static_places = {*static_argnums, *(i for i in places if i < len(args))}
+        return checkpoint(
+            call, prevent_cse=prevent_cse, policy=policy, static_argnums=[*static_places]
+        )(*args, **rest)
 
     return checkpointed
 
