@@ -1,7 +1,7 @@
 """``checkpoint``: a function whose derivative computes values again."""
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -150,7 +150,7 @@ def checkpoint(
 def _with_names(
     fun: Callable[P, R],
     static_argnums: Sequence[int],
-    names: Set[str],
+    names: set[str],
     prevent_cse: bool,
     policy: Policy | None,
 ) -> Callable[P, R]:
@@ -168,11 +168,13 @@ def _with_names(
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         static = {name: x for name, x in kwargs.items() if name in names}
         rest = {name: x for name, x in kwargs.items() if name not in names}
-        call: Callable[..., R] = imitate(partial(fun, **static), fun)
+        with_all: Callable[..., R] = fun
+        call = imitate(partial(with_all, **static), fun)
         static_places = {*static_argnums, *(i for i in places if i < len(args))}
-        return checkpoint(
+        positional: Callable[..., R] = checkpoint(
             call, prevent_cse=prevent_cse, policy=policy, static_argnums=[*static_places]
-        )(*args, **rest)
+        )
+        return positional(*args, **rest)
 
     return checkpointed
 
