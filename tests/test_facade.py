@@ -330,9 +330,10 @@ def test_libraries_ask_whether_devices_can_still_be_divided() -> None:
 
 def test_keys_stay_keys_on_the_host() -> None:
     key = tinyjax.random.key(0)
-    found: dict[str, Any] = tinyjax.device_get({"key": key, "x": jnp.ones(2)})
+    given: dict[str, Any] = {"key": key, "x": jnp.ones(2)}
+    found = tinyjax.device_get(given)
     assert found["key"] is key
-    assert type(found["x"]) is np.ndarray
+    assert isinstance(found["x"], np.ndarray)
 
 
 def test_what_is_static_by_number_and_by_name_is_not_looked_up() -> None:

@@ -57,7 +57,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> from tinyjax.facade.parallel import pmap
-        >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.full((1, 2), 3.0))
+        >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([[3.0, 4.0]]))
         Array([[1., 1.]], dtype=float32)
     """
     name = _NAMELESS if axis_name is None else axis_name
