@@ -146,6 +146,7 @@ if TYPE_CHECKING:
     from tinyjax.custom_derivatives import custom_vjp as custom_vjp
     from tinyjax.exploring import draw as draw
     from tinyjax.exploring import explore as explore
+    from tinyjax.jit.constraint import reshard as reshard
     from tinyjax.ref import empty_ref as empty_ref
     from tinyjax.spmd import shard_map as shard_map
     from tinyjax.toplevel import *
@@ -175,6 +176,7 @@ _LATER: Final = {
     "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
     "tinyjax.core.refs": "Ref free_ref freeze new_ref",
     "ref": "empty_ref",
+    "tinyjax.jit.constraint": "reshard",
     "spmd": "shard_map",
     "callbacks": "error_if io_callback pure_callback",
     "checkpointing": (
@@ -312,6 +314,7 @@ __all__ = [
     "random",
     "ref",
     "remat",
+    "reshard",
     "saved_residuals",
     "scipy",
     "set_mesh",

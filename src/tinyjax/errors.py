@@ -56,6 +56,10 @@ class ShardingError(ArgumentError):
     """An array cannot lie on devices in the way asked for."""
 
 
+class ShardingTypeError(ShardingError):
+    """The types of operands do not say how a result lies, or types that must agree do not."""
+
+
 class NotAddressableError(TinyjaxError, RuntimeError):
     """An array was asked for data that lies in other processes."""
 

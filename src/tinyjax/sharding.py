@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tinyjax.core.devices import PartitionSpec, Sharding, SingleDeviceSharding
 from tinyjax.core.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, get_mesh, set_mesh
 from tinyjax.lazy import loader
+
+if TYPE_CHECKING:
+    from tinyjax.api.axes import auto_axes, explicit_axes, get_abstract_mesh, use_abstract_mesh
+    from tinyjax.jit.constraint import reshard
 
 __all__ = [
     "AbstractMesh",
@@ -17,9 +21,19 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "auto_axes",
+    "explicit_axes",
+    "get_abstract_mesh",
     "get_mesh",
+    "reshard",
     "set_mesh",
+    "use_abstract_mesh",
 ]
+
+_LATER: Final = {
+    "tinyjax.api.axes": "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh",
+    "tinyjax.jit.constraint": "reshard",
+}
 
 
 def _why_missing(name: str) -> str:
@@ -28,4 +42,4 @@ def _why_missing(name: str) -> str:
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {}, _why_missing)
+    __getattr__ = loader(__name__, _LATER, _why_missing)

@@ -202,19 +202,17 @@ def test_a_function_is_traced_anew_for_another_mesh() -> None:
             assert f(np.ones(4)).sharding == NamedSharding(mesh, P("x"))
 
 
-def test_what_is_said_of_shardings_in_types() -> None:
-    explicit = (sharding.AxisType.Explicit,) * 2
-    for make in (
-        lambda: tinyjax.make_mesh((2, 2), ("x", "y"), explicit),
-        lambda: sharding.Mesh(np.array(tinyjax.devices()[:4]).reshape(2, 2), ("x", "y"), explicit),
-        lambda: sharding.AbstractMesh((2, 2), ("x", "y"), explicit),
-    ):
-        with pytest.raises(ShardingError, match=r"Explicit.*with_sharding_constraint.*shard_map"):
-            make()
-    for module in (tinyjax, sharding):
-        with pytest.raises(AttributeError, match=r"'reshard'.*device_put\(x, sharding\)"):
-            getattr(module, "reshard")  # noqa: B009 (to a type checker it is a mistake)
-    with pytest.raises(AttributeError, match=r"get_mesh\(\).*abstract_mesh"):
-        getattr(sharding, "get_abstract_mesh")  # noqa: B009
+@pytest.mark.wrong_types
+def test_types_of_axes() -> None:
+    kinds = sharding.AxisType
+    grid = np.array(tinyjax.devices()[:4]).reshape(2, 2)
+    both = sharding.Mesh(grid, ("x", "y"), (kinds.Explicit, kinds.Auto))
+    assert both.axis_types == both.abstract_mesh.axis_types == (kinds.Explicit, kinds.Auto)
+    assert pickle.loads(pickle.dumps(both)) == both != meshes()[0]
+    assert encode(NamedSharding(both, P("x"))) != encode(NamedSharding(meshes()[0], P("x")))
+    wrongs: list[Any] = [(kinds.Explicit,), kinds.Manual, "Explicit"]
+    for wrong in wrongs:
+        with pytest.raises(ArgumentError, match="axis_types"):
+            tinyjax.make_mesh((2, 2), ("x", "y"), wrong)
     with pytest.raises(AttributeError, match=r"'NamedShardin'.*Did you mean 'NamedSharding'"):
         getattr(sharding, "NamedShardin")  # noqa: B009

@@ -8,8 +8,8 @@ from specs import ArraySpec, Case, Spec
 from tinyjax import NamedSharding, P, lax
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
-from tinyjax.jit.constraint import constrain, sharding_constraint_p
 from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p
+from tinyjax.primitives.constraint import constrain, sharding_constraint_p
 from tinyjax.spmd import shard_map_p
 
 #: Of one axis of the array, whichever comes first.

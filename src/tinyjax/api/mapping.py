@@ -6,8 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
 
+import attrs
+
 from tinyjax import tree
 from tinyjax.core.array import Array, canonical_axis
+from tinyjax.core.avals import explicit_types
 from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import MappedAxis
@@ -16,6 +19,7 @@ from tinyjax.errors import ArgumentError, AxisError, BatchSizeError, shortened
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.transforms import explicit
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.tree import PyTreeDef
 
@@ -134,6 +138,8 @@ def _mapped(
             outs, found = _over_refs(flat, arrays, axes, size, axis_name, chunk_size, leaves, refs)
         else:
             over = _axis(size, axis_name, of_basis)
+            if explicit_types:
+                over = attrs.evolve(over, divided=explicit.divided(arrays, axes))
             outs, found = _batched(flat, over, arrays, axes, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
             wanted = [out_axes] * len(outs)

@@ -13,7 +13,7 @@ import attrs
 from tinyjax import dtypes, tree, xla
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
@@ -23,6 +23,7 @@ from tinyjax.core.trace import enclosing_axes
 from tinyjax.display.progress import Progress, asked
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
+from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.elementwise import and_, convert_element_type
 from tinyjax.tree import PyTreeDef
 
@@ -143,9 +144,12 @@ def convert_outputs(jaxpr: Jaxpr, convert: Callable[[list[Array]], Sequence[Arra
 
 
 def convert_all(values: Sequence[Array], avals: Sequence[ShapedArray]) -> list[Array]:
-    """Convert arrays to the dtypes, and the weakness, of types of the same shapes."""
+    """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
+
+    Where types say how values lie, these come to lie so.
+    """
     return [
-        convert_element_type(x, aval.dtype, aval.weak_type)
+        lie_as(convert_element_type(x, aval.dtype, aval.weak_type), aval)
         for x, aval in zip(values, avals, strict=True)
     ]
 
@@ -206,7 +210,7 @@ def fixed_point(
 def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     """See that a loop's carry keeps its type, of which transformations may change the weakness."""
     before = jaxpr.in_avals[num_consts : num_consts + num_carry]
-    if before == jaxpr.out_avals[:num_carry]:
+    if alike(before, jaxpr.out_avals[:num_carry]):
         return jaxpr
     return convert_outputs(
         jaxpr, lambda outs: [*convert_all(outs[:num_carry], before), *outs[num_carry:]]
@@ -346,7 +350,7 @@ def match_carry(
         carry = convert_all(carry, promoted)
         staged = _retype(staged, promoted)
     for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True):
-        if (a.shape, a.dtype) != (b.shape, b.dtype):
+        if (a.shape, a.dtype, a.entries) != (b.shape, b.dtype, b.entries):
             raise _changed_type(name, fun, path, a, b)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
     return carry, Staged(jaxpr, staged.consts, staged.uses)
@@ -371,7 +375,9 @@ def _changed_type(
         path = path.replace(f"carry[{fun.place}]", "carry", 1)
         name, fun = fun.loop, fun.fun
     advice = (
-        f"Return it as .astype({before.dtype.name!r}), or start with an array of dtype "
+        "Return it divided as it was, or divide it so at the start: tinyjax.reshard(x, P(...))."
+        if (before.shape, before.dtype) == (after.shape, after.dtype)
+        else f"Return it as .astype({before.dtype.name!r}), or start with an array of dtype "
         f"{after.dtype.name}."
         if before.shape == after.shape
         else "Return an array of the shape it had, or start with one of the new shape."

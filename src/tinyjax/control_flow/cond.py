@@ -21,7 +21,7 @@ from tinyjax.control_flow.declared import CondParams, cond_p, while_p
 from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, first_element
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import dce, depends, handed_on
@@ -94,7 +94,7 @@ def _cond_type(avals: Avals, params: CondParams) -> Avals:
             raise ArgumentError(
                 f"a branch of type {branch.type} was applied to ({', '.join(map(str, operands))})."
             )
-        if branch.out_avals != first.out_avals:
+        if not alike(branch.out_avals, first.out_avals):
             raise ArgumentError(f"branches of types {first.type} and {branch.type} differ.")
     return first.out_avals
 
@@ -133,11 +133,11 @@ def bind_branches(
     """Bind the choice between transformed branches, which may have brought constants along."""
     jaxprs, consts = close_over(branches)
     avals = jaxprs[0].out_avals
-    if any(j.out_avals != avals for j in jaxprs):
+    if not all(alike(j.out_avals, avals) for j in jaxprs):
         # transformed branches may differ in whether a result is weakly typed
         columns = zip(*(j.out_avals for j in jaxprs), strict=True)
-        alike = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
-        jaxprs = [convert_outputs(j, lambda outs: convert_all(outs, alike)) for j in jaxprs]
+        common = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
+        jaxprs = [convert_outputs(j, lambda outs: convert_all(outs, common)) for j in jaxprs]
     return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
 
 
@@ -792,4 +792,10 @@ def _join_avals(
         dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
     except PromotionError as error:
         raise BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
-    return ShapedArray(first.shape, dtype, weak)
+    if len({aval.entries for aval in avals}) > 1:
+        raise BranchTypeError(
+            f"the branches of {name} must return arrays that are divided alike, but {path} is "
+            f"{' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
+        )
+    lying = next((aval for aval in avals if isinstance(aval, ExplicitArray)), first.plain)
+    return lying.with_varying(NOWHERE).with_dtype(dtype, weak)

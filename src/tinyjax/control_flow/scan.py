@@ -26,7 +26,7 @@ from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, 
 from tinyjax.control_flow.needed import prune_scan, varying
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import ShapedArray, rows, same_types, stacked
+from tinyjax.core.avals import ShapedArray, alike, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
@@ -59,7 +59,7 @@ from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.display.progress import in_phase, silently
-from tinyjax.errors import ArgumentError, CarryTypeError
+from tinyjax.errors import ArgumentError, CarryTypeError, ShardingTypeError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives.rules import add_arrays
@@ -131,7 +131,7 @@ def _scan_type(avals: Avals, params: ScanParams) -> Avals:
     jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
     carry = jaxpr.in_avals[params.num_consts : n]
     expected = [*jaxpr.in_avals[:n], *stacked(jaxpr.in_avals[n:], params.length)]
-    if not same_types(avals, expected) or carry != jaxpr.out_avals[:m]:
+    if not same_types(avals, expected) or not alike(carry, jaxpr.out_avals[:m]):
         for x in avals[n:]:
             if not x.shape or x.shape[0] != params.length:
                 raise ArgumentError(
@@ -141,7 +141,7 @@ def _scan_type(avals: Avals, params: ScanParams) -> Avals:
         raise ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )
-    return [*carry, *stacked(jaxpr.out_avals[m:], params.length)]
+    return [*jaxpr.out_avals[:m], *stacked(jaxpr.out_avals[m:], params.length)]
 
 
 @scan_p.def_rule(INLINED)
@@ -731,6 +731,12 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
             raise ArgumentError(
                 f"scan goes over the first axis of its inputs, but {path} is a scalar of type "
                 f"{x.aval}. Close over it, or put it into the carry."
+            )
+        if x.aval.entries[0]:
+            raise ShardingTypeError(
+                f"scan goes over the first axis of its inputs, one device's part after the other, "
+                f"but {path}, of type {x.aval}, is divided along it. Divide another axis: "
+                "tinyjax.reshard(x, P(None, ...))."
             )
         found.setdefault(x.shape[0], path)
     if not found:

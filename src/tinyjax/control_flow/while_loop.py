@@ -25,7 +25,7 @@ from tinyjax.control_flow.common import (
 from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, same_types
+from tinyjax.core.avals import ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
@@ -114,7 +114,7 @@ def _while_type(avals: Avals, params: WhileParams) -> Avals:
     if not (
         same_types([*fixed, *state], condition.in_avals)
         and same_types([*other, *state], body.in_avals)
-        and body.in_avals[len(other) :] == body.out_avals
+        and alike(body.in_avals[len(other) :], body.out_avals)
         and same_types(condition.out_avals, [ShapedArray((), dtypes.bool_)])
     ):
         raise ArgumentError(

@@ -32,6 +32,7 @@ from typing import (
 import attrs
 import numpy as np
 
+from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.avals import ShapedArray, interned
 from tinyjax.core.devices import (
@@ -619,11 +620,13 @@ class Array:
     def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
         return _numpy.astype(self, dtype, copy=copy, device=device)
 
-    def reshape(self, *shape: int | Sequence[int], order: Order = "C") -> Array:
+    def reshape(
+        self, *shape: int | Sequence[int], order: Order = "C", out_sharding: Placement = None
+    ) -> Array:
         if len(shape) == 1:
-            return _numpy.reshape(self, shape[0], order)
+            return _numpy.reshape(self, shape[0], order, out_sharding=out_sharding)
         sizes = [integer(n, "a size in reshape") for n in shape]
-        return _numpy.reshape(self, sizes, order)
+        return _numpy.reshape(self, sizes, order, out_sharding=out_sharding)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
@@ -765,6 +768,7 @@ class UpdateOptions(TypedDict, total=False):
     unique_indices: bool
     mode: Any
     wrap_negative_indices: bool
+    out_sharding: Placement
 
 
 class IndexUpdate:
@@ -777,6 +781,7 @@ class IndexUpdate:
     (``"drop"``), and the nearest element with ``"clip"``. ``indices_are_sorted`` and
     ``unique_indices``: promises that may make an update faster, and differentiable where it is not
     otherwise. ``wrap_negative_indices``: whether an index below zero counts from the end.
+    ``out_sharding``: where the result is to lie.
     """
 
     __slots__ = ("_array", "_index")
@@ -793,6 +798,7 @@ class IndexUpdate:
         mode: Any = None,
         fill_value: ArrayLike | None = None,
         wrap_negative_indices: bool = True,
+        out_sharding: Placement = None,
     ) -> Array:
         """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``."""
         return _numpy.getitem(
@@ -803,6 +809,7 @@ class IndexUpdate:
             indices_are_sorted=indices_are_sorted,
             unique_indices=unique_indices,
             wrap_negative_indices=wrap_negative_indices,
+            out_sharding=out_sharding,
         )
 
     def _update(self, value: ArrayLike, kind: str, options: UpdateOptions) -> Array:
@@ -1202,6 +1209,19 @@ def put(x: Array, where: Placement, function: str) -> Array:
     return mover[0](x, where, function)
 
 
+#: Lets an array's type say nothing of where it lies, handed in by ``primitives.constraint``.
+hider: Final[list[Callable[[Array], Array]]] = []
+
+
+def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs: Any) -> Array:
+    """Apply a function and put its result where an argument of it says.
+
+    So the types of the arguments need not say how the result lies.
+    """
+    unsaid = tree.map(lambda x: hider[0](x) if isinstance(x, Array) else x, args)
+    return put(fun(*unsaid, **kwargs), where, fun.__name__)
+
+
 def placed(fun: F) -> F:
     """Decorate a function so that its result lies where its ``device`` or ``out_sharding`` says.
 
@@ -1209,9 +1229,8 @@ def placed(fun: F) -> F:
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = fun(*args, **kwargs)
         where = kwargs.get("device", kwargs.get("out_sharding")) if kwargs else None
-        return found if where is None else put(found, where, fun.__name__)
+        return fun(*args, **kwargs) if where is None else put_result(fun, where, *args, **kwargs)
 
     stands_in: Any = imitate(call, fun)
     placing: F = stands_in

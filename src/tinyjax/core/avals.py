@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.devices import Sharding, on_first
+from tinyjax.core.devices import Entries, PartitionSpec, Sharding, on_first
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import (
     DType,
@@ -75,7 +75,7 @@ class ShapedArray:
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "weak_type", weak_type)
         if len(interned) >= _MOST_UNUSED:
-            _drop_unused()
+            _drop_unused(interned)
         return interned.setdefault(key, self)
 
     @property
@@ -96,6 +96,23 @@ class ShapedArray:
         return on_first()
 
     @property
+    def entries(self) -> Entries:
+        """For each axis the axes of a mesh over which the type says that it is divided."""
+        return ((),) * len(self.shape)
+
+    @property
+    def plain(self) -> ShapedArray:
+        """The same type, without what it says of where values lie."""
+        return self
+
+    def lying(self, sharding: Sharding) -> ShapedArray:
+        """The type of values that lie as a sharding says: another if its mesh is ``Explicit``."""
+        told = sharding.in_types(len(self.shape))
+        if told is None:
+            return self.plain
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
+
+    @property
     def varying(self) -> Axes:
         """The axes of the mesh along which it may vary; none outside of ``shard_map``."""
         return NOWHERE
@@ -110,6 +127,21 @@ class ShapedArray:
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type)
+
+    def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
+        """The type of so many values of this type along a new axis.
+
+        Args:
+            axis: where it comes.
+            length: how many.
+            names: the axes of the mesh over which it is divided, if this type says where values
+                lie.
+        """
+        return self.with_shape((*self.shape[:axis], length, *self.shape[axis:]))
+
+    def removed(self, axis: int) -> ShapedArray:
+        """The type of what an axis counts."""
+        return self.with_shape(self.shape[:axis] + self.shape[axis + 1 :])
 
     def stacked(self, length: int) -> ShapedArray:
         """The type of so many values of this type along a new first axis."""
@@ -202,6 +234,111 @@ class VaryingArray(ShapedArray):
         return f"{super().__repr__()[:-1]}, varying={set(self._varying)})"
 
 
+#: The types that say where values lie: none, in programs for one device.
+explicit_types: Final[dict[tuple[tuple[int, ...], DType, bool, Sharding], ExplicitArray]] = {}
+
+
+class ExplicitArray(ShapedArray):
+    """The type of a value that lies as the type says; ``NamedSharding.typed`` makes it.
+
+    Such types are of values on a mesh with axes that are ``Explicit`` (``core.explicit``). Like
+    those that vary they are a class of their own.
+    """
+
+    __slots__ = ("_sharding",)
+
+    _sharding: Sharding
+
+    def __new__(
+        cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, sharding: Sharding
+    ) -> ExplicitArray:
+        key = (shape, dtype, weak_type, sharding)
+        found = explicit_types.get(key)
+        if found is not None:
+            return found
+        self = object.__new__(cls)
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "weak_type", weak_type)
+        object.__setattr__(self, "_sharding", sharding)
+        if len(explicit_types) >= _MOST_UNUSED:
+            _drop_unused(explicit_types)
+        return explicit_types.setdefault(key, self)
+
+    @property
+    def sharding(self) -> Sharding:
+        """How values lie, along the axes of the mesh that are ``Explicit``."""
+        return self._sharding
+
+    @property
+    def entries(self) -> Entries:
+        return tuple([self._sharding.spec.axes(axis) for axis in range(self.ndim)])
+
+    @property
+    def plain(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether XLA chooses how values lie, along all axes of the mesh (``auto_axes``)."""
+        return self._sharding.in_types(self.ndim) is None
+
+    def _with(self, plain: ShapedArray, entries: Entries | None = None) -> ShapedArray:
+        """Another type of values on the same mesh."""
+        sharding = self._sharding
+        if entries is not None:
+            sharding = sharding.update(spec=PartitionSpec(*entries))
+        return ExplicitArray(plain.shape, plain.dtype, plain.weak_type, sharding)
+
+    def divided(self, entries: Entries) -> ShapedArray:
+        """The type of values that lie otherwise on the same mesh."""
+        return self._with(self.plain, entries)
+
+    def hidden(self, names: Sequence[str]) -> ShapedArray:
+        """The type of values of which XLA chooses how they lie along some axes of the mesh."""
+        sharding = self._sharding.hidden(names)
+        entries = [tuple([n for n in entry if n not in names]) for entry in self.entries]
+        told = sharding.update(spec=PartitionSpec(*entries))
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
+
+    def strip_weak(self) -> ShapedArray:
+        return self._with(self.plain.strip_weak())
+
+    def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
+        """The plain type of another shape, of which this one does not say how it is divided."""
+        return self if shape == self.shape else self.plain.with_shape(shape)
+
+    def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
+        entries = self.entries
+        inserted = (*entries[:axis], names, *entries[axis:])
+        return self._with(self.plain.inserted(axis, length), inserted)
+
+    def removed(self, axis: int) -> ShapedArray:
+        entries = self.entries
+        return self._with(self.plain.removed(axis), (*entries[:axis], *entries[axis + 1 :]))
+
+    def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
+        return self._with(self.plain.with_dtype(dtype, weak_type))
+
+    def tangent(self) -> ShapedArray:
+        return self._with(self.plain.tangent())
+
+    def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
+        return (ExplicitArray, (self.shape, self.dtype, self.weak_type, self._sharding))
+
+    def __str__(self) -> str:
+        shown = zip(self.shape, self.entries, strict=True)
+        return f"{dtype_name(self.dtype)}[{','.join([f'{n}{_at(names)}' for n, names in shown])}]"
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self}{weak})"
+
+
+def _at(names: tuple[str, ...]) -> str:
+    return f"@{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}" if names else ""
+
+
 def _shorten(name: re.Match[str]) -> str:
     return "bf" if name[0] == "bfloat" else name[0][0]
 
@@ -211,12 +348,12 @@ def _shorten(name: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.with_shape((length, *aval.shape))
+    return aval.inserted(0, length)
 
 
 @lru_cache(maxsize=4096)
 def _row(aval: ShapedArray) -> ShapedArray:
-    return aval.with_shape(aval.shape[1:])
+    return aval.removed(0)
 
 
 def stacked(avals: Iterable[ShapedArray], length: int) -> list[ShapedArray]:
@@ -233,6 +370,13 @@ def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
     """Whether two lists of types are equal but for weakness, and for what varies."""
     # types are compared by identity, and are mostly the same
     return list(a) == list(b) or [(x.shape, x.dtype) for x in a] == [(x.shape, x.dtype) for x in b]
+
+
+def alike(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
+    """Whether two lists of types are equal, but that some do not say that values are undivided."""
+    return list(a) == list(b) or all(
+        x is y or (x.plain is y.plain and x.entries == y.entries) for x, y in zip(a, b, strict=True)
+    )
 
 
 def _shape(dims: Sequence[int]) -> tuple[int, ...]:
@@ -272,7 +416,8 @@ class ShapeDtypeStruct:
     @property
     def aval(self) -> ShapedArray:
         """The type of an array of this shape and dtype."""
-        return ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
+        found = ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
+        return found if self.sharding is None else found.lying(self.sharding)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -319,9 +464,9 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
 
 
-def _drop_unused() -> None:
+def _drop_unused(table: dict[Any, Any]) -> None:
     """Forget the types that nothing but the table refers to."""
     references_of_the_table = 3  # the table, the loop variable, and the call that counts
-    for key, aval in list(interned.items()):
+    for key, aval in list(table.items()):
         if sys.getrefcount(aval) <= references_of_the_table + 1:  # and the list's tuple
-            del interned[key]
+            del table[key]

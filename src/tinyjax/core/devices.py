@@ -283,6 +283,9 @@ class PartitionSpec:
 #: JAX's short name
 P = PartitionSpec
 
+#: For each axis of an array the axes of a mesh over which it is divided.
+Entries: TypeAlias = tuple[tuple[str, ...], ...]
+
 
 class _Undivided(PartitionSpec):
     """A specification of any length by which nothing is divided."""
@@ -422,8 +425,51 @@ class Sharding:
         """Whether arrays of so many axes lie alike by both: the same parts on the same devices."""
         raise NotImplementedError
 
-    def batched(self, axis: int) -> Sharding:
-        """How arrays with one more axis lie, which is left to XLA."""
+    @property
+    def spec(self) -> PartitionSpec:
+        """Over which axes of a mesh each axis of the array is divided."""
+        raise NotImplementedError
+
+    def update(self, *, spec: PartitionSpec | None = None) -> Sharding:
+        """Return the sharding with another specification."""
+        raise NotImplementedError
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """The names of the axes of the mesh."""
+        return ()
+
+    def size_of(self, names: Sequence[str]) -> int:
+        """The number of parts into which some axes of the mesh divide."""
+        return 1
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether types tell all of how values lie."""
+        return False
+
+    def hidden(self, names: Sequence[str]) -> Sharding:
+        """The same, with axes of the mesh that types do not tell of: they are ``Auto``."""
+        return self
+
+    def constraint_text(self, ndim: int, mesh_name: str) -> str:
+        """What a type says of how values lie, as Shardy writes it, on a mesh of that name."""
+        return self.text(ndim, mesh_name)
+
+    def in_types(self, ndim: int) -> Sharding | None:
+        """What the types of arrays of so many axes say of how they lie; None where they do not.
+
+        They do along the axes of a mesh that are ``Explicit``. There is an entry for each axis.
+        """
+        return None
+
+    def batched(self, axis: int, names: tuple[str, ...] = ()) -> Sharding:
+        """How arrays with one more axis lie.
+
+        Args:
+            axis: where it comes; how it is divided is left to XLA.
+            names: the axes of the mesh over which it is divided, where types say so.
+        """
         return self
 
     def decided(self, now: Sharding) -> Sharding:

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import ConcreteArray, first_element, is_splat
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.dtypes import dtype_name
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef
@@ -46,6 +46,8 @@ def encode_aval(aval: ShapedArray) -> bytes:
     if found is None:
         name = f"{dtype_name(aval.dtype)}{list(aval.shape)}{'w' if aval.weak_type else ''}"
         text = f"{name}{sorted(map(str, aval.varying)) if aval.varying else ''}".encode()
+        if isinstance(aval, ExplicitArray):
+            text += encode(aval.sharding)
         found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return found
 

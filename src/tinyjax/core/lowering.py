@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.nesting import LEVEL
@@ -115,6 +116,7 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
         return found
 
     outer = b.results
+    is_divided = b.module.is_divided
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
     with LEVEL:
@@ -125,6 +127,8 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
             given = [read(x) for x in eqn.inputs]
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
             outs = rules.lowerings.get(b.platform, rules.lowering)(b, given, eqn.params)
+            if is_divided:
+                outs = [*map(partial(_lying, b), outs, eqn.out_binders)]
             if len(outs) == len(eqn.out_binders) == 1:
                 env[eqn.out_binders[0]] = outs[0]
             else:
@@ -133,6 +137,15 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
     if located is not None:
         located.location = outer_location
     return [read(x) for x in jaxpr.outs]
+
+
+def _lying(b: Lowering, x: Value, var: Var) -> Value:
+    """Write what a variable's type says of where its value lies, if it does."""
+    aval = var.aval
+    if type(aval) is not ExplicitArray or aval.sharding.mesh_text is None or aval.is_hidden:
+        return x
+    text = aval.sharding.constraint_text(aval.ndim, b.module.mesh(aval.sharding.mesh_text))
+    return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
 
 
 def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:

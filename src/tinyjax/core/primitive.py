@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, 
 import attrs
 
 from tinyjax.core.array import Array, as_array
-from tinyjax.core.avals import NOWHERE, Axes, ShapedArray
+from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
+from tinyjax.core.devices import Entries
 from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.stablehlo.lowering import Lowering
@@ -62,6 +63,7 @@ class MappedAxis:
         one_by_one: whether it goes over devices that are imitated: each calls Python functions by
             itself.
         taking_part: which examples do; None where all do, or it makes no difference.
+        divided: the axes of a mesh over which types say that it is divided.
     """
 
     size: int
@@ -70,6 +72,7 @@ class MappedAxis:
     of_devices: bool = attrs.field(default=False, kw_only=True)
     one_by_one: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
+    divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
 
 @attrs.frozen(eq=False)
@@ -229,6 +232,10 @@ VARIES: Final[RuleKey[Callable[[Any, Axes], tuple[Axes, Axes]]]] = RuleKey("vari
 #: whose programs are those for such operands.
 FITS: Final[RuleKey[Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]]] = RuleKey("fits")
 
+#: How results are divided, where the types of operands say it (``core.explicit``): from the
+#: parameters, these types, and those of the results, which do not say it.
+DIVISION: Final[RuleKey[Callable[[Any, Avals, Avals], Sequence[Entries]]]] = RuleKey("division")
+
 
 @attrs.define(eq=False, init=False, repr=False)
 class Rules(Generic[P]):
@@ -281,6 +288,9 @@ class Rules(Generic[P]):
 
 #: ``core.trace.bind``, which is built on this module and hands itself in.
 binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
+
+#: What ``core.explicit`` hands in: the types of results, where those of operands say how they lie.
+typer: Final[list[Callable[[Primitive[Any], Avals, Any], Avals]]] = []
 
 #: Called when a rule is registered in another's place: what was made with that is of no use.
 on_replaced: Final[list[Callable[[], None]]] = []
@@ -518,7 +528,10 @@ class Primitive(Generic[P]):
         rules = self.rules
         if "abstract_eval" not in rules.registered:
             return None
-        outs = tuple(rules.abstract_eval(avals, params))
+        if ExplicitArray in map(type, avals):
+            outs = tuple(typer[0](self, avals, params))
+        else:
+            outs = tuple(rules.abstract_eval(avals, params))
         types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
@@ -528,8 +541,10 @@ class Primitive(Generic[P]):
         return outs
 
     def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
-        """Return the types of the results for operands that may vary between devices."""
+        """Return the types of the results for operands whose types say more than shapes."""
         rules = self.rules
+        if rules.evaluate is None and ExplicitArray in map(type, avals):
+            return typer[0](self, avals, params)
         axes = NOWHERE.union(*[aval.varying for aval in avals])
         if VARIES in rules.extensions:
             _, axes = self.rule(VARIES)(params, axes)

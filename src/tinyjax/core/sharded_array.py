@@ -30,6 +30,8 @@ class ShardedBuffer(DeviceBuffer, Protocol):
 #: Applies a primitive to operands of which some are such arrays: handed in by ``tinyjax.xla``.
 Evaluate: TypeAlias = Callable[[Primitive[Any], Sequence[Array], Any], Sequence[Array]]
 evaluator: Final[list[Evaluate]] = []
+#: Puts an array with data where a sharding says: handed in by ``tinyjax.xla``, too.
+placer: Final[list[Callable[[Array, Sharding], Array]]] = []
 
 
 class ShardedArray(Array):
@@ -45,7 +47,7 @@ class ShardedArray(Array):
     _aval: ShapedArray | None
 
     def __init__(self, aval: ShapedArray, sharding: Sharding, shards: ShardedBuffer) -> None:
-        self._aval = aval
+        self._aval = aval.lying(sharding)
         self._sharding = sharding
         self._gathered: ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
@@ -112,7 +114,7 @@ class ShardedArray(Array):
     def _part(self, number: int) -> Array:
         """The part on one of this process's devices, by its place among them."""
         device = Device(id=self._sharding.ids[self._sharding.addressable_places[number]])
-        aval = self.aval.with_shape(self._sharding.shard_shape(self.shape))
+        aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
         if device == first_device():
             return ConcreteArray(None, aval, buffer)
@@ -127,7 +129,7 @@ class ShardedArray(Array):
             raise_donated(self)
         found = self._gathered
         if found is None:
-            found = self._gathered = ConcreteArray(self._gather(), self.aval)
+            found = self._gathered = ConcreteArray(self._gather(), self.aval.plain)
         return found
 
     def read(self) -> HostArray:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import attrs
 import numpy as np
@@ -35,9 +35,9 @@ from tinyjax.errors import ShardingError, described, shortened
 class AxisType(Enum):
     """Who says how values lie along an axis of a mesh.
 
-    Shardings are of values here, and not of types: XLA chooses what programs do not say, which is
-    JAX's ``Auto``. Within ``shard_map`` axes are ``Manual``. No mesh has axes that are
-    ``Explicit``: asking for one raises an error.
+    Along ``Auto`` XLA chooses what programs do not say. Along ``Explicit`` the types of values say
+    it, and so each operation says how its result lies, or raises an error. Within ``shard_map``
+    axes are ``Manual``: programs are of one device's part.
     """
 
     Auto = "Auto"
@@ -70,24 +70,32 @@ _MORE_DEVICES: Final = (
 )
 
 
-def mesh_of_ids(ids: Sequence[int], axis_sizes: Sequence[int], axis_names: Sequence[str]) -> Mesh:
+def mesh_of_ids(
+    ids: Sequence[int],
+    axis_sizes: Sequence[int],
+    axis_names: Sequence[str],
+    axis_types: Sequence[AxisType] | AxisType | None = None,
+) -> Mesh:
     """Return a mesh of devices by their numbers, row by row."""
     devices = np.empty(tuple(axis_sizes), object)
     devices.ravel()[:] = [Device(id=i) for i in ids]
-    return Mesh(devices, axis_names)
+    return Mesh(devices, axis_names, axis_types)
 
 
-def _check_types(axis_types: Sequence[AxisType] | AxisType | None) -> None:
-    types = axis_types if isinstance(axis_types, tuple | list) else [axis_types]
-    for one in types:
-        if one not in (None, AxisType.Auto):
-            raise ShardingError(
-                f"the axes of a mesh are AxisType.Auto, but one is {one!r}: shardings are of "
-                "values, and not of types. Leave axis_types out, and say where values lie by "
-                "lax.with_sharding_constraint, or by in_shardings and out_shardings of jit; what "
-                "you do not say XLA chooses. To say all of it, write what each device does: "
-                "tinyjax.shard_map."
-            )
+def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
+    """The types of a mesh's axes, of which one may stand for all."""
+    if axis_types is None or isinstance(axis_types, AxisType):
+        types: tuple[object, ...] = (axis_types or AxisType.Auto,) * len(names)
+    else:
+        types = tuple(listed(axis_types, "axis_types"))
+    found = tuple([one for one in types if one in (AxisType.Auto, AxisType.Explicit)])
+    if len(found) != len(types) or len(types) != len(names):
+        raise ShardingError(
+            f"axis_types of a mesh is AxisType.Auto or AxisType.Explicit, for all axes or for each "
+            f"of {tuple(names)}, but got {shortened(axis_types)}. (Axes are Manual within "
+            "shard_map alone.)"
+        )
+    return cast(tuple[AxisType, ...], found)
 
 
 class _Grid:
@@ -97,6 +105,7 @@ class _Grid:
 
     axis_sizes: tuple[int, ...]
     axis_names: tuple[str, ...]
+    axis_types: tuple[AxisType, ...]
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -124,9 +133,16 @@ class _Grid:
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
-    def axis_types(self) -> tuple[AxisType, ...]:
-        """How values along each axis lie: as XLA chooses."""
-        return (AxisType.Auto,) * len(self.axis_names)
+    def explicit_axes(self) -> tuple[str, ...]:
+        """The axes along which the types of values say how they lie."""
+        types = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple([name for name, of in types if of is AxisType.Explicit])
+
+    @property
+    def auto_axes(self) -> tuple[str, ...]:
+        """The axes along which XLA chooses how values lie."""
+        types = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple([name for name, of in types if of is AxisType.Auto])
 
     @property
     def are_all_axes_auto(self) -> bool:
@@ -161,6 +177,7 @@ class Mesh(_Grid):
         ids: the numbers of the devices, row by row.
         axis_sizes: the shape of the grid.
         axis_names: the names of its axes.
+        axis_types: who says how values lie along each.
 
     Example:
         >>> import tinyjax
@@ -171,6 +188,7 @@ class Mesh(_Grid):
     ids: tuple[int, ...]
     axis_sizes: tuple[int, ...]
     axis_names: tuple[str, ...]
+    axis_types: tuple[AxisType, ...]
 
     def __init__(
         self,
@@ -183,7 +201,8 @@ class Mesh(_Grid):
         Args:
             devices: an array of devices, or nested lists; as many axes as names.
             axis_names: the names; one may stand alone.
-            axis_types: ``AxisType.Auto`` for each, which is the default.
+            axis_types: ``AxisType.Auto``, which is the default, or ``AxisType.Explicit``, for all
+                or for each.
 
         Raises:
             ShardingError: the names are not as many as the axes, or not distinct; a device is none
@@ -197,11 +216,15 @@ class Mesh(_Grid):
                 f"a mesh has a name of its own for each axis, but its devices have the shape "
                 f"{ids.shape} and the names are {names}."
             )
-        _check_types(axis_types)
-        self.__attrs_init__(tuple(ids.ravel().tolist()), ids.shape, names)
+        types = _types(axis_types, names)
+        self.__attrs_init__(tuple(ids.ravel().tolist()), ids.shape, names, types)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return mesh_of_ids, (self.ids, self.axis_sizes, self.axis_names)
+        return mesh_of_ids, (self.ids, self.axis_sizes, self.axis_names, self.axis_types)
+
+    def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
+        """The same devices on axes of other types."""
+        return mesh_of_ids(self.ids, self.axis_sizes, self.axis_names, axis_types)
 
     @property
     def devices(self) -> NDArray[Any]:
@@ -246,12 +269,12 @@ class Mesh(_Grid):
                 f"the devices of process {group().process_index} are no block of {self}. Arrange "
                 "them so that those of a process are neighbours, as tinyjax.devices() has them."
             )
-        return Mesh(devices, self.axis_names)
+        return Mesh(devices, self.axis_names, self.axis_types)
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The same grid without devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names)
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def __repr__(self) -> str:
         return (
@@ -281,6 +304,7 @@ class AbstractMesh(_Grid):
     Attributes:
         axis_sizes: the shape of the grid.
         axis_names: the names of its axes.
+        axis_types: who says how values lie along each.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -294,6 +318,7 @@ class AbstractMesh(_Grid):
 
     axis_sizes: tuple[int, ...]
     axis_names: tuple[str, ...]
+    axis_types: tuple[AxisType, ...]
 
     def __init__(
         self,
@@ -306,7 +331,8 @@ class AbstractMesh(_Grid):
         Args:
             axis_sizes: the sizes of its axes.
             axis_names: their names; one may stand alone.
-            axis_types: ``AxisType.Auto`` for each, which is the default.
+            axis_types: ``AxisType.Auto``, which is the default, or ``AxisType.Explicit``, for all
+                or for each.
 
         Raises:
             ShardingError: the names are not as many as the sizes, or not distinct; a size is not
@@ -319,8 +345,11 @@ class AbstractMesh(_Grid):
                 "a mesh has a positive size and a name of its own for each axis, but the sizes are "
                 f"{sizes} and the names are {names}."
             )
-        _check_types(axis_types)
-        self.__attrs_init__(sizes, names)
+        self.__attrs_init__(sizes, names, _types(axis_types, names))
+
+    def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> AbstractMesh:
+        """The same grid with axes of other types."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, axis_types)
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -396,6 +425,13 @@ class NamedSharding(Sharding):
     def is_abstract(self) -> bool:
         return isinstance(self.mesh, AbstractMesh)
 
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        return self.mesh.axis_names
+
+    def size_of(self, names: Sequence[str]) -> int:
+        return self.mesh.size_of(names)
+
     def factor(self, axis: int) -> int:
         """How many parts an axis of the array is divided into."""
         return self.mesh.size_of(self.spec.axes(axis))
@@ -446,8 +482,34 @@ class NamedSharding(Sharding):
         spec = self.spec.stripped()
         return self if spec is self.spec else NamedSharding(self.mesh, spec)
 
-    def batched(self, axis: int) -> NamedSharding:
-        return NamedSharding(self.mesh, self.spec.inserted(axis, PartitionSpec.UNCONSTRAINED))
+    def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
+        # a mesh whose axes types tell of has no others to choose from
+        entry = names if self.mesh.explicit_axes else PartitionSpec.UNCONSTRAINED
+        return NamedSharding(self.mesh, self.spec.inserted(axis, entry))
+
+    @property
+    def is_explicit(self) -> bool:
+        return bool(self.mesh.axis_names) and not self.mesh.auto_axes
+
+    def hidden(self, names: Sequence[str]) -> NamedSharding:
+        types = zip(self.mesh.axis_names, self.mesh.axis_types, strict=True)
+        mesh = self.mesh.of_types([AxisType.Auto if n in names else of for n, of in types])
+        return self if mesh == self.mesh else NamedSharding(mesh, self.spec)
+
+    def constraint_text(self, ndim: int, mesh_name: str) -> str:
+        # along axes of the mesh of which types do not tell XLA may divide as it likes
+        text = self.text(ndim, mesh_name)
+        if not self.mesh.auto_axes:
+            return text
+        return text.replace("{}", "{?}").replace('"}', '", ?}')
+
+    def in_types(self, ndim: int) -> NamedSharding | None:
+        told = self.mesh.explicit_axes
+        if not told:
+            return None
+        entries = [tuple([name for name in self.spec.axes(i) if name in told]) for i in range(ndim)]
+        spec = PartitionSpec(*entries)
+        return self if spec == self.spec else NamedSharding(self.mesh, spec)
 
     def decided(self, now: Sharding) -> NamedSharding:
         if PartitionSpec.UNCONSTRAINED not in self.spec.partitions:
@@ -520,8 +582,14 @@ def get_mesh() -> Mesh:
     found: Mesh | None = _in_force.value
     if found is None:
         found = object.__new__(Mesh)
-        found.__attrs_init__((), (), ())
+        found.__attrs_init__((), (), (), ())
     return found
+
+
+def use_mesh(mesh: Mesh) -> AbstractContextManager[object]:
+    """Put a mesh in force for a block."""
+    scope: AbstractContextManager[object] = _in_force(None if mesh.empty else mesh)
+    return scope
 
 
 class set_mesh:  # noqa: N801 (JAX's name)
@@ -569,7 +637,8 @@ def make_mesh(
     Args:
         axis_shapes: the sizes of its axes.
         axis_names: their names.
-        axis_types: ``AxisType.Auto`` for each, which is the default.
+        axis_types: ``AxisType.Auto``, which is the default, or ``AxisType.Explicit``, for all or
+            for each.
         devices: the devices to take; by default ``tinyjax.devices()``.
 
     Raises:

@@ -16,7 +16,6 @@ import tinyjax.numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import PLATFORM, devices_are_known
 from tinyjax.core.primitive import NoParams, Primitive
-from tinyjax.core.sharding import AbstractMesh, get_mesh
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.distributed import connection
 from tinyjax.errors import JaxRuntimeError
@@ -34,7 +33,6 @@ __all__ = [
     "canonicalize_sharding",
     "closed_call_p",
     "custom_jvp_call_p",
-    "get_abstract_mesh",
     "global_state",
     "include_frame",
     "infer_argnums_and_argnames",
@@ -122,11 +120,6 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
     """Convert arrays to their common dtype, and that to a complex one."""
     dtype = jnp.result_type(*args, np.complex64)
     return [jnp.asarray(x, dtype) for x in args]
-
-
-def get_abstract_mesh() -> AbstractMesh:
-    """Return the mesh in force without its devices; one that is empty where there is none."""
-    return get_mesh().abstract_mesh
 
 
 @attrs.frozen

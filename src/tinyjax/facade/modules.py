@@ -128,7 +128,6 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ("WrappedFun", "transformation", "wrap_init"), "facade.linear_util"
     ),
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
-    "jax.sharding": {"get_abstract_mesh": "facade.internals"},
     "jax._src": {},
     "jax.experimental.array_serialization": {},
     "jax._src.api_util": {"infer_argnums_and_argnames": "facade.internals"},

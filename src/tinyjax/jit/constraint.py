@@ -1,4 +1,4 @@
-"""``with_sharding_constraint``: where a value lies, said inside a program.
+"""``with_sharding_constraint`` and ``reshard``: where a value lies, said inside a program.
 
 The arguments ``in_shardings`` and ``out_shardings`` of ``jit`` are such constraints, of arguments
 and of results, so that they hold in derivatives, under ``vmap`` and in programs within programs.
@@ -8,92 +8,14 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import attrs
-
-from tinyjax import tree, xla
-from tinyjax.core.array import Array, as_array
-from tinyjax.core.devices import Sharding, is_place
-from tinyjax.core.lowering import sharding_text
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-)
-from tinyjax.core.programs import SHARDINGS
-from tinyjax.core.trace import bind1
-from tinyjax.primitives.rules import def_linear, def_transposes
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax import tree
+from tinyjax.core.array import as_array
+from tinyjax.core.avals import ExplicitArray
+from tinyjax.core.devices import is_place
+from tinyjax.errors import ShardingTypeError
+from tinyjax.primitives.constraint import constrain
 
 T = TypeVar("T")
-
-
-@attrs.frozen(repr=False)
-class ConstraintParams(Params):
-    """Where the operand lies."""
-
-    sharding: Sharding
-
-
-sharding_constraint_p: Primitive[ConstraintParams] = Primitive(
-    "sharding_constraint", ConstraintParams
-)
-
-
-@sharding_constraint_p.def_impl
-def _impl(operands: Hosts, params: ConstraintParams) -> Hosts:
-    return operands
-
-
-@sharding_constraint_p.def_evaluate
-def _evaluate(args: Arrays, params: ConstraintParams) -> Arrays:
-    (x,) = args
-    return [xla.put(x, params.sharding.decided(x.sharding))]
-
-
-@sharding_constraint_p.def_abstract_eval
-def _type(avals: Avals, params: ConstraintParams) -> Avals:
-    (x,) = avals
-    params.sharding.check(x.shape)
-    return avals
-
-
-@sharding_constraint_p.def_lowering
-def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values:
-    (x,) = operands
-    text = sharding_text(b.module, params.sharding, x.ndim)
-    if text is None:
-        return operands
-    return [b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")]
-
-
-sharding_constraint_p.def_rule(SHARDINGS)(lambda params: ((params.sharding,), (params.sharding,)))
-
-def_linear(sharding_constraint_p)
-def_transposes(
-    sharding_constraint_p, lambda ct, x, params: bind1(sharding_constraint_p, (ct,), params)
-)
-
-
-@sharding_constraint_p.def_batch
-def _batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ConstraintParams
-) -> BatchResult:
-    (axis,) = axes
-    assert axis is not None, "the operand is batched"
-    # XLA divides the examples as it likes
-    batched = ConstraintParams(params.sharding.batched(axis))
-    return (bind1(sharding_constraint_p, values, batched),), axes
-
-
-def constrain(x: Array, sharding: Sharding) -> Array:
-    """Say where a value lies."""
-    return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding))
 
 
 def with_sharding_constraint(x: T, shardings: Any) -> T:
@@ -104,10 +26,12 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
         shardings: a sharding, a device, or a ``PartitionSpec`` of the mesh in force
             (``tinyjax.set_mesh``), or a tree of these, each of which speaks for all that is below
             it. None leaves arrays as they are, and ``PartitionSpec.UNCONSTRAINED`` leaves it to XLA
-            how an axis is divided.
+            how an axis is divided. Where the types of arrays say how they lie, along axes of a mesh
+            that are ``Explicit``, nothing is moved: it must be what they say.
 
     Raises:
         ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
+        ShardingTypeError: the type of an array says that it lies otherwise.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -119,10 +43,35 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
         >>> f(jnp.zeros(4)).sharding.spec
         P()
     """
-    return constrained(x, shardings, "with_sharding_constraint")
+    return constrained(x, shardings, "with_sharding_constraint", checks=True)
 
 
-def constrained(x: T, shardings: Any, function: str, what: str = "x") -> T:
+def reshard(xs: T, out_shardings: Any) -> T:
+    """Return arrays that lie on devices as asked for, and whose types say so.
+
+    In programs and outside of them, and in derivatives: a cotangent of the result lies as that, and
+    is moved to where the argument lies.
+
+    Args:
+        xs: arrays in any containers.
+        out_shardings: a sharding, or a ``PartitionSpec`` of the mesh in force, or a tree of these,
+            each of which speaks for all that is below it. None leaves arrays as they are.
+
+    Raises:
+        ShardingError: an axis of an array cannot be divided so, or no mesh is in force.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import P
+        >>> from tinyjax.sharding import AxisType
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",), AxisType.Explicit)):
+        ...     print(tinyjax.typeof(tinyjax.reshard(jnp.ones((4, 2)), P("data"))))
+        float32[4@data,2]
+    """
+    return constrained(xs, out_shardings, "reshard", "xs")
+
+
+def constrained(x: T, shardings: Any, function: str, what: str = "x", *, checks: bool = False) -> T:
     """Return a tree whose arrays lie as a prefix of it says.
 
     Args:
@@ -130,6 +79,10 @@ def constrained(x: T, shardings: Any, function: str, what: str = "x") -> T:
         shardings: the prefix.
         function: the function that takes it, for messages.
         what: what messages call the tree.
+        checks: whether arrays whose types say how they lie must lie so.
+
+    Raises:
+        ShardingTypeError: one does not.
     """
     treedef = tree.structure(x)
     wanted = tree.flatten_prefix(shardings, treedef, is_place, "shardings")
@@ -142,7 +95,15 @@ def constrained(x: T, shardings: Any, function: str, what: str = "x") -> T:
         from tinyjax.core.sharding import checked  # noqa: PLC0415
 
         array = as_array(leaf)
-        sharding = checked(where, array.shape, function, tree.path_str(what, path))
+        name = tree.path_str(what, path)
+        sharding = checked(where, array.shape, function, name)
+        own, asked = array.aval, array.aval.plain.lying(sharding)
+        both_say = isinstance(own, ExplicitArray) and isinstance(asked, ExplicitArray)
+        if checks and both_say and own.entries != asked.entries:
+            raise ShardingTypeError(
+                f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "
+                "whose type says how it lies: use tinyjax.reshard."
+            )
         placed.append(constrain(array, sharding))
     result: T = tree.unflatten(treedef, placed)
     return result

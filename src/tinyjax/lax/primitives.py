@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tinyjax.control_flow import cond_p, scan_p, while_p
 from tinyjax.implicit.linear_operators import custom_linear_solve_p as linear_solve_p
-from tinyjax.jit.constraint import sharding_constraint_p
 from tinyjax.primitives.barrier import optimization_barrier_p
 from tinyjax.primitives.bitcast import (
     bitcast_convert_type_p,
@@ -28,6 +27,7 @@ from tinyjax.primitives.collective import (
     ppermute_p,
     psum_p,
 )
+from tinyjax.primitives.constraint import sharding_constraint_p
 from tinyjax.primitives.convolution import (
     conv_general_dilated_p,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, put
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, put, put_result
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.trace import bind1
@@ -62,7 +62,7 @@ __all__ = [
 ]
 
 
-def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """Repeat an array along new axes in front.
 
     Example:
@@ -74,11 +74,15 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """
     x, new = as_array(operand), integers(sizes, "sizes")
     dims = tuple(range(len(new), len(new) + x.ndim))
-    return broadcast_in_dim(x, (*new, *x.shape), dims)
+    return broadcast_in_dim(x, (*new, *x.shape), dims, out_sharding=out_sharding)
 
 
 def broadcast_in_dim(
-    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Place axis ``i`` of an array at axis ``broadcast_dimensions[i]`` of a larger shape.
 
@@ -87,6 +91,7 @@ def broadcast_in_dim(
         shape: of the result. Its sizes along the operand's axes are equal to the operand's, or any
             size where the operand's is 1.
         broadcast_dimensions: increasing axes of the result.
+        out_sharding: where the result is to lie.
 
     Raises:
         ShapeError: they do not fit.
@@ -98,6 +103,8 @@ def broadcast_in_dim(
         Array([[1, 1, 1],
                [2, 2, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        return put_result(broadcast_in_dim, out_sharding, operand, shape, broadcast_dimensions)
     x, sizes = as_array(operand), canonical_shape(shape)
     dims = integers(broadcast_dimensions, "broadcast_dimensions")
     if len(dims) == x.ndim and all(0 <= d < len(sizes) for d in dims):
@@ -139,7 +146,11 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def reshape(
-    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+    operand: ArrayLike,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the elements, in row-major order, in another shape.
 
@@ -147,10 +158,13 @@ def reshape(
         operand: any dtype.
         new_sizes: the shape, without ``-1``.
         dimensions: the order in which to read the axes; by default their own order.
+        out_sharding: where the result is to lie.
 
     Raises:
         ShapeError: the numbers of elements differ.
     """
+    if out_sharding is not None:
+        return put_result(reshape, out_sharding, operand, new_sizes, dimensions)
     x = as_array(operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
@@ -429,7 +443,9 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Placement = None
+) -> Array:
     """Return an array whose elements are their own index along an axis.
 
     Raises:
@@ -439,7 +455,8 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     if found == dtypes.bool_:
         raise DtypeError("iota counts in numbers, but dtype is bool.")
     axis = canonical_axis(dimension, len(sizes))
-    return bind1(_sh.iota_p, (), _sh.IotaParams(sizes, found, axis))
+    made = bind1(_sh.iota_p, (), _sh.IotaParams(sizes, found, axis))
+    return put(made, out_sharding, "broadcasted_iota")
 
 
 def full(

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed, put
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed, put_result
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, listed, one_or_more
@@ -78,6 +78,7 @@ def _sum(x: Array, axes: Axes) -> Array:
 
 
 @replayed
+@placed
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -111,7 +112,7 @@ def dot(
     (x, y), dtype = _prepare("dot", (a, b), preferred_element_type)
     if not x.shape or not y.shape:
         found = _outer(x, y, dtype)
-        return found if out_sharding is None else put(found, out_sharding, "dot")
+        return found
     axis = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[axis]:
         raise ShapeError(
@@ -119,7 +120,7 @@ def dot(
             f"{x.shape[-1]}, and axis {axis} of the second {y.shape[axis]}; they must be equal."
         )
     found = dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
-    return found if out_sharding is None else put(found, out_sharding, "dot")
+    return found
 
 
 def _outer(x: Array, y: Array, dtype: DType) -> Array:
@@ -158,6 +159,8 @@ def matmul(
         >>> jnp.matmul(jnp.ones((5, 1, 2, 3)), jnp.ones((4, 3, 2))).shape
         (5, 4, 2, 2)
     """
+    if out_sharding is not None:
+        return put_result(matmul, out_sharding, a, b, preferred_element_type=preferred_element_type)
     (x, y), dtype = _prepare("matmul", (a, b), preferred_element_type)
     if not x.shape or not y.shape:
         raise ShapeError(
@@ -174,7 +177,7 @@ def matmul(
         found = dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
     else:
         found = _batched_matmul(x, y, dtype)
-    return found if out_sharding is None else put(found, out_sharding, "matmul")
+    return found
 
 
 def _batched_matmul(x: Array, y: Array, dtype: DType) -> Array:
@@ -371,6 +374,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @replayed
+@placed
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -427,7 +431,7 @@ def tensordot(
             "paired in order and must have equal sizes."
         )
     found = dot_general(x, y, (left, right), dtype=dtype) if left else _outer(x, y, dtype)
-    return found if out_sharding is None else put(found, out_sharding, "tensordot")
+    return found
 
 
 def _axes_of(given: int | Sequence[int], x: Array) -> Axes:

@@ -33,10 +33,11 @@ from tinyjax.core.array import (
     is_array_like,
     placed,
     put,
+    put_result,
     scalar,
     too_wide,
 )
-from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.avals import ExplicitArray, ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
@@ -70,6 +71,7 @@ from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
 from tinyjax.primitives.collective import varying_as
+from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
@@ -160,6 +162,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Make an array of numbers, arrays, or nested lists of them.
 
@@ -174,6 +177,7 @@ def array(
         ndmin: the least number of axes; missing ones are put in front.
         device: where the array is wanted: a device, a sharding, or a ``PartitionSpec`` of the mesh
             in force.
+        out_sharding: the same, by JAX's newer name.
 
     Raises:
         ShapeError: lists in one place differ in length.
@@ -196,7 +200,8 @@ def array(
         made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
     if copy and made is object:
         made = another(made)
-    return made if device is None else put(made, device, "array")
+    where = device if out_sharding is None else out_sharding
+    return made if where is None else put(made, where, "array")
 
 
 def asarray(
@@ -206,9 +211,12 @@ def asarray(
     *,
     copy: bool | None = None,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``."""
-    return put(array(a, dtype, copy is True), device, "asarray")
+    return put(
+        array(a, dtype, copy is True), device if out_sharding is None else out_sharding, "asarray"
+    )
 
 
 def copy(a: ArrayLike, order: None = None) -> Array:
@@ -322,7 +330,12 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
 
 
 def full(
-    shape: Shape, fill_value: Nested, dtype: DTypeLike = None, *, device: Placement = None
+    shape: Shape,
+    fill_value: Nested,
+    dtype: DTypeLike = None,
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return an array filled with a value.
 
@@ -331,6 +344,7 @@ def full(
         fill_value: a scalar, or an array that broadcasts to the shape.
         dtype: of the result; that of the value by default.
         device: where the result is wanted.
+        out_sharding: the same, by JAX's newer name.
 
     Raises:
         ShapeError: the shape is negative, or the value does not broadcast to it.
@@ -343,15 +357,20 @@ def full(
                [7., 7.]], dtype=float32)
     """
     sizes = canonical_shape(shape)
-    return put(broadcast_to(asarray(fill_value, dtype), sizes), device, "full")
+    return put(
+        broadcast_to(asarray(fill_value, dtype), sizes),
+        device if out_sharding is None else out_sharding,
+        "full",
+    )
 
 
-def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
+def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: Placement = None) -> Array:
     """Repeat an array along axes of size one, and along new axes in front, to reach a shape.
 
     Args:
         array: any dtype.
         shape: the shape of the result.
+        out_sharding: where the result is to lie.
 
     Raises:
         ShapeError: the array does not broadcast to the shape.
@@ -362,6 +381,8 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
+    if out_sharding is not None:
+        return put_result(broadcast_to, out_sharding, array, shape)
     x = array_of("broadcast_to", array)
     sizes = canonical_shape(shape)
     offset = len(sizes) - x.ndim
@@ -374,7 +395,13 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     return broadcast_to_shape(x, sizes)
 
 
-def zeros(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
+def zeros(
+    shape: Shape,
+    dtype: DTypeLike = None,
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
+) -> Array:
     """Return zeros, of the default float type unless a dtype is given.
 
     Example:
@@ -383,20 +410,34 @@ def zeros(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) ->
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
+    where = device if out_sharding is None else out_sharding
     given = _float_unless(dtype)
     if given == dtypes.float0:  # tangents of integers, which hold nothing
-        return put(as_array(np.zeros(canonical_shape(shape), given)), device, "zeros")
-    return put(filled(canonical_shape(shape), 0, given), device, "zeros")
+        return put(as_array(np.zeros(canonical_shape(shape), given)), where, "zeros")
+    return put(filled(canonical_shape(shape), 0, given), where, "zeros")
 
 
-def ones(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
+def ones(
+    shape: Shape,
+    dtype: DTypeLike = None,
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
+) -> Array:
     """Return ones, of the default float type unless a dtype is given."""
-    return put(filled(canonical_shape(shape), 1, _float_unless(dtype)), device, "ones")
+    where = device if out_sharding is None else out_sharding
+    return put(filled(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
 
 
-def empty(shape: Shape, dtype: DTypeLike = None, *, device: Placement = None) -> Array:
+def empty(
+    shape: Shape,
+    dtype: DTypeLike = None,
+    *,
+    device: Placement = None,
+    out_sharding: Placement = None,
+) -> Array:
     """Return zeros; there are no arrays without values."""
-    return zeros(shape, dtype, device=device)
+    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
 def _float_unless(dtype: DTypeLike) -> DType:
@@ -410,6 +451,7 @@ def full_like(
     shape: Shape | None = None,
     *,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
 
@@ -421,7 +463,9 @@ def full_like(
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
-    return _like("full_like", a, fill_value, dtype, shape, device)
+    return _like(
+        "full_like", a, fill_value, dtype, shape, device if out_sharding is None else out_sharding
+    )
 
 
 def _like(
@@ -430,7 +474,7 @@ def _like(
     fill_value: ArrayLike,
     dtype: DTypeLike,
     shape: Shape | None,
-    device: Placement,
+    where: Placement,
 ) -> Array:
     x = a if isinstance(a, ShapeDtypeStruct) else array_of(name, a)
     weak = dtype is None and x.weak_type
@@ -438,9 +482,11 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, wanted)
     made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
-    if device is None and isinstance(x, Array) and x.committed and x.shape == sizes:
-        device = x.sharding
-    return put(varying_as(made, x.aval), device, name)
+    if where is None and isinstance(x.aval, ExplicitArray) and sizes == x.shape:
+        return lie_as(made, x.aval)
+    if where is None and isinstance(x, Array) and x.committed and x.shape == sizes:
+        where = x.sharding
+    return put(varying_as(made, x.aval), where, name)
 
 
 def zeros_like(
@@ -449,9 +495,11 @@ def zeros_like(
     shape: Shape | None = None,
     *,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return _like("zeros_like", a, 0, dtype, shape, device)
+    where = device if out_sharding is None else out_sharding
+    return _like("zeros_like", a, 0, dtype, shape, where)
 
 
 def ones_like(
@@ -460,9 +508,11 @@ def ones_like(
     shape: Shape | None = None,
     *,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return ones, of another array's shape and dtype unless given."""
-    return _like("ones_like", a, 1, dtype, shape, device)
+    where = device if out_sharding is None else out_sharding
+    return _like("ones_like", a, 1, dtype, shape, where)
 
 
 def empty_like(
@@ -471,9 +521,12 @@ def empty_like(
     shape: Shape | None = None,
     *,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return _like("empty_like", prototype, 0, dtype, shape, device)
+    return _like(
+        "empty_like", prototype, 0, dtype, shape, device if out_sharding is None else out_sharding
+    )
 
 
 # Ranges
@@ -488,6 +541,7 @@ def arange(
     dtype: DTypeLike = None,
     *,
     device: Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return evenly spaced numbers from ``start`` to before ``stop``.
 
@@ -497,6 +551,7 @@ def arange(
         step: the distance, 1 by default; may be negative.
         dtype: of the result; that of the arguments by default.
         device: where the result is wanted.
+        out_sharding: the same, by JAX's newer name.
 
     Raises:
         ConcretizationError: an argument is traced; the length must be known.

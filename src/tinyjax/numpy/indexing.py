@@ -30,12 +30,14 @@ from tinyjax.core.array import (
     followed,
     given_number,
     is_splat,
+    put_result,
     raw_host,
     scalar,
     splat,
 )
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
+from tinyjax.core.devices import Placement
 from tinyjax.core.primitive import NO_PARAMS, Primitive
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
@@ -106,6 +108,7 @@ def getitem(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return ``x[index]``; ``x.at[index].get(...)`` takes the options.
 
@@ -119,6 +122,7 @@ def getitem(
         indices_are_sorted: a promise that the indices increase.
         unique_indices: a promise that no element is taken twice.
         wrap_negative_indices: whether an index below zero counts from the end.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of ``x``'s dtype.
@@ -141,6 +145,18 @@ def getitem(
         >>> x.at[0, jnp.array([0, 7])].get(mode="fill", fill_value=-1)
         Array([ 0, -1], dtype=int32)
     """
+    if out_sharding is not None:
+        return put_result(
+            getitem,
+            out_sharding,
+            x,
+            index,
+            mode=mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
     plain = mode is None and fill_value is None and wrap_negative_indices
     if plain and type(x) is ConcreteArray and current_trace() is EVAL and not x.weak_type:
         taken = _eager_getitem(x, index)
@@ -273,7 +289,7 @@ _RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 @explained
-def update_at(
+def update_at(  # noqa: PLR0913 (JAX's options)
     x: Array,
     index: Indices,
     value: ArrayLike,
@@ -284,6 +300,7 @@ def update_at(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return a copy of ``x`` that is changed at an index, as ``x.at[index].set(...)`` does.
 
@@ -300,6 +317,7 @@ def update_at(
         indices_are_sorted: a promise that the indices increase.
         unique_indices: a promise that no element is changed twice.
         wrap_negative_indices: whether an index below zero counts from the end.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array of ``x``'s shape and dtype (a float for ``"div"``).
@@ -316,6 +334,19 @@ def update_at(
         >>> jnp.zeros(3).at[jnp.array([0, 0, 7])].add(1.0)
         Array([2., 0., 0.], dtype=float32)
     """
+    if out_sharding is not None:
+        return put_result(
+            update_at,
+            out_sharding,
+            x,
+            index,
+            value,
+            kind,
+            mode=mode,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
     if kind == "div" and not dtypes.is_inexact(x.dtype):
         x = convert(x, dtypes.to_inexact(x.dtype, x.weak_type))
     if x.dtype == dtypes.bool_ and kind not in ("set", "min", "max"):

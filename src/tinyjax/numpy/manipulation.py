@@ -22,7 +22,10 @@ from tinyjax.core.array import (
     Order,
     canonical_axes,
     canonical_axis,
+    placed,
+    put_result,
 )
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
@@ -106,6 +109,7 @@ def reshape(
     order: Order = "C",
     *,
     copy: bool | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return the same elements in another shape.
 
@@ -114,6 +118,7 @@ def reshape(
         shape: an int or several. One of them may be -1: that size follows from the others.
         order: whether the last axis (``"C"``) or the first (``"F"``) varies fastest.
         copy: has no effect; arrays are immutable.
+        out_sharding: where the result is to lie.
 
     Raises:
         ShapeError: the numbers of elements differ, or more than one size is -1.
@@ -124,6 +129,8 @@ def reshape(
         Array([[0, 1, 2],
                [3, 4, 5]], dtype=int32)
     """
+    if out_sharding is not None:
+        return put_result(reshape, out_sharding, a, shape, order)
     x = array_of("reshape", a)
     sizes = _fill_in(x, shape)
     if is_one_of(order, ("C",)):
@@ -156,8 +163,14 @@ def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
     return sizes
 
 
-def ravel(a: ArrayLike, order: Order = "C") -> Array:
+@placed
+def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: Placement = None) -> Array:
     """Return the elements along one axis.
+
+    Args:
+        a: any dtype.
+        order: as for ``reshape``.
+        out_sharding: where the result is to lie.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -16,11 +16,13 @@ from tinyjax.core.array import (
     ConcreteArray,
     as_array,
     canonical_axis,
+    placed,
     raw_host,
     scalar,
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, Tracer, current_trace
@@ -604,12 +606,14 @@ def digitize(
     return ew.select(broadcast_to_shape(is_up, up.shape), up, down)
 
 
+@placed
 def repeat(
     a: ArrayLike,
     repeats: int | ArrayLike | Sequence[int],
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Repeat elements, each next to itself.
 
@@ -620,6 +624,7 @@ def repeat(
         axis: along which; None flattens the array first.
         total_repeat_length: the size of the result along the axis: what is too long is cut off, and
             the last element is repeated where it is too short.
+        out_sharding: where the result is to lie.
 
     Raises:
         ShapeError: the numbers do not fit the axis.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.explicit import each
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -37,6 +39,9 @@ def _barrier_impl(operands: Hosts, params: NoParams) -> Hosts:
 @optimization_barrier_p.def_abstract_eval
 def _barrier_type(avals: Avals, params: NoParams) -> Avals:
     return tuple(avals)
+
+
+optimization_barrier_p.def_rule(DIVISION)(each)
 
 
 @optimization_barrier_p.def_lowering

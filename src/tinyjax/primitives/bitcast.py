@@ -8,7 +8,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Avals, Hosts, Kernel, Params, Primitive
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import undivided, whole
+from tinyjax.core.primitive import DIVISION, Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import DtypeError, ShapeError
@@ -70,6 +72,13 @@ def _bitcast_type(avals: Avals, params: BitcastParams) -> Avals:
 @bitcast_convert_type_p.def_lowering
 def _bitcast_lowering(b: Lowering, operands: Values, params: BitcastParams) -> Values:
     return b.emit("stablehlo.bitcast_convert", operands, b.results)
+
+
+@bitcast_convert_type_p.def_rule(DIVISION)
+def _bitcast_division(params: BitcastParams, avals: Avals, outs: Avals) -> list[Entries]:
+    entries, n = avals[0].entries, outs[0].ndim
+    whole(entries, range(n, len(entries)), "whose elements become one")
+    return [(*entries[:n], *undivided(n - len(entries)))]
 
 
 def_constant(bitcast_convert_type_p)

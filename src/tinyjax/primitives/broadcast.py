@@ -13,7 +13,10 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import kept, undivided
 from tinyjax.core.primitive import (
+    DIVISION,
     Arrays,
     Avals,
     BatchAxes,
@@ -125,6 +128,14 @@ def _broadcast_type(avals: Avals, params: BroadcastParams) -> Avals:
             "axis i of the operand and axis dims[i] of the result must have the same size."
         )
     return (x.with_shape(params.shape),)
+
+
+@broadcast_in_dim_p.def_rule(DIVISION)
+def _broadcast_division(params: BroadcastParams, avals: Avals, outs: Avals) -> list[Entries]:
+    entries = [*undivided(len(params.shape))]
+    for axis, names in zip(params.dims, avals[0].entries, strict=True):
+        entries[axis] = names
+    return [tuple(entries)]
 
 
 @broadcast_in_dim_p.def_lowering
@@ -240,6 +251,10 @@ def reducer(
         (x,) = avals
         check_kind(name, x, kinds)
         return (x.with_shape(reduced_shape(name, x, params.axes)),)
+
+    @primitive.def_rule(DIVISION)
+    def reduce_division(params: ReduceParams, avals: Avals, outs: Avals) -> list[Entries]:
+        return [kept(avals[0], params.axes)]
 
     @primitive.def_lowering
     def reduce_lowering(b: Lowering, operands: Values, params: ReduceParams) -> Values:

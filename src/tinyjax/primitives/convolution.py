@@ -19,10 +19,12 @@ from tinyjax.core.array import Array, ArrayLike, as_array, placed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
 from tinyjax.core.costs import FLOPS
-from tinyjax.core.devices import Placement
+from tinyjax.core.devices import Entries, Placement
+from tinyjax.core.explicit import AmbiguousError, undivided, whole
 from tinyjax.core.integers import int_pairs, integers, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
+    DIVISION,
     Arrays,
     Avals,
     BatchAxes,
@@ -84,6 +86,20 @@ class ConvParams(Params):
 
 
 conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
+
+
+@conv_general_dilated_p.def_rule(DIVISION)
+def _conv_division(params: ConvParams, avals: Avals, outs: Avals) -> list[Entries]:
+    x, w = [aval.entries for aval in avals]
+    (batch, *inside), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
+    whole(x, inside, "of features, or along which windows move")
+    whole(w, window, "of features, or of the window")
+    if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
+        raise AmbiguousError("groups are divided")
+    entries = [*undivided(len(x))]
+    entries[params.numbers.out_spec[0]] = x[batch]
+    entries[params.numbers.out_spec[1]] = w[features]
+    return [tuple(entries)]
 
 
 @conv_general_dilated_p.def_rule(FLOPS)

@@ -19,7 +19,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.explicit import same_but
 from tinyjax.core.primitive import (
+    DIVISION,
     ZERO,
     Arrays,
     Avals,
@@ -113,6 +115,7 @@ def _lower_loop(
 
 def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
     """Register a batch rule that leaves the batch axis where it is."""
+    primitive.def_rule(DIVISION)(same_but(lambda params, x: (params.axis,), "which is gone along"))
 
     @primitive.def_batch
     def batch(

@@ -9,7 +9,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -82,6 +84,7 @@ def _det_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 def_derivatives(det_p, lambda t, out, a: ma.trace_of(ma.mm(bind1(adjugate_p, (a,), NO_PARAMS), t)))
 
 
+det_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(det_p)
 
 
@@ -144,6 +147,7 @@ def _slogdet_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpRe
     )
 
 
+slogdet_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(slogdet_p)
 
 
@@ -290,6 +294,7 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     return _between(u, change, vh)
 
 
+adjugate_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(adjugate_p)
 
 

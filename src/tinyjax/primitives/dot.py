@@ -14,7 +14,10 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import FLOPS
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import AmbiguousError, agreed
 from tinyjax.core.primitive import (
+    DIVISION,
     Arrays,
     Avals,
     BatchAxes,
@@ -175,6 +178,21 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
     )
     weak = x.weak_type and y.weak_type and params.dtype == x.dtype
     return ShapedArray(shape, params.dtype, weak)
+
+
+@dot_general_p.def_rule(DIVISION)
+def _dot_division(params: DotParams, avals: Avals, outs: Avals) -> list[Entries]:
+    x, y = [aval.entries for aval in avals]
+    for i, j in zip(params.lhs_contract, params.rhs_contract, strict=True):
+        if x[i] and y[j]:
+            raise AmbiguousError(
+                f"axis {i} of one and axis {j} of the other, which are multiplied and summed, are "
+                "both divided, and so would be their products"
+            )
+    pairs = zip(params.lhs_batch, params.rhs_batch, strict=True)
+    free = [x[i] for i in _rest(len(x), params.lhs_batch, params.lhs_contract)]
+    free += [y[i] for i in _rest(len(y), params.rhs_batch, params.rhs_contract)]
+    return [(*[agreed((x[i], y[j])) for i, j in pairs], *free)]
 
 
 @dot_general_p.def_lowering

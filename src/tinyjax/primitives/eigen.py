@@ -18,7 +18,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     Arrays,
     Avals,
@@ -178,6 +180,7 @@ def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     return add(change, mul(vectors, ma.along_rows(complex_(neg(longer), neg(turn)), vectors)))
 
 
+eig_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(eig_p)
 
 
@@ -248,6 +251,7 @@ def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
 
 
+schur_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(schur_p)
 
 

@@ -15,8 +15,10 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.explicit import same
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     AbstractEvalRule,
     Arrays,
@@ -165,13 +167,14 @@ def elementwise_type(name: str, avals: Avals, kinds: str) -> ShapedArray:
 
 
 def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> None:
-    """Register the batch rule of a primitive that works element by element, whatever its arity.
+    """Register how a primitive that works element by element is batched, and divided.
 
     Args:
         primitive: the primitive.
         broadcasts: whether its ``impl`` rule broadcasts as NumPy does. What has no batch axis is
             then evaluated as it is, beside what has it in front.
     """
+    primitive.def_rule(DIVISION)(same)
 
     @primitive.def_batch
     def elementwise_batch(

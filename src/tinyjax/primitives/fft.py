@@ -13,7 +13,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import Avals, Hosts, Params, Primitive
+from tinyjax.core.explicit import same
+from tinyjax.core.primitive import DIVISION, Avals, Hosts, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
@@ -134,6 +135,7 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
 
 def_linear(fft_p)
 def_transposes(fft_p, _transposed)
+fft_p.def_rule(DIVISION)(same)
 def_simple_batch(fft_p)
 
 

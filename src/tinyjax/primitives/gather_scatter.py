@@ -22,7 +22,10 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import AmbiguousError, Names, agreed, whole
 from tinyjax.core.primitive import (
+    DIVISION,
     ZERO,
     Arrays,
     Avals,
@@ -241,6 +244,33 @@ def _gather_type(avals: Avals, params: GatherParams) -> Avals:
     rest = iter(indices.shape[:-1])
     shape = tuple([inside[i] if i in inside else next(rest) for i in range(ndim)])
     return (ShapedArray(shape, x.dtype, x.weak_type),)
+
+
+@gather_p.def_rule(DIVISION)
+def _gather_division(params: GatherParams, avals: Avals, outs: Avals) -> list[Entries]:
+    x, indices = avals
+    offsets = params.dimension_numbers.offset_dims
+    inside = _whole_windows(x, gather_windows(x.shape, params))
+    places = iter(_places(x, indices, gather_windows(x.shape, params)))
+    of_windows = dict(zip(offsets, inside, strict=True))
+    ndim = outs[0].ndim
+    return [tuple([of_windows[i] if i in of_windows else next(places) for i in range(ndim)])]
+
+
+def _whole_windows(x: ShapedArray, windows: wn.Windows) -> list[Names]:
+    """How the axes of windows are divided, which must be whole where the array is divided."""
+    entries, read = x.entries, [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
+    whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
+    return [entries[i] for i in windows.window_axes]
+
+
+def _places(x: ShapedArray, indices: ShapedArray, windows: wn.Windows) -> Entries:
+    """How the index vectors are divided, along their own axes."""
+    whole(indices.entries, (indices.ndim - 1,), "that of the index vectors")
+    found = [*indices.entries[:-1]]
+    for i, j in zip(windows.batching, windows.indices_batching, strict=True):
+        found[j] = agreed((x.entries[i], found[j]))
+    return tuple(found)
 
 
 @gather_p.def_lowering
@@ -487,6 +517,8 @@ def _declare(
             )
         return (x.strip_weak(),)
 
+    primitive.def_rule(DIVISION)(_scatter_division)
+
     @primitive.def_lowering
     def scatter_lowering(b: Lowering, operands: Values, params: ScatterParams) -> Values:
         x, indices, updates = operands
@@ -548,6 +580,25 @@ def _declare(
         return (bind1(primitive, (x, indices, updates), moved),), (0,)
 
     return primitive
+
+
+def _scatter_division(params: ScatterParams, avals: Avals, outs: Avals) -> list[Entries]:
+    x, indices, updates = avals
+    windows = scatter_windows(x.shape, updates.shape, params)
+    found, given = [*x.entries], updates.entries
+    inside = params.dimension_numbers.update_window_dims
+    _whole_windows(x, windows)
+    for i, j in zip(windows.window_axes, inside, strict=True):
+        found[i] = agreed((found[i], given[j]))
+    places = _places(x, indices, windows)
+    own = [names for j, names in enumerate(given) if j not in inside]
+    for j, names in enumerate(own):
+        agreed((names, places[j]))
+        if (names or places[j]) and j not in windows.indices_batching:
+            raise AmbiguousError("updates of the same place may be on several devices")
+    for i, j in zip(windows.batching, windows.indices_batching, strict=True):
+        found[i] = agreed((places[j], own[j]))
+    return [tuple(found)]
 
 
 def _shifted(axes: wn.Axes) -> wn.Axes:

@@ -17,7 +17,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -186,6 +188,7 @@ def _square(factors: Array, size: int) -> Array:
     return add(padded, pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
 
 
+lu_p.def_rule(DIVISION)(of_stacks)
 sh.def_simple_batch(lu_p)
 
 
@@ -431,6 +434,7 @@ def_transposes(
 )
 
 
+solve_p.def_rule(DIVISION)(of_stacks)
 ma.def_system_batch(solve_p, lambda params: True)
 
 

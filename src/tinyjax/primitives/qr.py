@@ -10,7 +10,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -173,6 +175,7 @@ def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
     return (q, r, *order), (tq, tr, *(ZERO for _ in order))
 
 
+qr_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(qr_p)
 
 
@@ -234,6 +237,7 @@ def _geqrf_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     return _reflect(b, x, factors)
 
 
+geqrf_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(geqrf_p)
 
 

@@ -11,7 +11,10 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import kept
 from tinyjax.core.primitive import (
+    DIVISION,
     ZERO,
     Avals,
     Hosts,
@@ -259,6 +262,10 @@ def _arg_reducer(name: str, impl: Callable[..., HostArray], direction: str) -> P
                 f"{name} along axis {params.axis} of {x}: there is no element to choose."
             )
         return (ShapedArray(shape, params.dtype),)
+
+    @primitive.def_rule(DIVISION)
+    def arg_division(params: ArgParams, avals: Avals, outs: Avals) -> list[Entries]:
+        return [kept(avals[0], (params.axis,))]
 
     @primitive.def_lowering
     def arg_lowering(b: Lowering, operands: Values, params: ArgParams) -> Values:

@@ -12,7 +12,10 @@ import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray, first_element, followed, is_splat, splat
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import reshaped, same
 from tinyjax.core.primitive import (
+    DIVISION,
     Arrays,
     Avals,
     BatchAxes,
@@ -96,6 +99,11 @@ def _reshape_type(avals: Avals, params: ReshapeParams) -> Avals:
     return (x.with_shape(params.shape),)
 
 
+@reshape_p.def_rule(DIVISION)
+def _reshape_division(params: ReshapeParams, avals: Avals, outs: Avals) -> list[Entries]:
+    return [reshaped(avals[0], params.shape)]
+
+
 @reshape_p.def_lowering
 def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> Values:
     return (b.reshape(operands[0], params.shape),)
@@ -175,6 +183,12 @@ def _transpose_type(avals: Avals, params: TransposeParams) -> Avals:
             f"{shortened(params.perm)}."
         )
     return (x.with_shape(tuple([x.shape[i] for i in params.perm])),)
+
+
+@transpose_p.def_rule(DIVISION)
+def _transpose_division(params: TransposeParams, avals: Avals, outs: Avals) -> list[Entries]:
+    entries = avals[0].entries
+    return [tuple([entries[i] for i in params.perm])]
 
 
 @transpose_p.def_lowering
@@ -293,6 +307,9 @@ def _rev_type(avals: Avals, params: RevParams) -> Avals:
     if any(not 0 <= a < x.ndim for a in params.axes) or len(set(params.axes)) != len(params.axes):
         raise ShapeError(f"rev needs distinct axes of {x.shape}, but got {params.axes}.")
     return (x,)
+
+
+rev_p.def_rule(DIVISION)(same)
 
 
 @rev_p.def_lowering

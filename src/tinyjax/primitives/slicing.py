@@ -10,7 +10,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.explicit import alike, same
 from tinyjax.core.primitive import (
+    DIVISION,
     ZERO,
     Arrays,
     Avals,
@@ -84,6 +86,7 @@ def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Value
     return (b.slice(operands[0], params.starts, params.limits, params.strides),)
 
 
+slice_p.def_rule(DIVISION)(same)
 def_linear(slice_p)
 
 
@@ -250,6 +253,7 @@ def _into_padding(
     return reduce_sum(outside, tuple(range(ct.ndim)))
 
 
+pad_p.def_rule(DIVISION)(same)
 def_linear(pad_p)
 def_transposes(pad_p, _into_padded, _into_padding)
 
@@ -337,6 +341,7 @@ def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenatePara
     return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
 
 
+concatenate_p.def_rule(DIVISION)(alike)
 def_linear(concatenate_p)
 
 
@@ -420,6 +425,7 @@ def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Value
     return parts
 
 
+split_p.def_rule(DIVISION)(same)
 def_linear(split_p)
 
 

@@ -28,8 +28,10 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.explicit import same_but
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
+    DIVISION,
     ZERO,
     Arrays,
     Avals,
@@ -295,6 +297,7 @@ def _sort_jvp(primals: Arrays, tangents: Tangents, params: SortParams) -> JvpRes
     return outs, [t if t is ZERO else _permuted(t, order, params.axis) for t in tangents]
 
 
+sort_p.def_rule(DIVISION)(same_but(lambda params, x: (params.axis,), "which is sorted"))
 def_simple_batch(sort_p, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
 
 
@@ -378,6 +381,7 @@ def _top_k_jvp(primals: Arrays, tangents: Tangents, params: TopKParams) -> JvpRe
     return (values, indices), (moved, ZERO)
 
 
+top_k_p.def_rule(DIVISION)(same_but(lambda params, x: (x.ndim - 1,), "which is searched"))
 def_simple_batch(top_k_p)
 
 

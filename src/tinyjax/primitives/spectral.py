@@ -17,7 +17,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     Arrays,
     Avals,
@@ -90,6 +92,7 @@ def _eigh_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResul
     return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
 
 
+eigh_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(eigh_p)
 
 
@@ -242,6 +245,7 @@ def _svd_jvp(primals: Arrays, tangents: Tangents, params: SvdParams) -> JvpResul
     return (s, u, vh), (ts, tu, ma.mH(tv))
 
 
+svd_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(svd_p)
 
 

@@ -7,7 +7,9 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -165,6 +167,7 @@ def_transposes(
 )
 
 
+triangular_solve_p.def_rule(DIVISION)(of_stacks)
 ma.def_system_batch(triangular_solve_p, lambda params: params.left_side)
 
 
@@ -248,6 +251,7 @@ def _cholesky_derivative(t: Array, factor: Array, x: Array) -> Array:
 def_derivatives(cholesky_p, _cholesky_derivative)
 
 
+cholesky_p.def_rule(DIVISION)(of_stacks)
 def_simple_batch(cholesky_p)
 
 

@@ -30,7 +30,7 @@ def shard_map(
     /,
     *,
     out_specs: Any,
-    in_specs: Any,
+    in_specs: Any = ...,
     mesh: AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
@@ -39,7 +39,7 @@ def shard_map(
 def shard_map(
     *,
     out_specs: Any,
-    in_specs: Any,
+    in_specs: Any = ...,
     mesh: AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
@@ -49,7 +49,7 @@ def shard_map(
     /,
     *,
     out_specs: Any,
-    in_specs: Any,
+    in_specs: Any = None,
     mesh: AnyMesh | None = None,
     axis_names: Collection[str] = frozenset(),
     check_vma: bool = True,
@@ -153,7 +153,10 @@ def _call(
     leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = as_arrays(leaves, fun, in_tree)
     args_tree = tree.structure(args)
-    specs = _specs(in_specs, args_tree, mesh, "in_specs")
+    if in_specs is None:
+        specs = [PartitionSpec(*x.aval.entries) for x in arrays]
+    else:
+        specs = _specs(in_specs, args_tree, mesh, "in_specs")
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         NamedSharding(mesh, spec).check(x.shape, what)

@@ -46,11 +46,11 @@ def local_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedA
         ShardingError: the array cannot be divided so.
     """
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
-    return aval.with_shape(shape).with_varying(frozenset(spec.names))
+    return aval.plain.with_shape(shape).with_varying(frozenset(spec.names))
 
 
 def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
     """The type of an array of which devices have parts of a type."""
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
-    return aval.with_shape(shape).with_varying(NOWHERE)
+    return aval.with_shape(shape).with_varying(NOWHERE).lying(sharding)

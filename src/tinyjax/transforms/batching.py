@@ -41,9 +41,10 @@ from tinyjax.core.trace import (
     use_trace,
 )
 from tinyjax.dtypes import DType, is_inexact
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, ShardingTypeError
 from tinyjax.primitives.shape import move_batch_axis, squeeze
 from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.transforms import explicit
 
 P = TypeVar("P")
 BatchAxis = int | None
@@ -107,14 +108,14 @@ def unbatched_aval(aval: ShapedArray, axis: int) -> ShapedArray:
     """The type without its batch axis."""
     if axis == 0:  # nearly always
         return aval.row()
-    return aval.with_shape(aval.shape[:axis] + aval.shape[axis + 1 :])
+    return aval.removed(axis)
 
 
-def batched_aval(aval: ShapedArray, axis: BatchAxis, size: int) -> ShapedArray:
+def batched_aval(
+    aval: ShapedArray, axis: BatchAxis, size: int, divided: tuple[str, ...] = ()
+) -> ShapedArray:
     """The type with a batch axis inserted; without one for None."""
-    if axis is None:
-        return aval
-    return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval if axis is None else aval.inserted(axis, size, divided)
 
 
 class BatchTrace(Trace):
@@ -166,6 +167,10 @@ class BatchTrace(Trace):
         token = set_trace(self.parent)
         try:
             outs, out_axes = rule(self.mapped, values, axes, params)
+        except ShardingTypeError:
+            if known is None or rule is not rules.batch:
+                raise
+            outs, out_axes = explicit.batch(primitive, self.mapped, values, axes, params, known)
         finally:
             reset_trace(token)
         if len(outs) == 1:  # nearly always, and faster than the loop
@@ -310,7 +315,8 @@ def batch_jaxpr(
             return outs
 
         avals = [
-            batched_aval(a, axis, mapped.size) for a, axis in zip(jaxpr.in_avals, axes, strict=True)
+            batched_aval(a, axis, mapped.size, mapped.divided)
+            for a, axis in zip(jaxpr.in_avals, axes, strict=True)
         ]
         return stage(run, avals), found[0]
 

@@ -35,9 +35,10 @@ from tinyjax.core.trace import (
     use_trace,
 )
 from tinyjax.dtypes import DType, HostArray, is_inexact
-from tinyjax.errors import ConcretizationError
+from tinyjax.errors import ConcretizationError, ShardingTypeError
 from tinyjax.primitives.rules import add_tangents, instantiate_all
 from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.transforms import explicit
 from tinyjax.transforms.batching import BatchTracer, batch_flat
 
 P = TypeVar("P")
@@ -131,6 +132,10 @@ class JVPTrace(Trace):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
                 primals_out, tangents_out = rules.jvp(primals, tangents, params)
+        except ShardingTypeError:
+            if rules.evaluate is not None:
+                raise
+            primals_out, tangents_out = explicit.jvp(primitive, primals, tangents, params)
         finally:
             reset_trace(token)
         if len(primals_out) == 1:  # nearly always, and faster than the loop

@@ -14,7 +14,7 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, raw_host
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.dependence import dependents, independent_part
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import marked, partition_list
@@ -34,6 +34,7 @@ from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evalua
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import user_source
 from tinyjax.primitives.rules import add_arrays
+from tinyjax.transforms import explicit
 
 
 class _Undefined(dict[ShapedArray, UndefinedPrimal]):
@@ -111,6 +112,8 @@ def pull_back(
     """
     kind = stand_in(Transposer)
     if kind is Transposer:
+        if explicit_types and explicit.says_where(eqns):
+            return _pull_back(eqns, known, linear_inputs, outs, cotangents, explicit.transpose)
         if current_trace() is EVAL and len(eqns) >= _FEWEST:
             return _replayed_pull_back(eqns, known, linear_inputs, outs, cotangents)
         return _pull_back(eqns, known, linear_inputs, outs, cotangents)

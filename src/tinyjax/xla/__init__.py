@@ -10,6 +10,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from tinyjax.core.sharded_array import placer
 from tinyjax.lazy import loader
 
 # XLA would greet every process on standard error; it reads this when it is loaded.
@@ -102,6 +103,9 @@ _LATER: Final = {
     "tiers": "decide forget run",
     "versions": "COMPILER",
 }
+
+
+placer[:] = [lambda x, sharding: import_module("tinyjax.xla.sharded").put(x, sharding)]
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake

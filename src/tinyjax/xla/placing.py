@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ExplicitArray
 from tinyjax.core.devices import Device, PartitionSpec, Sharding, SingleDeviceSharding
 from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
 from tinyjax.core.nesting import LEVEL
@@ -64,8 +65,16 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
             for wishes in below:
                 if wishes is not None:
                     found.update(dict.fromkeys(wishes.all))
+        for v in jaxpr.in_binders:
+            if type(v.aval) is ExplicitArray:
+                if v.aval.sharding.is_explicit:
+                    used[v] = v.aval.sharding
+                found[v.aval.sharding] = None
         if not found:
             return None
+        for x in jaxpr.outs:
+            if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
+                made[x] = x.aval.sharding
         return _Wishes(
             tuple(found),
             tuple([used.get(v) for v in jaxpr.in_binders]),

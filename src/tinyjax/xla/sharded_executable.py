@@ -29,7 +29,7 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax.core.array import Array, ConcreteArray, check_donated
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate
@@ -248,7 +248,8 @@ def compile_placed(
     text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated, locate)
     loaded = load_or_compile(on, text, wanted.name, flags, placement)
     outs = _read_back(loaded, wanted.jaxpr, placement)
-    found = tuple([undivided(placement.ins, placement.ids) if x is None else x for x in outs])
+    whole = [undivided((a.sharding, *placement.ins), placement.ids) for a in wanted.jaxpr.out_avals]
+    found = tuple([alone if x is None else x for x, alone in zip(outs, whole, strict=True)])
     decided = attrs.evolve(placement, outs=found)
     if None in outs:
         return compile_placed(on, wanted, decided, flags, locate)
@@ -269,6 +270,10 @@ def _read_back(
     chosen = loaded.get_output_shardings() or []
     for wanted, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
         text = str(HloSharding.from_proto(proto))
-        names = (_named(like, text, aval.shape) for like in meshes)
+        own = aval.sharding if isinstance(aval, ExplicitArray) else None
+        names = (
+            _named(like, text, aval.shape)
+            for like in ([own] if isinstance(own, NamedSharding) else meshes)
+        )
         found.append(wanted or next((x for x in names if x is not None), None))
     return found

@@ -1,0 +1,160 @@
+"""Where a value lies, said inside a program; and where XLA is to choose it again."""
+
+from __future__ import annotations
+
+import attrs
+
+from tinyjax.core.array import Array, hider
+from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.devices import Sharding
+from tinyjax.core.lowering import sharding_text
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Hosts,
+    MappedAxis,
+    Params,
+    Primitive,
+)
+from tinyjax.core.programs import SHARDINGS
+from tinyjax.core.sharded_array import ShardedArray, placer
+from tinyjax.core.trace import bind1
+from tinyjax.primitives.rules import def_linear, def_transposes
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+
+@attrs.frozen(repr=False)
+class ConstraintParams(Params):
+    """Where the operand lies."""
+
+    sharding: Sharding
+
+
+sharding_constraint_p: Primitive[ConstraintParams] = Primitive(
+    "sharding_constraint", ConstraintParams
+)
+
+
+@sharding_constraint_p.def_impl
+def _impl(operands: Hosts, params: ConstraintParams) -> Hosts:
+    return operands
+
+
+@sharding_constraint_p.def_evaluate
+def _evaluate(args: Arrays, params: ConstraintParams) -> Arrays:
+    (x,) = args
+    return [placer[0](x, params.sharding.decided(x.sharding))]
+
+
+@sharding_constraint_p.def_abstract_eval
+def _type(avals: Avals, params: ConstraintParams) -> Avals:
+    (x,) = avals
+    params.sharding.check(x.shape)
+    return (x.plain.lying(params.sharding),)
+
+
+@sharding_constraint_p.def_lowering
+def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values:
+    (x,) = operands
+    text = sharding_text(b.module, params.sharding, x.ndim)
+    if text is None or params.sharding.in_types(x.ndim):  # its type says it
+        return operands
+    return [b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")]
+
+
+sharding_constraint_p.def_rule(SHARDINGS)(lambda params: ((params.sharding,), (params.sharding,)))
+
+def_linear(sharding_constraint_p)
+def_transposes(
+    sharding_constraint_p,
+    # where types say how values lie, the operand's says how its cotangent does
+    lambda ct, x, params: (
+        ct if params.sharding.in_types(ct.ndim) else bind1(sharding_constraint_p, (ct,), params)
+    ),
+)
+
+
+@sharding_constraint_p.def_batch
+def _batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ConstraintParams
+) -> BatchResult:
+    (x,), (axis,) = values, axes
+    assert axis is not None, "the operand is batched"
+    # where its type does not say how the examples lie, XLA divides them as it likes
+    batched = params.sharding.batched(axis, x.aval.entries[axis])
+    return (constrain(x, batched),), axes
+
+
+def constrain(x: Array, sharding: Sharding) -> Array:
+    """Say where a value lies."""
+    return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding))
+
+
+# Types that do not say any more where values lie
+
+
+@attrs.frozen(repr=False)
+class HideParams(Params):
+    """The axes of the mesh of which the type does not tell."""
+
+    names: tuple[str, ...]
+
+
+hide_p: Primitive[HideParams] = Primitive("hide_axes", HideParams)
+
+hide_p.def_impl(lambda operands, params: operands)
+
+
+@hide_p.def_evaluate
+def _hide(args: Arrays, params: HideParams) -> Arrays:
+    (x,) = args
+    if not isinstance(x, ShardedArray):
+        return args
+    return [ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
+
+
+@hide_p.def_abstract_eval
+def _hidden_type(avals: Avals, params: HideParams) -> Avals:
+    (x,) = avals
+    return (x.hidden(params.names) if isinstance(x, ExplicitArray) else x,)
+
+
+hide_p.def_lowering(lambda b, operands, params: operands)
+
+def_linear(hide_p)
+def_transposes(hide_p, lambda ct, x, params: ct)
+
+
+@hide_p.def_batch
+def _hide_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: HideParams
+) -> BatchResult:
+    return (bind1(hide_p, values, params),), axes
+
+
+def hide(x: Array, names: tuple[str, ...]) -> Array:
+    """Return an array whose type does not tell how it lies along some axes of the mesh."""
+    if not isinstance(x.aval, ExplicitArray) or x.aval.hidden(names) is x.aval:
+        return x
+    return bind1(hide_p, (x,), HideParams(names))
+
+
+def unsaid(x: Array) -> Array:
+    """Return an array whose type does not tell how it lies."""
+    return hide(x, x.aval.sharding.axis_names) if isinstance(x.aval, ExplicitArray) else x
+
+
+hider[:] = [unsaid]
+
+
+def lie_as(x: Array, aval: ShapedArray) -> Array:
+    """Return an array that lies as a type says."""
+    own = x.aval
+    if not isinstance(aval, ExplicitArray) or own is aval.with_dtype(own.dtype, own.weak_type):
+        return x
+    if not aval.is_hidden:
+        return constrain(x, aval.sharding)
+    return hide(x, aval.sharding.axis_names)

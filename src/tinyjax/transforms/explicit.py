@@ -1,0 +1,140 @@
+"""Rules of transformations where types say where values lie.
+
+What a rule computes is not written by the user, who could be asked how it lies; but it is known how
+the results of the rule lie. A cotangent lies as what it is the cotangent of, a tangent as its
+primal. So where the types within a rule do not say it, XLA chooses: the operands' types do not tell
+of the mesh there, and those of the results do again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ExplicitArray, ShapedArray, explicit_types
+from tinyjax.core.devices import PartitionSpec
+from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
+from tinyjax.core.primitive import (
+    ZERO,
+    Arrays,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    MappedAxis,
+    Operands,
+    Primitive,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.trace import bind
+from tinyjax.errors import ShardingTypeError
+from tinyjax.primitives.constraint import lie_as, unsaid
+
+P = TypeVar("P")
+
+
+def says_where(eqns: Sequence[JaxprEqn]) -> bool:
+    """Whether types in a program say where values lie, which none does for one device."""
+    return bool(explicit_types) and any(
+        type(x.aval) is ExplicitArray for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)
+    )
+
+
+def _of_operand(ct: Array, aval: ShapedArray, types: Sequence[ShapedArray]) -> Array:
+    """Return a cotangent that lies as an operand does: undivided, if its type says nothing.
+
+    Args:
+        ct: the cotangent.
+        aval: the type of the operand.
+        types: all types of the equation.
+    """
+    if type(aval) is ExplicitArray:
+        return lie_as(ct, aval)
+    said = [a for a in types if type(a) is ExplicitArray and not a.is_hidden]
+    if not said or not isinstance(ct.aval, ExplicitArray):
+        return ct
+    undivided = PartitionSpec(*[None] * ct.ndim)
+    return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
+
+
+def transpose(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+    """Apply an equation's transpose rule: cotangents lie as operands do."""
+    rule = eqn.primitive.rules.transpose
+    try:
+        found = rule(cotangents, operands, eqn.params)
+    except ShardingTypeError:
+        if subjaxprs(eqn.params):
+            raise
+        found = rule(
+            [ct if ct is ZERO else unsaid(ct) for ct in cotangents],
+            [
+                UndefinedPrimal(x.aval.plain) if isinstance(x, UndefinedPrimal) else unsaid(x)
+                for x in operands
+            ],
+            eqn.params,
+        )
+    types = [*eqn.in_avals, *eqn.out_avals]
+    return [
+        _of_operand(ct, x.aval, types)
+        if isinstance(ct, Array) and isinstance(x, UndefinedPrimal)
+        else ct
+        for x, ct in zip(operands, found, strict=True)
+    ]
+
+
+def jvp(primitive: Primitive[P], primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+    """Apply a primitive's ``jvp`` rule, in which types do not say how all values lie."""
+    types = [out.aval for out in bind(primitive, primals, params)]
+    given = [t if t is ZERO else unsaid(t) for t in tangents]
+    outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], given, params)
+    lying = [lie_as(out, aval) for out, aval in zip(outs, types, strict=True)]
+    moved = zip(out_tangents, types, strict=True)
+    return lying, [t if t is ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
+
+
+def batch(
+    primitive: Primitive[P],
+    mapped: MappedAxis,
+    values: Arrays,
+    axes: BatchAxes,
+    params: P,
+    types: Sequence[ShapedArray],
+) -> BatchResult:
+    """Apply a primitive's ``batch`` rule, in which types do not say how all values lie.
+
+    Args:
+        primitive: the primitive.
+        mapped: the axis.
+        values: the operands.
+        axes: which axis of each is the batch.
+        params: the parameters.
+        types: of one example's results.
+    """
+    outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
+    lying = [
+        lie_as(out, aval if axis is None else aval.inserted(axis, mapped.size, mapped.divided))
+        for out, axis, aval in zip(outs, out_axes, types, strict=True)
+    ]
+    return lying, out_axes
+
+
+def divided(args: Sequence[Any], axes: BatchAxes) -> tuple[str, ...]:
+    """The axes of the mesh over which the axis that is mapped over is divided.
+
+    Args:
+        args: the arguments.
+        axes: which axis of each is mapped over; None where there is none.
+
+    Raises:
+        ShardingTypeError: it is divided in several ways.
+    """
+    given = [x.aval.entries[axis] for x, axis in zip(args, axes, strict=True) if axis is not None]
+    found = [*dict.fromkeys([names for names in given if names])]
+    if len(found) > 1:
+        raise ShardingTypeError(
+            f"the axis that vmap maps over is divided over {' and over '.join(map(str, found))}. "
+            "Divide it alike in all arguments, by tinyjax.reshard(x, P(...))."
+        )
+    return found[0] if found else ()

@@ -1,0 +1,385 @@
+"""Types that say where values lie: those after each operation, and of derivatives, as jax has."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import NamedSharding, P
+from tinyjax.errors import ArgumentError, BranchTypeError, CarryTypeError, ShardingError
+from tinyjax.sharding import auto_axes
+
+Specs = tuple[tuple[Any, ...], ...]
+#: Of a library and arrays that lie so.
+Program = Callable[..., Any]
+Row = tuple[str, tuple[tuple[int, ...], ...], Specs, Program]
+
+B, V, X, Y = (8, 4), (8,), ("x",), (None, "y")
+XY, YX, NONE = ("x", "y"), ("y", "x"), (None, None)
+WEIGHTS = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def row(name: str, *arrays: tuple[tuple[int, ...], tuple[Any, ...]], of: Program) -> Row:
+    return name, tuple([a for a, _ in arrays]), tuple([s for _, s in arrays]), of
+
+
+def rows_of_shapes() -> list[Row]:
+    found = []
+    for shape, spec, new in (
+        (B, X, (32,)),
+        (B, Y, (32,)),
+        (B, XY, (32,)),
+        (B, X, (2, 4, 4)),
+        (B, X, (4, 8)),
+        (B, X, (16, 2)),
+        (B, (("x", "y"),), (2, 4, 4)),
+        (B, (("x", "y"),), (8, 2, 2)),
+        (B, (("x", "y"),), (1, 8, 4)),
+        ((2, 8, 4), Y, (16, 4)),
+        ((2, 8, 4), YX, (16, 4)),
+        ((2, 8, 4), YX, (2, 32)),
+        ((8, 1, 4), ("x", None, "y"), B),
+        ((6,), X, (3, 2)),
+    ):
+        found.append(
+            row(f"reshape {spec} {new}", (shape, spec), of=lambda lib, x, n=new: x.reshape(n))
+        )
+    return found
+
+
+def dots() -> list[Row]:
+    found = []
+    for left, right in (
+        (X, NONE),
+        (X, Y),
+        (Y, NONE),
+        (NONE, X),
+        (NONE, Y),
+        (XY, NONE),
+        (X, (None, "x")),
+        ((None, "x"), ("y",)),
+    ):
+        found.append(
+            row(f"{left} @ {right}", (B, left), ((4, 6), right), of=lambda lib, x, w: x @ w)
+        )
+    return found
+
+
+# What follows from the types of operands, or is refused
+ROWS: list[Row] = [
+    *rows_of_shapes(),
+    *dots(),
+    row("sin", (B, XY), of=lambda lib, x: lib.numpy.sin(x)),
+    row("add", (B, X), (B, Y), of=lambda lib, x, y: x + y),
+    row("add none", (B, XY), (B, NONE), of=lambda lib, x, y: x + y),
+    row("mul twice", (B, X), (B, (None, "x")), of=lambda lib, x, y: x * y),
+    row("mul other", (B, X), (B, ("y",)), of=lambda lib, x, y: x * y),
+    row("number", (B, XY), of=lambda lib, x: 2 * x + 1),
+    row("host", (B, XY), of=lambda lib, x: x * np.ones((8, 4), np.float32)),
+    row("broadcast", (B, X), ((4,), ("y",)), of=lambda lib, x, b: x + b),
+    row("outer", (V, X), (V, ("y",)), of=lambda lib, x, y: lib.numpy.outer(x, y)),
+    row("outer twice", (V, X), (V, X), of=lambda lib, x, y: lib.numpy.outer(x, y)),
+    row("sum", (B, XY), of=lambda lib, x: x.sum(0)),
+    row("mean", (B, XY), of=lambda lib, x: x.mean()),
+    row("max", (B, XY), of=lambda lib, x: x.max(1)),
+    row("argmax", (B, XY), of=lambda lib, x: x.argmax(1)),
+    row("var", (B, XY), of=lambda lib, x: lib.numpy.var(x, 0)),
+    row("softmax", (B, XY), of=lambda lib, x: lib.nn.softmax(x)),
+    row("where", (B, XY), of=lambda lib, x: lib.numpy.where(x > 0, x, 0.0)),
+    row("transpose", (B, XY), of=lambda lib, x: x.T),
+    row("expand", (B, XY), of=lambda lib, x: x[:, None]),
+    row("flip", (B, XY), of=lambda lib, x: lib.numpy.flip(x, 0)),
+    row("concatenate", (B, XY), (B, XY), of=lambda lib, x, y: lib.numpy.concatenate([x, y], 1)),
+    row("concatenate other", (B, X), (B, Y), of=lambda lib, x, y: lib.numpy.concatenate([x, y])),
+    row("stack", (B, XY), of=lambda lib, x: lib.numpy.stack([x, x])),
+    row("split", (B, XY), of=lambda lib, x: lib.numpy.split(x, 2)),
+    row("split too far", (B, XY), of=lambda lib, x: lib.numpy.split(x, 4, 1)),
+    row("pad", (B, Y), of=lambda lib, x: lib.numpy.pad(x, ((1, 1), (0, 0)))),
+    row("pad to odd", (B, X), of=lambda lib, x: lib.numpy.pad(x, ((1, 0), (0, 0)))),
+    row("lax.slice", (B, Y), of=lambda lib, x: lib.lax.slice(x, (0, 1), (8, 3))),
+    row("element", (B, Y), of=lambda lib, x: x[0]),
+    row("element of parts", (B, X), of=lambda lib, x: x[0]),
+    row("elements", (B, Y), of=lambda lib, x: x[np.array([0, 5])]),
+    row("elements of parts", (B, X), of=lambda lib, x: x[np.array([0, 5])]),
+    row("update", (B, Y), of=lambda lib, x: x.at[0].set(1.0)),
+    row("update of parts", (B, X), of=lambda lib, x: x.at[0].set(1.0)),
+    row("dynamic_slice", (B, Y), of=lambda lib, x: lib.lax.dynamic_slice(x, (1, 0), (2, 4))),
+    row("argsort", (B, Y), of=lambda lib, x: lib.numpy.argsort(x, 0)),
+    row("sort parts", (B, X), of=lambda lib, x: lib.numpy.sort(x, 0)),
+    row("cumsum", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 0)),
+    row("cumsum of parts", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 1)),
+    row("top_k", (B, X), of=lambda lib, x: tuple(lib.lax.top_k(x, 2))),
+    row("top_k of parts", (B, Y), of=lambda lib, x: tuple(lib.lax.top_k(x, 2))),
+    row("fft", (B, X), of=lambda lib, x: lib.numpy.fft.fft(x).real),
+    row("zeros_like", (B, XY), of=lambda lib, x: lib.numpy.zeros_like(x) + x),
+    row("astype", (B, XY), of=lambda lib, x: x.astype(np.int32)),
+    row("solve", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.solve(a, a[:, :, :1])),
+    row("batches", ((8, 4, 2), X), ((8, 2, 4), X), of=lambda lib, x, y: x @ y),
+    row(
+        "batches otherwise",
+        ((8, 4, 2), X),
+        ((8, 2, 4), ("y",)),
+        of=lambda lib, x, y: x @ y,
+    ),
+    row(
+        "conv",
+        ((8, 3, 8), X),
+        of=lambda lib, x: lib.lax.conv_general_dilated(
+            x, np.ones((4, 3, 3), np.float32), (1,), "SAME"
+        ),
+    ),
+    # the user says it
+    row("reshard", (B, XY), of=lambda lib, x: lib.sharding.reshard(x, lib.P("y"))),
+    row("reshard none", (B, XY), of=lambda lib, x: lib.sharding.reshard(x, lib.P()) * 2),
+    row("constraint", (B, XY), of=lambda lib, x: constrained(lib, x, "x", "y")),
+    row("constraint otherwise", (B, XY), of=lambda lib, x: constrained(lib, x, "y")),
+    row("einsum", (B, XY), (B, XY), of=lambda lib, x, y: einsum(lib, x, y, "x")),
+    row("dot", (B, X), of=lambda lib, x: lib.numpy.dot(x.T, x, out_sharding=lib.P("y"))),
+    row("matmul", (B, X), of=lambda lib, x: lib.numpy.matmul(x.T, x, out_sharding=lib.P())),
+    row("reshape to", (B, Y), of=lambda lib, x: lib.numpy.reshape(x, 32, out_sharding=lib.P("y"))),
+    row("get", (B, X), of=lambda lib, x: x.at[np.array([0, 3])].get(out_sharding=lib.P("y"))),
+    row("ones", (B, X), of=lambda lib, x: x * lib.numpy.ones(B, out_sharding=lib.P(None, "y"))),
+    row("auto_axes", (B, XY), of=lambda lib, x: auto(lib, lambda x: x @ x.T, x, "y")),
+    row("auto_axes in rows", (B, XY), of=lambda lib, x: auto(lib, lambda x: x[1:3], x, "x")),
+    # programs
+    row("vmap", (B, XY), of=lambda lib, x: lib.vmap(lambda v: v * v.sum())(x)),
+    row("vmap of columns", (B, XY), of=lambda lib, x: lib.vmap(lambda v: v[::-1], 1, 1)(x)),
+    row(
+        "vmap of products",
+        (B, X),
+        of=lambda lib, x: lib.vmap(lambda v: v[:3] @ np.eye(3, 2, dtype=v.dtype))(x),
+    ),
+    row("vmap of jit", (B, XY), of=lambda lib, x: lib.vmap(lib.jit(lambda v: v * 2))(x)),
+    row("vmap otherwise", (B, X), (B, ("y",)), of=lambda lib, x, y: lib.vmap(times)(x, y)),
+    row("vmap of reshard", (B, X), of=lambda lib, x: lib.vmap(lambda v: reshard(lib, v, "y"))(x)),
+    row("scan", (B, Y), of=lambda lib, x: lib.lax.scan(lambda c, v: (c + v, c * v), x[0], x)),
+    row("scan over parts", (B, X), of=lambda lib, x: lib.lax.scan(lambda c, v: (c, v), 0.0, x)),
+    row("scan from zero", (B, Y), of=lambda lib, x: lib.lax.scan(carry_sum, 0.0, x)),
+    row(
+        "scan from whole",
+        (B, Y),
+        of=lambda lib, x: lib.lax.scan(carry_all, lib.numpy.zeros(4), x),
+    ),
+    row("fori_loop", (B, XY), of=lambda lib, x: lib.lax.fori_loop(0, 2, lambda i, c: c * x, x)),
+    row("cond", (B, XY), of=lambda lib, x: lib.lax.cond(x.sum() > 0, times, add, x, x)),
+    row(
+        "cond otherwise",
+        (B, XY),
+        of=lambda lib, x: lib.lax.cond(x.sum() > 0, *zero(lib), x),
+    ),
+    row("checkpoint", (B, XY), of=lambda lib, x: lib.checkpoint(lambda x: x * x)(x)),
+    row("shard_map", (B, XY), of=lambda lib, x: mapped(lib, lambda x: x * 2, x, lib.P("x", "y"))),
+    row("shard_map sum", (B, XY), of=lambda lib, x: mapped(lib, total(lib), x, lib.P(None, "y"))),
+]
+
+
+def times(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def add(x: Any, y: Any) -> Any:
+    return x + y
+
+
+def zero(lib: Any) -> tuple[Any, Any]:
+    return lambda x: x * 2, lambda x: lib.numpy.zeros(x.shape)
+
+
+def carry_sum(c: Any, v: Any) -> Any:
+    return c + v.sum(), v
+
+
+def carry_all(c: Any, v: Any) -> Any:
+    return c + v, v
+
+
+def reshard(lib: Any, x: Any, *spec: Any) -> Any:
+    return lib.sharding.reshard(x, lib.P(*spec))
+
+
+def constrained(lib: Any, x: Any, *spec: Any) -> Any:
+    return lib.lax.with_sharding_constraint(x, lib.P(*spec))
+
+
+def einsum(lib: Any, x: Any, y: Any, *spec: Any) -> Any:
+    return lib.numpy.einsum("ij,kj->ik", x, y, out_sharding=lib.P(*spec))
+
+
+def auto(lib: Any, f: Any, x: Any, *spec: Any) -> Any:
+    return lib.sharding.auto_axes(f, out_sharding=lib.P(*spec))(x)
+
+
+def mapped(lib: Any, f: Any, x: Any, out: Any) -> Any:
+    return lib.shard_map(f, out_specs=out)(x)
+
+
+def total(lib: Any) -> Any:
+    return lambda x: lib.lax.psum(x, "x")
+
+
+class Found:
+    """What a program gives in a library: types and values."""
+
+    def __init__(
+        self, lib: Any, transformed: Callable[[Any], Any], given: Row, *, mesh: bool = True
+    ) -> None:
+        _, shapes, specs, program = given
+        rng = np.random.default_rng(0)
+        args = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+        call = transformed(lambda *args: program(lib, *args))
+        with mesh_in_force(lib) if mesh else nullcontext():
+            if mesh:
+                args = [lib.device_put(x, lib.P(*s)) for x, s in zip(args, specs, strict=True)]
+            found = lib.tree.leaves(call(*args))
+            self.types = [str(lib.typeof(x)) for x in found]
+            self.values = [np.asarray(x) for x in found]
+
+
+def mesh_in_force(lib: Any, *kinds: str) -> Any:
+    of = [getattr(lib.sharding.AxisType, kind) for kind in kinds or ("Explicit",) * 2]
+    return lib.set_mesh(lib.make_mesh((2, 2), ("x", "y"), tuple(of)))
+
+
+def gradient(lib: Any) -> Callable[[Any], Any]:
+    def of(program: Any) -> Any:
+        def loss(*args: Any) -> Any:
+            outs = lib.tree.leaves(program(*args))
+            squares = [(x * x).sum() for x in outs if x.dtype == np.float32]
+            return sum(squares, start=0 * args[0].sum())
+
+        def gradients(*args: Any) -> Any:
+            return lib.grad(loss, tuple(range(len(args))))(*args)
+
+        return gradients
+
+    return of
+
+
+#: What the two libraries are asked for.
+TRANSFORMED: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "eager": lambda lib: lambda f: f,
+    "jit": lambda lib: lib.jit,
+    "grad": gradient,
+    "jit of grad": lambda lib: lambda f: lib.jit(gradient(lib)(f)),
+}
+
+
+def check_close(ours: Found, theirs: Found) -> None:
+    for a, b in zip(ours.values, theirs.values, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize("how", TRANSFORMED)
+@pytest.mark.parametrize("given", ROWS, ids=lambda given: given[0])
+def test_types_values_and_gradients(given: Row, how: str) -> None:
+    try:
+        theirs = Found(jax, TRANSFORMED[how](jax), given)
+    except Exception:
+        with pytest.raises((ShardingError, CarryTypeError, BranchTypeError)):
+            Found(tinyjax, TRANSFORMED[how](tinyjax), given)
+        return
+    ours = Found(tinyjax, TRANSFORMED[how](tinyjax), given)
+    assert ours.types == theirs.types
+    check_close(ours, theirs)
+
+
+# What jax refuses, or some derivatives of it
+MORE: list[tuple[Row, str]] = [
+    (row("median", (B, Y), of=lambda lib, x: lib.numpy.sort(x, 0)[4]), "float32[4@y]"),
+    (row("stride", (B, X), of=lambda lib, x: x[::2]), "float32[4@x,4]"),
+    (
+        row("where", (B, X), of=lambda lib, x: lib.numpy.where(x > 0, x, 2 * WEIGHTS[0, 0])),
+        "float32[8@x,4]",
+    ),
+    (row("reshape", ((8, 2, 4), X), of=lambda lib, x: x.reshape(4, 2, 4, 2)), "float32[4@x,2,4,2]"),
+    (row("places", (B, Y), (V, X), of=lambda lib, x, i: x[i.astype(int)]), "float32[8@x,4@y]"),
+    (row("vmap", (B, X), (B, NONE), of=lambda lib, x, y: lib.vmap(times)(x, y)), "float32[8@x,4]"),
+    (row("inverse", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.inv(a)), "float32[8@x,3,3]"),
+]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("how", TRANSFORMED)
+@pytest.mark.parametrize(("given", "of"), MORE, ids=lambda x: x[0] if isinstance(x, tuple) else "")
+def test_more_than_jax_takes(given: Row, of: str, how: str) -> None:
+    ours = Found(tinyjax, TRANSFORMED[how](tinyjax), given)
+    check_close(ours, Found(jax, TRANSFORMED[how](jax), given, mesh=False))
+    if "grad" not in how:
+        assert ours.types == [of]
+
+
+def test_what_programs_communicate() -> None:
+    """Gradients of what all devices have are summed, once; of what is divided nothing is."""
+    with mesh_in_force(tinyjax):
+        w, x = np.ones((4, 4), np.float32), tinyjax.numpy.ones(B, out_sharding=P("x"))
+        step = tinyjax.jit(tinyjax.grad(lambda w, x: ((x @ w) ** 2).sum())).lower(w, x).compile()
+        (sums,) = step.communication_analysis().collectives
+        assert (sums.kind, sums.axes, sums.bytes) == ("all-reduce", ("x",), w.nbytes)
+        assert step.output_shardings.spec == P()
+        none = tinyjax.jit(lambda x: tinyjax.numpy.tanh(x).T * 2).lower(x).compile()
+        assert none.communication_analysis().counts == {}
+
+
+def test_types_of_axes_for_a_while() -> None:
+    """Meshes, and types, within ``auto_axes`` and ``explicit_axes`` of some axes, as in jax."""
+
+    def told(lib: Any) -> list[str]:
+        found = []
+
+        def note(x: Any) -> Any:
+            types = lib.sharding.get_abstract_mesh().axis_types
+            found.append(f"{lib.typeof(x)} {types}")
+            return x * 2
+
+        with mesh_in_force(lib):
+            x = lib.numpy.ones(B, out_sharding=lib.P("x", "y"))
+            within = lib.sharding.auto_axes(note, axes="x", out_sharding=lib.P("x", "y"))
+            calls = (within, lib.jit(within), lib.grad(lambda x: within(x).sum()))
+            found += [str(lib.typeof(call(x))) for call in calls]
+        with mesh_in_force(lib, "Auto", "Auto"):
+            x = lib.numpy.ones(B)
+            within = lib.sharding.explicit_axes(note, in_sharding=lib.P("x", "y"))
+            for call in (within, lib.jit(within)):
+                found += [str(lib.typeof(call(x))), str(call(x).sharding.spec)]
+        with mesh_in_force(lib):
+            one = lib.sharding.AbstractMesh((4,), ("z",), (lib.sharding.AxisType.Explicit,))
+
+            def on_one(x: Any) -> Any:
+                with lib.sharding.use_abstract_mesh(one):
+                    return note(lib.sharding.reshard(x, lib.P("z")))
+
+            found.append(str(lib.typeof(lib.jit(on_one)(x))))
+        return found
+
+    assert told(tinyjax) == told(jax)
+
+
+MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
+    (r"dot_general of float32\[4@y,8@x\] and .*out_sharding=.*auto_axes", lambda x: x.T @ x),
+    ("given to auto_axes, needs out_sharding", lambda x: auto_axes(times)(x, x)),
+    ("has no axis 'z'", lambda x: auto_axes(add, axes="z", out_sharding=P())(x, x)),
+    ("no rule for operands that are divided", lambda x: tinyjax.numpy.linalg.eigvals(x[:4])),
+    ("different meshes", lambda x: x + tinyjax.device_put(x, other("a", "b"))),
+    ("It moves nothing", lambda x: tinyjax.lax.with_sharding_constraint(x, P("y"))),
+    ("over 'x'.*goes over|goes over.*divided along it", lambda x: tinyjax.lax.map(np.sin, x)),
+    ("vmap maps over is divided over", lambda x: tinyjax.vmap(times)(x, reshard(tinyjax, x, "y"))),
+]
+
+
+def other(*names: str) -> NamedSharding:
+    mesh = tinyjax.make_mesh((2, 2), names, tinyjax.sharding.AxisType.Explicit)
+    return NamedSharding(mesh, P(*names))
+
+
+@pytest.mark.parametrize(("message", "call"), MISTAKES, ids=lambda x: x if type(x) is str else "")
+def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
+    with mesh_in_force(tinyjax):
+        x = tinyjax.numpy.ones(B, out_sharding=P("x", "y"))
+        for f in (call, tinyjax.jit(call)):
+            with pytest.raises((ShardingError, ArgumentError), match=message):
+                f(x)
