@@ -173,13 +173,11 @@ DIFFERS: Final = {
     "shard_map": "takes all axes of a mesh, and `check_vma=True` only",
     "lax.pcast": "takes `to='varying'` only, of what varies already, too",
     "lax.all_gather": "takes no `to='reduced'`",
-    "make_mesh": "its axes are `Auto` by default: shardings are of values, and not of types",
+    "make_mesh": "its axes are `Auto` by default",
     "debug.inspect_array_sharding": "takes arrays with data, not those that are traced",
     "debug.visualize_array_sharding": "prints plain text",
     "debug.visualize_sharding": "prints plain text",
-    "sharding.AbstractMesh": "for programs that are compiled and not run: there is none in force",
-    "sharding.Mesh": "its axes are `Auto`: shardings are of values, and not of types",
-    "sharding.AxisType": "`Explicit` is refused: shardings are of values, and not of types",
+    "sharding.AbstractMesh": "for programs that are compiled and not run",
 }
 
 SIZES: Final = "a program is for one shape: export it for each"

@@ -42,6 +42,14 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
 
     Raises:
         ShardingError: there is no mesh in force, or it has another number of devices.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.sharding import AbstractMesh, get_abstract_mesh, use_abstract_mesh
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):
+        ...     with use_abstract_mesh(AbstractMesh((1, 1), ("rows", "columns"))):
+        ...         print(get_abstract_mesh())
+        AbstractMesh('rows': 1, 'columns': 1, axis_types=(Auto, Auto))
     """
     before = get_mesh()
     if not isinstance(mesh, AbstractMesh):
@@ -152,7 +160,20 @@ def explicit_axes(
 
     Raises:
         ArgumentError: when called, if nothing says how the arguments lie.
-        ShardingError: when called, if no mesh is in force.
+        ShardingError: when called, if it has no such axis.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import P
+        >>> from tinyjax.sharding import explicit_axes
+        >>> @explicit_axes(in_sharding=P("data"))
+        ... def twice(x):
+        ...     print(tinyjax.typeof(x))
+        ...     return 2 * x
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):
+        ...     print(tinyjax.typeof(twice(jnp.ones((4, 2)))))
+        float32[4@data,2]
+        float32[4,2]
     """
     if f is None:
         return lambda f: explicit_axes(f, axes=axes, in_sharding=in_sharding)

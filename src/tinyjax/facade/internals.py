@@ -83,7 +83,7 @@ global_state: Final = _GlobalState()
 
 
 def canonicalize_sharding(sharding: object, api_name: str) -> None:
-    """Return how explicit axes divide an array: not at all, since no axis of a mesh is explicit."""
+    """Return how axes that are explicit divide an array that a library makes: it does not say."""
 
 
 def infer_argnums_and_argnames(

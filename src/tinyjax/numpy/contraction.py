@@ -119,8 +119,7 @@ def dot(
             f"dot of shapes {x.shape} and {y.shape}: the last axis of the first has size "
             f"{x.shape[-1]}, and axis {axis} of the second {y.shape[axis]}; they must be equal."
         )
-    found = dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
-    return found
+    return dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
 
 
 def _outer(x: Array, y: Array, dtype: DType) -> Array:
@@ -430,8 +429,7 @@ def tensordot(
             f"tensordot of shapes {x.shape} and {y.shape} over axes {left} and {right}: axes are "
             "paired in order and must have equal sizes."
         )
-    found = dot_general(x, y, (left, right), dtype=dtype) if left else _outer(x, y, dtype)
-    return found
+    return dot_general(x, y, (left, right), dtype=dtype) if left else _outer(x, y, dtype)
 
 
 def _axes_of(given: int | Sequence[int], x: Array) -> Axes:
