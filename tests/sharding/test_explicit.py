@@ -69,6 +69,14 @@ def dots() -> list[Row]:
     return found
 
 
+def layers(lib: Any, x: Any, ws: Any) -> Any:
+    return lib.lax.scan(lambda h, w: (lib.numpy.tanh(h @ w), None), x, ws)[0]
+
+
+def mlp(lib: Any, x: Any, w: Any, v: Any) -> Any:
+    return lib.numpy.matmul(lib.nn.relu(x @ w), v, out_sharding=lib.P("x"))
+
+
 # What follows from the types of operands, or is refused
 ROWS: list[Row] = [
     *rows_of_shapes(),
@@ -153,6 +161,7 @@ ROWS: list[Row] = [
         (B, X),
         of=lambda lib, x: lib.vmap(lambda v: v[:3] @ np.eye(3, 2, dtype=v.dtype))(x),
     ),
+    row("vmap of dot", (B, X), of=lambda lib, x: lib.vmap(lambda v: dot(lib, v, v))(x)),
     row("vmap of jit", (B, XY), of=lambda lib, x: lib.vmap(lib.jit(lambda v: v * 2))(x)),
     row("vmap otherwise", (B, X), (B, ("y",)), of=lambda lib, x, y: lib.vmap(times)(x, y)),
     row("vmap of reshard", (B, X), of=lambda lib, x: lib.vmap(lambda v: reshard(lib, v, "y"))(x)),
@@ -171,6 +180,10 @@ ROWS: list[Row] = [
         (B, XY),
         of=lambda lib, x: lib.lax.cond(x.sum() > 0, *zero(lib), x),
     ),
+    row("layers", (B, X), ((3, 4, 4), NONE), of=layers),
+    row("tensor parallel", (B, X), ((4, 8), Y), ((8, 4), ("y",)), of=mlp),
+    row("unused", (B, XY), (B, X), of=lambda lib, x, y: x),
+    row("custom rule", (B, XY), of=lambda lib, x: custom(lib)(x)),
     row("checkpoint", (B, XY), of=lambda lib, x: lib.checkpoint(lambda x: x * x)(x)),
     row("shard_map", (B, XY), of=lambda lib, x: mapped(lib, lambda x: x * 2, x, lib.P("x", "y"))),
     row("shard_map sum", (B, XY), of=lambda lib, x: mapped(lib, total(lib), x, lib.P(None, "y"))),
@@ -197,6 +210,12 @@ def carry_all(c: Any, v: Any) -> Any:
     return c + v, v
 
 
+def custom(lib: Any) -> Any:
+    square = lib.custom_vjp(lambda x: x * x)
+    square.defvjp(lambda x: (x * x, x), lambda x, ct: (2 * x * ct,))
+    return square
+
+
 def reshard(lib: Any, x: Any, *spec: Any) -> Any:
     return lib.sharding.reshard(x, lib.P(*spec))
 
@@ -211,6 +230,10 @@ def einsum(lib: Any, x: Any, y: Any, *spec: Any) -> Any:
 
 def auto(lib: Any, f: Any, x: Any, *spec: Any) -> Any:
     return lib.sharding.auto_axes(f, out_sharding=lib.P(*spec))(x)
+
+
+def dot(lib: Any, x: Any, y: Any) -> Any:
+    return lib.numpy.dot(x, y, out_sharding=lib.P())
 
 
 def mapped(lib: Any, f: Any, x: Any, out: Any) -> Any:

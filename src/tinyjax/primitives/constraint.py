@@ -60,7 +60,7 @@ def _type(avals: Avals, params: ConstraintParams) -> Avals:
 def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values:
     (x,) = operands
     text = sharding_text(b.module, params.sharding, x.ndim)
-    if text is None or params.sharding.in_types(x.ndim):  # its type says it
+    if text is None or params.sharding.is_explicit:  # its type says it
         return operands
     return [b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")]
 
@@ -83,8 +83,8 @@ def _batch(
 ) -> BatchResult:
     (x,), (axis,) = values, axes
     assert axis is not None, "the operand is batched"
-    # where its type does not say how the examples lie, XLA divides them as it likes
-    batched = params.sharding.batched(axis, x.aval.entries[axis])
+    # where types do not say how the examples lie, XLA divides them as it likes
+    batched = params.sharding.batched(axis, x.aval.entries[axis] or mapped.divided)
     return (constrain(x, batched),), axes
 
 

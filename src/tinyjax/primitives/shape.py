@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import Array, ConcreteArray, first_element, followed, is_splat, splat
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import reshaped, same
 from tinyjax.core.primitive import (
@@ -32,6 +32,7 @@ from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, bool_, float0, is_inexact
 from tinyjax.errors import DtypeError, ShapeError, shortened
 from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.rules import def_constant, def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
@@ -57,7 +58,7 @@ def zeros_like(x: Array) -> Array:
 def zero_tangent(aval: ShapedArray) -> Array:
     """Return the zero tangent of values of a type: of float0 where they have no derivative."""
     if is_inexact(aval.dtype):
-        return splat(0, aval)
+        return lie_as(splat(0, aval.plain), aval) if type(aval) is ExplicitArray else splat(0, aval)
     return ConcreteArray(np.zeros(aval.shape, float0))
 
 

@@ -66,7 +66,9 @@ def put(x: Array, sharding: Sharding) -> Array:
             "programs that are lowered and compiled, but not run."
         )
     if sharding == on_first():
-        found = x if isinstance(x, ConcreteArray) else ConcreteArray(x.gathered.host, x.aval)
+        found = x if isinstance(x, ConcreteArray) else x.gathered
+        if found.aval is not found.aval.plain:
+            found = ConcreteArray(found.host, found.aval.plain)
         buffer_of(found, backend())
         return found
     at = moved(x, sharding)
