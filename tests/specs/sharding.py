@@ -8,8 +8,9 @@ from specs import ArraySpec, Case, Spec
 from tinyjax import NamedSharding, P, lax
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
+from tinyjax.core.trace import bind1
 from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p
-from tinyjax.primitives.constraint import constrain, sharding_constraint_p
+from tinyjax.primitives.constraint import HideParams, constrain, hide_p, sharding_constraint_p
 from tinyjax.spmd import shard_map_p
 
 #: Of one axis of the array, whichever comes first.
@@ -19,6 +20,10 @@ SHARDING = NamedSharding(MESH, P("x"))
 
 def constrained(x: Array) -> Array:
     return constrain(x, SHARDING)
+
+
+def hidden(x: Array) -> Array:
+    return bind1(hide_p, (x,), HideParams(("x",)))
 
 
 def times_sum(x: Array) -> Array:
@@ -71,6 +76,17 @@ SPECS: list[Spec] = [
         "sharding_constraint",
         sharding_constraint_p,
         constrained,
+        [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
+        numpy=lambda x: x,
+        dtypes="biufce",
+        grad=2,
+        grad_dtypes=("float64", "complex128"),
+        linear=(0,),
+    ),
+    Spec(
+        "hide_axes",
+        hide_p,
+        hidden,
         [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
         numpy=lambda x: x,
         dtypes="biufce",
