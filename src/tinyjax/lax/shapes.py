@@ -31,6 +31,7 @@ from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
 from tinyjax.primitives.collective import varying_as
+from tinyjax.primitives.constraint import lie_as
 
 __all__ = [
     "broadcast",
@@ -512,9 +513,11 @@ def full_like(
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:
         out = convert(out, array.dtype, True)
-    if sharding is None and array.committed and array.shape == out.shape:
-        sharding = array.sharding
-    return put(varying_as(out, array.aval), sharding, "full_like")
+    out = varying_as(out, array.aval)
+    if sharding is None and array.shape == out.shape:
+        out = lie_as(out, array.aval)
+        sharding = array.sharding if array.committed else None
+    return put(out, sharding, "full_like")
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:

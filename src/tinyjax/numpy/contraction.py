@@ -111,8 +111,7 @@ def dot(
     """
     (x, y), dtype = _prepare("dot", (a, b), preferred_element_type)
     if not x.shape or not y.shape:
-        found = _outer(x, y, dtype)
-        return found
+        return _outer(x, y, dtype)
     axis = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[axis]:
         raise ShapeError(

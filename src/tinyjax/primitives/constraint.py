@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core.array import Array, hider
+from tinyjax.core.array import Array, first_element, hider, splat
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.lowering import sharding_text
@@ -111,9 +111,11 @@ hide_p.def_impl(lambda operands, params: operands)
 @hide_p.def_evaluate
 def _hide(args: Arrays, params: HideParams) -> Arrays:
     (x,) = args
-    if not isinstance(x, ShardedArray):
-        return args
-    return [ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
+    if isinstance(x, ShardedArray):
+        return [ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
+    if isinstance(x.aval, ExplicitArray):  # one number everywhere
+        return [splat(first_element(x.concrete("data")), x.aval.plain)]
+    return args
 
 
 @hide_p.def_abstract_eval
