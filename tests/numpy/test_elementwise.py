@@ -254,6 +254,8 @@ def test_isclose(equal_nan: bool) -> None:
     same(*both("isclose", 1.0, 2))
     ours, theirs = (m.random.split(m.random.key(0)) for m in (tinyjax, jax))
     same(jnp.isclose(ours, ours[0]), jax.numpy.isclose(theirs, theirs[0]))
+    for name in ("isfinite", "isinf", "isnan"):
+        same(getattr(jnp, name)(ours), getattr(jax.numpy, name)(theirs))
 
 
 def test_nan_to_num_replaces_with_what_is_given() -> None:

@@ -1078,7 +1078,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     a = array_of("isfinite", x)
     if dtypes.is_complex(a.dtype):
         return ew.and_(ew.is_finite(ew.real(a)), ew.is_finite(ew.imag(a)))
-    if _is_integral(a):
+    if _is_integral(a) or dtypes.is_key(a.dtype):
         return full(a.shape, True, dtypes.bool_)
     return ew.is_finite(a)
 
@@ -1088,7 +1088,7 @@ def isinf(x: ArrayLike, /) -> Array:
     a = array_of("isinf", x)
     if dtypes.is_complex(a.dtype):
         return ew.or_(isinf(ew.real(a)), isinf(ew.imag(a)))
-    if _is_integral(a):
+    if _is_integral(a) or dtypes.is_key(a.dtype):
         return _false(a)
     return ew.eq(ew.abs_(a), full_like(a, math.inf))
 
