@@ -20,6 +20,14 @@ CASES = [
     ("import jax.numpy as jnp, tinyjax; print(jnp.sin is tinyjax.numpy.sin)", "True"),
     ("import jax; print(jax.numpy.linalg.norm(jax.numpy.ones(4)))", "2"),
     ("import jax; print(jax.jacobian is jax.jacrev)", "True"),
+    (
+        (
+            "from jax._src.tree_util import broadcast_prefix, prefix_errors;"
+            "print(prefix_errors((1, 2), (1, [2, 3])), broadcast_prefix((1, 2), (1, [2, 3])));"
+            "raise prefix_errors((1, (2, 3)), (1, (2, 3, 4)))[0]('in_axes')"
+        ),
+        r"\[\] \[1, 2, 2\][^$]*ValueError.*in_axes\[1\]",
+    ),
     ("from jax import *; print(jit(lambda x: numpy.sin(x) + lax.cos(x))(0.0))", "1"),
     ("from jax.numpy import *; print(cos(0.0))", "1"),
     ("import jax; print('numpy' in dir(jax), 'sin' in dir(jax.numpy))", "True True"),

@@ -867,12 +867,38 @@ def test_a_recorded_rule_that_closes_over_examples(inner: Fun) -> None:
     def value(x: Any) -> Any:
         def example(a: Any) -> Any:
             f = custom_vjp(lambda x: 2.0 * x)
-            f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * (2.0 + 0.0 * a),))
+            f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct * (2.0 + a),))
             return inner(f)(x)
 
-        return vmap(example, out_axes=None)(jnp.arange(3.0))
+        return vmap(example)(jnp.arange(3.0)) @ jnp.array([1.0, 10.0, 100.0])
 
-    close(tinyjax.value_and_grad(value)(1.5), (3.0, 2.0))
+    close(tinyjax.value_and_grad(value)(1.5), (333.0, 2.0 + 30.0 + 400.0))
+
+
+@pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
+def test_a_rule_may_differ_between_examples_where_the_result_does_not(
+    inner: Fun, outer: Fun
+) -> None:
+    """The gradient is that of a loop; jax's rule is applied to the sum of all cotangents."""
+    f = custom_vjp(lambda x, y, a: (2 * x, y))
+    f.defvjp(
+        lambda x, y, a: ((2 * x, y), a),
+        lambda a, ct: (ct[0] * a, 3 * ct[1], jnp.zeros_like(a)),
+    )
+    factors, weights = jnp.array([1.0, 2.0, 4.0]), jnp.array([1.0, 10.0, 100.0])
+
+    def mapped(x: Any) -> Any:
+        first, second = vmap(inner(f), (None, None, 0), (0, None))(x, x, factors)
+        return first @ weights + second
+
+    def twice(x: Any) -> Any:
+        both = vmap(vmap(inner(f), (None, None, 0)), (None, None, 1))
+        return both(x, x, jnp.stack([factors, 2 * factors], 1))[0].sum(1) @ jnp.array([1.0, 10.0])
+
+    close(outer(tinyjax.value_and_grad(mapped))(1.5), (334.5, 421.0 + 3.0))
+    close(outer(grad(twice))(1.5), 7.0 + 10 * 14.0)
+    close(outer(vmap(grad(mapped)))(jnp.ones(2)), [424.0, 424.0])
 
 
 @pytest.mark.parametrize("kind", ["jvp", "derivative", "vjp"])

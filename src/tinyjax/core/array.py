@@ -935,8 +935,12 @@ def _takes_over(other: object, method: str) -> bool:
     return not is_array_like(other) and hasattr(type(other), method)
 
 
-# What functions take. Here, where the classes are, so that an annotation can be read at run time.
-ArrayLike: TypeAlias = Array | HostArray | np.generic | bool | int | float | complex
+# What functions take. Here, where the classes are, so that an annotation can be read at run time,
+# and as classes, so that isinstance takes it.
+if TYPE_CHECKING:
+    ArrayLike: TypeAlias = Array | HostArray | np.generic | bool | int | float | complex
+else:
+    ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
 Index: TypeAlias = (
     int | slice | EllipsisType | Array | HostArray | np.integer[Any] | np.bool_ | None
 )

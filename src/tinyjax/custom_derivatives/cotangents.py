@@ -6,6 +6,8 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.dependence import depends
+from tinyjax.core.lists import marked
 from tinyjax.core.primitive import (
     FITS,
     ZERO,
@@ -22,15 +24,16 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
+from tinyjax.core.staging import stage
 from tinyjax.core.tangents import defined, nonzeros, of_undefined, present, with_zeros
-from tinyjax.core.trace import bind
+from tinyjax.core.trace import Tracer, bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.elementwise import mul
 from tinyjax.primitives.shape import full_like, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import batch_flat, batched_aval
+from tinyjax.transforms.batching import batch_flat, batched_aval, tell, unbatched_aval
 
 #: Residuals and the cotangents of the results to those of the linear operands.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
@@ -131,6 +134,38 @@ def _tangent_batch(
             for has, axis in zip(nonzero_out, axes[n:], strict=True)
         ]
 
+    tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(batched_aval(a, 0, size) for a in params.out_avals)
     outs = bind(custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name))
     return outs, [0] * len(outs)
+
+
+def _varying(avals: Avals, axes: BatchAxes, params: PullBackParams) -> list[bool]:
+    """Find of which results the cotangents are pulled back by numbers of each example's own."""
+    n, count = params.num_residuals, len(params.out_avals)
+    nonzero_out: list[bool] = []
+
+    def run(*operands: Array) -> list[Array]:
+        found = params.backward(operands[:n], operands[n:])
+        nonzero_out[:] = nonzeros(found)
+        return present(found)
+
+    residuals = [
+        a if axis is None else unbatched_aval(a, axis)
+        for a, axis in zip(avals[:n], axes[:n], strict=True)
+    ]
+    try:
+        staged = stage(run, [*residuals, *params.out_avals])
+    except Exception:
+        return [True] * count
+    batched = [axis is not None for axis in axes]
+    from_outside = [isinstance(x, Tracer) for x in staged.consts]
+    none = [False] * count
+    own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
+    there = marked(batched[n:], nonzero_out)
+    found = []
+    for i in range(count):
+        alone = [False] * (len(from_outside) + n) + [i == j for j in range(count)]
+        reached = depends(staged.jaxpr, alone)
+        found.append(any(r and (a or b) for r, a, b in zip(reached, own, there, strict=True)))
+    return found

@@ -13,12 +13,13 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax import tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import PLATFORM, devices_are_known
 from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.distributed import connection
-from tinyjax.errors import JaxRuntimeError
+from tinyjax.errors import ArgumentError, JaxRuntimeError
 from tinyjax.tree.node import KINDS
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -29,6 +30,7 @@ __all__ = [
     "_backends",
     "_registry",
     "api_boundary",
+    "broadcast_prefix",
     "call_p",
     "canonicalize_sharding",
     "closed_call_p",
@@ -37,6 +39,7 @@ __all__ = [
     "include_frame",
     "infer_argnums_and_argnames",
     "jit_p",
+    "prefix_errors",
     "promote_dtypes_complex",
     "register_exclusion",
     "trace_state_clean",
@@ -162,6 +165,39 @@ class _Registry:
 
 
 _registry: Final = _Registry()
+
+
+def broadcast_prefix(
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Any]:
+    """Return the value that a prefix has for each leaf of a tree."""
+    return tree.flatten_prefix(prefix_tree, tree.structure(full_tree, is_leaf), is_leaf)
+
+
+def prefix_errors(
+    prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Callable[[str], ValueError]]:
+    """Find where a tree is no prefix of another.
+
+    Returns:
+        Nothing, if it is one; else a function that takes the name of the tree and returns an error,
+        which tells the first place.
+    """
+    whole = tree.structure(full_tree, is_leaf)
+
+    def error(name: str) -> ValueError:
+        try:
+            tree.flatten_prefix(prefix_tree, whole, is_leaf, name)
+        except tree.TreeMismatchError as found:
+            return found
+        raise ArgumentError(f"{name} is a prefix of the tree.")
+
+    try:
+        tree.flatten_prefix(prefix_tree, whole, is_leaf)
+    except tree.TreeMismatchError:
+        return [error]
+    return []
+
 
 _excluded: Final[set[str]] = set()
 

@@ -33,6 +33,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax._src.checkify": ("experimental.checkify",),
     "jax._src.core": ("facade.core", "extend.core", "core"),
     "jax._src.scipy.special": ("scipy.special",),
+    "jax._src.tree_util": ("tree_util",),
     "jax.ad": ("ad",),
     "jax.ad_checkpoint": ("ad_checkpoint",),
     "jax.core": ("facade.core", "core"),
@@ -147,7 +148,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
     "jax._src.numpy": {},
     "jax._src.numpy.util": {"promote_dtypes_complex": "facade.internals"},
-    "jax._src.pjit": {},
+    "jax._src.pjit": {"auto_axes": "sharding"},
     "jax._src.scipy": {},
     "jax._src.lib": {},
     "jax._src.lib.xla_client": {"XlaRuntimeError": "facade.internals"},
@@ -155,7 +156,9 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.stages": {"Lowered": "stages"},
     "jax.interpreters.pxla": {},
     "jax._src.xla_bridge": {"_backends": "facade.internals"},
-    "jax._src.tree_util": {"_registry": "facade.internals", "flatten_one_level": "tree_util"},
+    "jax._src.tree_util": dict.fromkeys(
+        ("_registry", "broadcast_prefix", "prefix_errors"), "facade.internals"
+    ),
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
@@ -169,7 +172,6 @@ _INTERNAL: Final = "it belongs to the inside of JAX"
 #: instance, and to call either is an error that says why.
 PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.checkify": {"JaxException": _INTERNAL},
-    "jax._src.pjit": {"auto_axes": "all axes of meshes are automatic"},
     "jax.experimental.array_serialization.serialization": {
         "GlobalAsyncCheckpointManagerBase": "tinyjax.experimental.checkpoints writes checkpoints"
     },
@@ -177,7 +179,6 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AbstractValue", "AvalMutableQDD", "AvalQDD"), _OWN_TYPES
     ),
     "jax.experimental.sparse": {"sparsify": "sparse arrays have operations of their own"},
-    "jax.sharding": {"reshard": OF_SHARDING["reshard"]},
 }
 
 _KERNELS: Final = "kernels are XLA's to write"

@@ -8,9 +8,10 @@ no tracer. For a primitive that names an axis (a collective), the trace of that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
@@ -19,7 +20,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.lists import marked
+from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import with_zeros
@@ -383,7 +384,7 @@ def _batched_call(
         primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         assert call.jvp is not None, "asked only where there is a rule"
-        with on_top(trace):
+        with on_top(trace), _asking(trace.mapped) as told:
             wrapped = [
                 t if t is ZERO or axis is None else BatchTracer(trace, t, axis)
                 for t, axis in zip(tangents, axes, strict=True)
@@ -392,11 +393,43 @@ def _batched_call(
         found = placed.place(outs)
         filled = [out if t is ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
+        if call.reverse and told and not placed.all_vary:
+            inexact = [is_inexact(out.dtype) for out in outs]
+            placed.count(fill_list(inexact, told[0](), False))
         return found, [ZERO if t is ZERO else x for t, x in zip(out_tangents, moved, strict=True)]
 
     return attrs.evolve(
         call, fun=fun, jvp=None if call.jvp is None else jvp, batch=None, batch_rule=None, consts=()
     )
+
+
+#: What finds out of which results the derivatives differ from example to example.
+_Varying: TypeAlias = Callable[[], Sequence[bool]]
+# The axes for which that is asked, the innermost last.
+_asked: ContextVar[tuple[tuple[MappedAxis, list[_Varying]], ...]] = ContextVar(
+    "tinyjax_axes_asked_for", default=()
+)
+
+
+@contextmanager
+def _asking(mapped: MappedAxis) -> Iterator[list[_Varying]]:
+    told: list[_Varying] = []
+    token = _asked.set((*_asked.get(), (mapped, told)))
+    try:
+        yield told
+    finally:
+        _asked.reset(token)
+
+
+def tell(mapped: MappedAxis, varying: _Varying) -> None:
+    """Say how to find out of which results of a linear map its transpose differs between examples.
+
+    Of a map that is given by its transpose no tangent tells: a result that is the same for all
+    examples may have a rule that multiplies its cotangent by each example's own number.
+    """
+    for asked, told in _asked.get():
+        if asked is mapped:
+            told.append(varying)
 
 
 def _is_recorded_here() -> bool:
@@ -456,6 +489,11 @@ class _PlacedResults:
             else:
                 results.append(squeeze(slice_in_dim(out, 0, 1), (0,)))
         return results
+
+    def count(self, varying: Sequence[bool]) -> None:
+        """Take some results for ones that may differ from example to example."""
+        assert self.varying is not None, "the function or its rule has run"
+        self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
 
     @property
     def all_vary(self) -> bool:
