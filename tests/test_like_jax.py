@@ -325,6 +325,10 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.jit(lambda x: m.lax.cond(x > 0, lambda: m.debug.print("{}", x), lambda: None)),
         )
     ],
+    "updates by lists": lambda m: [
+        m.numpy.zeros(3).at[m.numpy.array([0, 2])].set([1, 2.5]),
+        m.numpy.zeros(3).at[:2].add((m.numpy.float32(1), 2)),
+    ],
     "jacobians of Python numbers": lambda m: [
         f(lambda x: x**2)(1.0).weak_type for f in (m.jacfwd, m.jacrev, m.hessian)
     ],

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import Body, check_checkpoints
 from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import integer
@@ -17,7 +20,7 @@ from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import add, convert_element_type, lt
-from tinyjax.primitives.shape import expand_dims, full, move_batch_axis, reshape, rev
+from tinyjax.primitives.shape import expand_dims, move_batch_axis, reshape, rev
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.transforms.batching import batch_flat
 
@@ -70,13 +73,11 @@ def fori_loop(
             )
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
     known = all(isinstance(x, ConcreteArray) for x in bounds)
-    one = full((), 1, dtype)
-    fun: Callable[[Any, S], S] = body_fun
+    at_index: Callable[[Any, S], S] = body_fun
 
-    def at_index(i: Array, state: S) -> S:
-        # an index that counts as a Python number does leaves the state's dtype as it is
-        return fun(convert_element_type(i, dtype, True) if known or weak else i, state)
-
+    # an index that counts as a Python number does leaves the state's dtype as it is
+    aval = ShapedArray((), dtype, known or weak)
+    one = ConcreteArray(np.asarray(1, dtype), aval)
     if known:
         first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])
 
@@ -84,7 +85,8 @@ def fori_loop(
             i, state = carry
             return (add(i, one), at_index(i, state)), None
 
-        start: tuple[Array, S] = (full((), first, dtype), init_val)
+        index = ConcreteArray(np.asarray(first, dtype), aval)
+        start: tuple[Array, S] = (index, init_val)
         steps = 1 if unroll is None else unroll
         length = max(length, 0)
         named = Body(iteration, body_fun, "fori_loop", 1)
@@ -102,7 +104,7 @@ def fori_loop(
         i, end, state = carry
         return add(i, one), end, at_index(i, state)
 
-    ends = [convert_element_type(x, dtype) for x in bounds]
+    ends = [convert_element_type(x, dtype, aval.weak_type) for x in bounds]
     kept = 32 if checkpoints is None else checkpoints
     named = Body(body, body_fun, "fori_loop", 2)
     return while_loop(goes_on, named, (ends[0], ends[1], init_val), checkpoints=kept)[2]

@@ -812,7 +812,9 @@ class IndexUpdate:
             out_sharding=out_sharding,
         )
 
-    def _update(self, value: ArrayLike, kind: str, options: UpdateOptions) -> Array:
+    def _update(self, value: Any, kind: str, options: UpdateOptions) -> Array:
+        if isinstance(value, (list, tuple)):
+            value = _numpy.asarray(value)
         return _numpy.update_at(self._array, self._index, value, kind, **options)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:

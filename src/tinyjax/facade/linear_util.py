@@ -137,7 +137,6 @@ def flatten_fun(f: WrappedFun, in_tree: PyTreeDef) -> tuple[WrappedFun, Callable
 
     Example:
             >>> from tinyjax import tree
-    from tinyjax.errors import StaticArgumentError
             >>> from tinyjax.facade.linear_util import flatten_fun, wrap_init
             >>> flat, out_tree = flatten_fun(
             ...     wrap_init(lambda x, y: {"sum": x + y}), tree.structure(((0,), {"y": 0}))
