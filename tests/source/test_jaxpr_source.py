@@ -145,15 +145,15 @@ constant_1 = array("float32[2]", "-1.0 -0.8181818127632141")
 @program("float32[2]", "float32[2]", constants=(constant_1,))
 def main(a: Array, b: Array) -> tuple[Array, ...]:
 
-    @program("float32[2]", "int32[]", "float32[2]")
+    @program("float32[2]", "weak int32[]", "float32[2]")
     def jaxpr_of_scan(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
-        d = op.add(b, literal("int32[]", 1))
+        d = op.add(b, literal("weak int32[]", 1))
         e = op.sin(c)
         f = op.mul(e, a)
         return (d, f)
 
     c, d = op.scan(
-        a, literal("int32[]", 0), b, jaxpr=jaxpr_of_scan, num_consts=1, num_carry=2, length=3
+        a, literal("weak int32[]", 0), b, jaxpr=jaxpr_of_scan, num_consts=1, num_carry=2, length=3
     )
     e = op.convert_element_type(b, dtype=dtypes.bool_, weak_type=False)
     return (d, e)

@@ -5,14 +5,17 @@ met where the derivative is taken.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, as_array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
 from tinyjax.custom_derivatives.calls import custom_call_p
 from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.experimental.hijax import AxisData, VJPHiPrimitive, hi_call_p, instantiate_zeros
 from tinyjax.jit import jit
 from tinyjax.primitives.elementwise import add, cos, mul, sin
 
@@ -73,6 +76,32 @@ def _batched_rule(size: int, in_batched: list[bool], x: Array) -> tuple[Array, b
     return mul(sin(x), x), in_batched[0]
 
 
+class _Product(VJPHiPrimitive):
+    """``sin(x) * y``, with its rules as methods."""
+
+    def __init__(self, x: ShapedArray, y: ShapedArray) -> None:
+        self.in_avals, self.out_aval, self.params = (x, y), x, {}
+        super().__init__()
+
+    def expand(self, *args: Array) -> Array:
+        x, y = args
+        return mul(sin(x), y)
+
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        (x, y), (s, t) = primals, map(instantiate_zeros, tangents)
+        return self(x, y), add(mul(mul(cos(x), y), s), mul(sin(x), t))
+
+    def batch_dim_rule(self, axis_data: AxisData, dims: Any, /) -> Any:
+        return next(axis for axis in dims if axis is not None)
+
+
+def by_methods(x: Array, y: Array) -> Array:
+    operands = [as_array(v).astype(v.dtype) for v in (x, y)]
+    primitive = _Product(*[v.aval for v in operands])
+    out: Array = primitive(*operands)
+    return out
+
+
 FORWARD = "custom_vjp has no forward mode; tests/custom_derivatives tests reverse mode"
 
 SPECS = [
@@ -121,5 +150,14 @@ SPECS = [
         lambda x, y: np.sin(x) * y,
         dtypes=("float64",),
         skip={"compose": FORWARD, "jaxpr": "a derivative binds it, not the function"},
+    ),
+    Spec(
+        "hi_call",
+        hi_call_p,
+        by_methods,
+        [Case(F, F)],
+        lambda x, y: np.sin(x) * y,
+        dtypes=("float32", "float64"),
+        grad=2,
     ),
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -628,11 +628,17 @@ class JitFunction(Generic[P, R]):
     def _check_donations(self, jaxpr: Jaxpr, donated: Sequence[int]) -> None:
         """Warn where the memory of an argument is given up in vain."""
         taken = xla.match_donations(jaxpr, tuple(donated))
-        left = [str(jaxpr.in_avals[i]) for i in donated if taken[i] is None]
+        # As in JAX, of an argument with as many elements as a result nothing is said.
+        spare = Counter(x.size for i, x in enumerate(jaxpr.out_avals) if i not in taken)
+        left: list[str] = []
+        for aval in [jaxpr.in_avals[i] for i in donated if taken[i] is None]:
+            if not spare[aval.size]:
+                left.append(str(aval))
+            spare[aval.size] -= 1
         if left:
             warn_user(
                 f"Some donated buffers were not usable: {', '.join(left)}. An argument's memory is "
-                f"reused for a result of the same type, and {describe_function(self._fun)} returns "
+                f"reused for a result of the same size, and {describe_function(self._fun)} returns "
                 "no further one. Donate what it updates."
             )
 
