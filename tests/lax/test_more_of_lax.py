@@ -125,24 +125,55 @@ def test_roots_by_a_solver_of_ones_own() -> None:
     same(second, jax.hessian(loss(jax))(a))
 
 
-def test_a_solver_that_closes_over_what_the_equation_does() -> None:
+def by_a_callback(lib: Any, a: Any, x: Any) -> Any:
+    """A solver that has no derivative."""
+    return lib.pure_callback(
+        np.sqrt, lib.ShapeDtypeStruct((), x.dtype), a, vmap_method="sequential"
+    )
+
+
+def by_a_branch(lib: Any, a: Any, x: Any) -> Any:
+    """A solver whose derivative is NaN at 4: ``where`` hides a division by zero."""
+    step = lib.numpy.where(a == 4, 0.0, 1 / (a - 4))
+    return lib.numpy.sqrt(a) + 0 * step * x
+
+
+def by_a_loop(lib: Any, a: Any, x: Any) -> Any:
+    """A solver that JAX would not differentiate in reverse."""
+    return lib.lax.while_loop(lambda x: abs(x * x - a) > 1e-5, lambda x: (x + a / x) / 2, x)
+
+
+@pytest.mark.parametrize("solve", [None, by_a_callback, by_a_branch, by_a_loop])
+def test_a_solver_that_closes_over_what_the_equation_does(
+    solve: Callable[..., Any] | None,
+) -> None:
     """It is not differentiated, though the derivative in what it closes over is taken."""
 
     def root(lib: Any, a: Any) -> Any:
         known = lib.numpy.sqrt(a)
+
+        def search(f: Any, x: Any) -> Any:
+            found = known if solve is None else solve(lib, a, x)
+            return found, found
+
+        guess = np.float32(1)
         x, aux = lib.lax.custom_root(
-            lambda x: x * x - a, 1.0, lambda f, x: (known, known), lambda g, y: y / g(1.0), True
+            lambda x: x * x - a, guess, search, lambda g, y: y / g(guess), True
         )
         return x + 0 * aux
 
-    a = np.float32(4.0)
-    for order in (1, 2):
-        ours, theirs = partial(root, tinyjax), partial(root, jax)
-        for _ in range(order):
-            ours, theirs = tinyjax.grad(ours), jax.grad(theirs)
+    a, both = np.float32(4.0), np.array([4.0, 9.0], np.float32)
+    ours, theirs = partial(root, tinyjax), partial(root, jax)
+    same(tinyjax.jvp(ours, (a,), (a,)), jax.jvp(theirs, (a,), (a,)))
+    for _ in range(2):
+        compiled = tinyjax.grad(tinyjax.jit(ours))
+        ours, theirs = tinyjax.grad(ours), jax.grad(theirs)
         same(ours(a), theirs(a))
+        same(compiled(a), theirs(a))
         same(tinyjax.jit(ours)(a), theirs(a))
-    same(tinyjax.jvp(partial(root, tinyjax), (a,), (a,)), jax.jvp(partial(root, jax), (a,), (a,)))
+        same(tinyjax.vmap(ours)(both), jax.vmap(theirs)(both))
+    program = tinyjax.make_jaxpr(tinyjax.grad(partial(root, tinyjax)))(a)
+    assert str(program).count("while [") == (solve is by_a_loop)
 
 
 def test_a_root_that_depends_on_nothing() -> None:

@@ -21,6 +21,7 @@ from tinyjax.implicit.newton import bisection, newton
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import Equation, equation
 from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.transforms.constant import without_derivatives
 
 T = TypeVar("T")
 
@@ -230,28 +231,30 @@ def custom_root(
         lambda x: like_the_guess("function", f, f(x)), initial_guess
     )
 
+    with without_derivatives():
+        found = solve(lambda x: equations(x, *closed_over), initial_guess)
+    # the solver may return what it closes over, whose derivative would count twice
+    found = tree.map(_constant, found)
+    root, aux = split_aux(solve, found) if has_aux else (found, ())
+
     @custom_derivative
-    def solution(guess: Any, *consts: Array) -> tuple[Any, Any]:
-        # a solver that closes over what f does would count its derivative twice
-        found = tree.map(_constant, solve(lambda x: equations(x, *consts), guess))
-        x, aux = split_aux(solve, found) if has_aux else (found, ())
-        return like_the_guess("solver", solve, x), aux
+    def solution(x: Any, *_consts: Array) -> Any:
+        return x
 
     @solution.defderivative
-    def rule(guess: Any, *consts: Array) -> tuple[tuple[Any, Any], Callable[..., tuple[Any, Any]]]:
-        x, aux = solution(guess, *consts)
+    def rule(x: Any, *consts: Array) -> tuple[Any, Callable[..., Any]]:
+        x = solution(x, *consts)
         _, slope = linearize(lambda x: equations(x, *consts), x)
         _, change = linearize(lambda *cs: equations(x, *cs), *consts)
 
-        def tangent_map(of_guess: Any, *of_consts: Any) -> tuple[Any, Any]:
+        def tangent_map(_of_x: Any, *of_consts: Any) -> Any:
             if not of_consts:
-                return zero_from_primal(x, True), zero_from_primal(aux, True)
-            moved = tree.map(numpy.negative, change(*of_consts))
-            return tangent_solve(slope, moved), zero_from_primal(aux, True)
+                return zero_from_primal(x, True)
+            return tangent_solve(slope, tree.map(numpy.negative, change(*of_consts)))
 
-        return (x, aux), tangent_map
+        return x, tangent_map
 
-    x, aux = solution(initial_guess, *closed_over)
+    x = solution(like_the_guess("solver", solve, root), *closed_over)
     return (x, aux) if has_aux else x
 
 
