@@ -398,11 +398,15 @@ def test_what_every_branch_returns_alike_is_not_selected() -> None:
 
         def f(p: Any, i: Any, x: Any, y: Any) -> Any:
             common = m.lax.cond(
-                p, lambda x, y: (2 * x, y, shared, x), lambda x, y: (-x, y, shared, x), x, y
+                p,
+                lambda x, y: (2 * x, y, shared, x, -1),
+                lambda x, y: (-x, y, shared, x, -1),
+                x,
+                y,
             )
             return common, m.lax.switch(i, [lambda x, y: (y, x), lambda x, y: (y, -x)], x, y)
 
-        axes = (0, None, None, 0), (None, 0)
+        axes = (0, None, None, 0, 0), (None, 0)
         return m.vmap(f, (0, 0, 0, None), axes), (xs > 0, np.arange(xs.size) % 2, xs, np.float32(7))
 
     (ours, args), (theirs, _) = program(tinyjax), program(jax)

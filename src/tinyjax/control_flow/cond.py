@@ -323,7 +323,8 @@ def _are_equal(x: Lit, y: Atom) -> bool:
         return False
     if not x.aval.size:
         return True
-    return bytes(first_element(x.value.host)) == bytes(first_element(y.value.host))
+    pair = [np.asarray(first_element(lit.value.host)) for lit in (x, y)]
+    return pair[0].tobytes() == pair[1].tobytes()
 
 
 def _select(here: Array, x: Array, y: Array) -> Array:
