@@ -306,10 +306,9 @@ def _memory_kind(given: object) -> str:
     return _MEMORY
 
 
-def memory_kind_field() -> str:
+def memory_kind_field() -> Any:
     """Make the attribute of shardings that says in which memory of a device arrays lie."""
-    kind: str = attrs.field(default=_MEMORY, converter=_memory_kind, eq=False, kw_only=True)
-    return kind
+    return attrs.field(default=_MEMORY, converter=_memory_kind, eq=False, kw_only=True)
 
 
 #: The part of an array that a device holds.
