@@ -210,6 +210,7 @@ def test_values(program: Any) -> None:
         same(program(tinyjax, x), expected)
 
 
+@pytest.mark.sampled(2)
 @programs
 def test_derivatives(program: Any) -> None:
     def total(x: Any) -> Any:

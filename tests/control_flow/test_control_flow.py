@@ -191,6 +191,7 @@ def stacks(m: Any, f: Any, xs: Any, many: Any) -> dict[str, Any]:
 EAGER = (cond_in_scan,)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("program", "eager"), [*((p, False) for p in SMOOTH), *((p, True) for p in EAGER)]
 )

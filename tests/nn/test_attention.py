@@ -50,7 +50,7 @@ options = pytest.mark.parametrize("name", OPTIONS)
 blocks = pytest.mark.parametrize("block", [512, 3], ids=["whole", "blocks"])
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @blocks
 @options
 def test_attention_is_that_of_jax(name: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -530,6 +530,7 @@ def second_order(fun: Callable[..., Any], operands: Any, directions: Any) -> lis
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("name", SMOOTH)

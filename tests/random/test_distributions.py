@@ -153,7 +153,7 @@ def stream(partitionable: bool) -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("partitionable", "dtype"),
     [(True, np.float32), (False, np.float64)],
@@ -192,7 +192,7 @@ def test_draws_have_their_law(name: str) -> None:
     assert stats.chisquare(observed, expected).pvalue > 1e-3
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "name", [name for name, row in ROWS.items() if row.parameters and not row.discrete]
 )

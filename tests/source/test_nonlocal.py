@@ -244,6 +244,7 @@ def test_staged(fun: Callable[..., Any]) -> None:
     np.testing.assert_allclose(tinyjax.vmap(compiled)(jnp.array(POINTS)), expected, rtol=1e-12)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("fun", PROGRAMS)
 def test_derivatives_of_staged_programs(fun: Callable[..., Any]) -> None:

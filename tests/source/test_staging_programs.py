@@ -56,7 +56,7 @@ def staged(program: Program, args: tuple[Any, ...]) -> tuple[Callable[..., Any],
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("program", ROWS)
 def test_values_and_gradients(program: Program) -> None:
     """Hold value and gradient under `jit` against Python's value and differences of it."""
