@@ -162,7 +162,7 @@ class _Point:
             behind, _ = self.outputs(moved(-eps))
             slopes = [
                 # infinities that stay what they are have no slope
-                np.where(a == b, 0, _wide(a) - _wide(b)) / (2 * eps)
+                np.asarray(np.where(a == b, 0, _wide(a) - _wide(b)) / (2 * eps))
                 if is_inexact(a.dtype)
                 else np.zeros(a.shape, float0)
                 for a, b in zip(ahead, behind, strict=True)

@@ -240,7 +240,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
         return input_shape, ()
 
-    def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> Any:
+    def apply(params: tuple[()], inputs: Any, **kwargs: Any) -> Any:
         return fun(inputs, **fun_kwargs)
 
     return init, apply
