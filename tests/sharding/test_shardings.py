@@ -182,9 +182,16 @@ def test_specifications_are_sequences() -> None:
             assert joined == spec("a", "b")
         with pytest.raises(ValueError, match="not in"):
             x.index("z")
-    for mesh in (tinyjax.make_mesh((1,), ("x",)), tinyjax.sharding.AbstractMesh((), ())):
+    meshes = [
+        tinyjax.sharding.AbstractMesh((1,) * len(types), tuple("xy"[: len(types)]), types)
+        for auto, explicit in [(sharding.AxisType.Auto, sharding.AxisType.Explicit)]
+        for types in ((), (auto,), (explicit,), (auto, explicit))
+    ]
+    for mesh in (tinyjax.make_mesh((1,), ("x",)), *meshes):
         theirs = jax.sharding.AbstractMesh(
-            mesh.axis_sizes, mesh.axis_names, (jax.sharding.AxisType.Auto,) * len(mesh.axis_names)
+            mesh.axis_sizes,
+            mesh.axis_names,
+            tuple([jax.sharding.AxisType[of.name] for of in mesh.axis_types]),
         )
         for kind in ("auto", "explicit", "manual"):
             name = f"are_all_axes_{kind}"

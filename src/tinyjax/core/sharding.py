@@ -135,29 +135,34 @@ class _Grid:
     @property
     def explicit_axes(self) -> tuple[str, ...]:
         """The axes along which the types of values say how they lie."""
-        types = zip(self.axis_names, self.axis_types, strict=True)
-        return tuple([name for name, of in types if of is AxisType.Explicit])
+        return self._axes_of(AxisType.Explicit)
 
     @property
     def auto_axes(self) -> tuple[str, ...]:
         """The axes along which XLA chooses how values lie."""
+        return self._axes_of(AxisType.Auto)
+
+    def _axes_of(self, kind: AxisType) -> tuple[str, ...]:
         types = zip(self.axis_names, self.axis_types, strict=True)
-        return tuple([name for name, of in types if of is AxisType.Auto])
+        return tuple([name for name, of in types if of is kind])
+
+    def _are_all(self, kind: AxisType) -> bool:
+        return {*self.axis_types} == {kind}
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """Whether XLA chooses along every axis: always, if there are axes."""
-        return not self.empty
+        """Whether XLA chooses along every axis, and there are axes."""
+        return self._are_all(AxisType.Auto)
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """Whether types say how values lie along every axis: never."""
-        return False
+        """Whether types say how values lie along every axis, and there are axes."""
+        return self._are_all(AxisType.Explicit)
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """Whether a program says what each device does along every axis: never."""
-        return False
+        """Whether a program says what each device does along every axis, and there are axes."""
+        return self._are_all(AxisType.Manual)
 
     def size_of(self, names: Sequence[str]) -> int:
         """The product of the sizes of some axes."""

@@ -129,20 +129,20 @@ def flatten_fun(f: WrappedFun, in_tree: PyTreeDef) -> tuple[WrappedFun, Callable
     """Make a function of ``args, kwargs`` one of their leaves, which returns those of its result.
 
     Args:
-            f: the function.
-            in_tree: the structure of ``(args, kwargs)``.
+        f: the function.
+        in_tree: the structure of ``(args, kwargs)``.
 
     Returns:
-            The function of leaves, and what returns the structure of the result once it was called.
+        The function of leaves, and what returns the structure of the result once it was called.
 
     Example:
-            >>> from tinyjax import tree
-            >>> from tinyjax.facade.linear_util import flatten_fun, wrap_init
-            >>> flat, out_tree = flatten_fun(
-            ...     wrap_init(lambda x, y: {"sum": x + y}), tree.structure(((0,), {"y": 0}))
-            ... )
-            >>> flat.call_wrapped(1, 2), out_tree()
-            ([3], PyTreeDef({'sum': *}))
+        >>> from tinyjax import tree
+        >>> from tinyjax.facade.linear_util import flatten_fun, wrap_init
+        >>> flat, out_tree = flatten_fun(
+        ...     wrap_init(lambda x, y: {"sum": x + y}), tree.structure(((0,), {"y": 0}))
+        ... )
+        >>> flat.call_wrapped(1, 2), out_tree()
+        ([3], PyTreeDef({'sum': *}))
     """
     out_trees: list[PyTreeDef] = []
 
