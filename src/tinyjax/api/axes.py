@@ -8,12 +8,11 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray
 from tinyjax.core.sharding import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit.constraint import constrained
-from tinyjax.primitives.constraint import hide
+from tinyjax.primitives.constraint import hide, unsaid
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -216,6 +215,6 @@ def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[Axis
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:
     """An array whose type does not tell how it lies along some axes of the mesh, or all."""
-    if not isinstance(x, Array) or not isinstance(x.aval, ExplicitArray):
+    if not isinstance(x, Array):
         return x
-    return hide(x, x.aval.sharding.axis_names if names is None else names)
+    return unsaid(x) if names is None else hide(x, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tinyjax.core.array import Array
 from tinyjax.core.lists import fill_list
@@ -22,6 +22,20 @@ def present(tangents: Tangents) -> list[Array]:
 def with_zeros(nonzero: Iterable[bool], found: Iterable[Array]) -> list[Tangent]:
     """Undo ``present``: tangents, ``ZERO`` where there is none."""
     return fill_list(nonzero, found, ZERO)
+
+
+def only_present(
+    fun: Callable[..., Tangents],
+) -> tuple[Callable[..., list[Array]], list[bool]]:
+    """Make a function return the tangents that are there; once it has run, the list tells which."""
+    nonzero: list[bool] = []
+
+    def run(*args: Array) -> list[Array]:
+        found = fun(*args)
+        nonzero[:] = nonzeros(found)
+        return present(found)
+
+    return run, nonzero
 
 
 def are_undefined(operands: Operands) -> tuple[bool, ...]:

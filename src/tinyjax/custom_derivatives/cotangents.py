@@ -25,7 +25,14 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.staging import stage
-from tinyjax.core.tangents import defined, nonzeros, of_undefined, present, with_zeros
+from tinyjax.core.tangents import (
+    defined,
+    nonzeros,
+    of_undefined,
+    only_present,
+    present,
+    with_zeros,
+)
 from tinyjax.core.trace import Tracer, bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.broadcast import reduce_sum
@@ -102,11 +109,36 @@ def _tangent_transpose(
     return [*[None] * n, *of_undefined(operands[n:], found)]
 
 
-def gather_cotangent(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
+def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
     """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
     if to is not None:
         return move_batch_axis(ct, axis, to, size)
     return mul(ct, full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
+
+
+def pull_back_batch(
+    pull: Callable[..., Sequence[Tangent]],
+    mapped: MappedAxis,
+    values: Arrays,
+    axes: BatchAxes,
+    to: BatchAxes,
+) -> list[Tangent]:
+    """Pull cotangents back for each example.
+
+    Args:
+        pull: takes arrays of one example, and returns cotangents of its operands.
+        mapped: the batch.
+        values: the arrays, of all examples.
+        axes: their batch axes.
+        to: the batch axes of the operands.
+    """
+    run, nonzero = only_present(pull)
+    found, found_axes = batch_flat(run, mapped, values, axes)
+    pairs = iter(zip(found, found_axes, strict=True))
+    return [
+        _gather(*next(pairs), axis, mapped.size) if has else ZERO
+        for has, axis in zip(nonzero, to, strict=True)
+    ]
 
 
 @custom_vjp_tangent_p.def_batch
@@ -116,23 +148,13 @@ def _tangent_batch(
     n, size = params.num_residuals, mapped.size
 
     def backward(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
-        nonzero = nonzeros(cotangents)
-        nonzero_out: list[bool] = []
+        nonzero, given = nonzeros(cotangents), present(cotangents)
 
-        def run(*operands: Array) -> list[Array]:
-            found = params.backward(operands[:n], with_zeros(nonzero, operands[n:]))
-            nonzero_out[:] = nonzeros(found)
-            return present(found)
+        def pull(*operands: Array) -> Sequence[Tangent]:
+            return params.backward(operands[:n], with_zeros(nonzero, operands[n:]))
 
-        given = present(cotangents)
-        outs, out_axes = batch_flat(
-            run, mapped, [*residuals, *given], [*axes[:n], *([0] * len(given))]
-        )
-        pairs = iter(zip(outs, out_axes, strict=True))
-        return [
-            gather_cotangent(*next(pairs), axis, size) if has else ZERO
-            for has, axis in zip(nonzero_out, axes[n:], strict=True)
-        ]
+        at = [*axes[:n], *([0] * len(given))]
+        return pull_back_batch(pull, mapped, [*residuals, *given], at, axes[n:])
 
     tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(batched_aval(a, 0, size) for a in params.out_avals)
@@ -143,13 +165,7 @@ def _tangent_batch(
 def _varying(avals: Avals, axes: BatchAxes, params: PullBackParams) -> list[bool]:
     """Find of which results the cotangents are pulled back by numbers of each example's own."""
     n, count = params.num_residuals, len(params.out_avals)
-    nonzero_out: list[bool] = []
-
-    def run(*operands: Array) -> list[Array]:
-        found = params.backward(operands[:n], operands[n:])
-        nonzero_out[:] = nonzeros(found)
-        return present(found)
-
+    run, nonzero = only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
     residuals = [
         a if axis is None else unbatched_aval(a, axis)
         for a, axis in zip(avals[:n], axes[:n], strict=True)
@@ -162,7 +178,7 @@ def _varying(avals: Avals, axes: BatchAxes, params: PullBackParams) -> list[bool
     from_outside = [isinstance(x, Tracer) for x in staged.consts]
     none = [False] * count
     own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
-    there = marked(batched[n:], nonzero_out)
+    there = marked(batched[n:], nonzero)
     found = []
     for i in range(count):
         alone = [False] * (len(from_outside) + n) + [i == j for j in range(count)]

@@ -30,7 +30,7 @@ from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.refs import Ref, check_given_once, places_of_refs
 from tinyjax.core.staging import stage
-from tinyjax.core.tangents import nonzeros, present, with_zeros
+from tinyjax.core.tangents import only_present, with_zeros
 from tinyjax.core.trace import at_own_lines, bind, current_trace
 from tinyjax.custom_derivatives.calls import Call
 from tinyjax.custom_derivatives.cotangents import (
@@ -663,18 +663,13 @@ def _closed(
 ) -> tuple[Backward, Sequence[Array]]:
     """Stage a backward rule; return it as one of more residuals: what it closes over."""
     cotangents = [a for a in outs if is_inexact(a.dtype)]
-    nonzero_out: list[bool] = []
-
-    def run(*values: Array) -> list[Array]:
-        found = pull_back(values[: len(residuals)], values[len(residuals) :])
-        nonzero_out[:] = nonzeros(found)
-        return present(found)
-
+    count = len(residuals)
+    run, nonzero_out = only_present(lambda *xs: pull_back(xs[:count], xs[count:]))
     staged = stage(run, [*residuals, *cotangents])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def closed(values: Sequence[Array], given: Sequence[Tangent]) -> list[Tangent]:
-        own, consts = values[: len(residuals)], values[len(residuals) :]
+        own, consts = values[:count], values[count:]
         filled = [_filled(a, ct) for a, ct in zip(cotangents, given, strict=True)]
         return with_zeros(nonzero_out, eval_jaxpr(jaxpr, [*consts, *own, *filled]))
 

@@ -63,7 +63,7 @@ from tinyjax.custom_derivatives.cotangents import (
     Backward,
     PullBackParams,
     custom_vjp_tangent_p,
-    gather_cotangent,
+    pull_back_batch,
 )
 from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.dtypes import is_inexact
@@ -561,21 +561,13 @@ class _Mapped(_Flat):
 
         def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
             present_cts, count = nonzeros(cotangents), len(residuals)
-            nonzero_out: list[bool] = []
 
-            def pull(*values: Array) -> list[Array]:
-                cts = inner(values[:count], with_zeros(present_cts, values[count:]))
-                nonzero_out[:] = nonzeros(cts)
-                return present(cts)
+            def pull(*values: Array) -> Sequence[Tangent]:
+                return inner(values[:count], with_zeros(present_cts, values[count:]))
 
             given = [*residuals, *present(cotangents)]
             given_axes = [*res_axes, *marked(ct_axes, present_cts)]
-            cts, cts_axes = batch_flat(pull, self.mapped, given, given_axes)
-            pairs = iter(zip(cts, cts_axes, strict=True))
-            return [
-                gather_cotangent(*next(pairs), axis, self.mapped.size) if has else ZERO
-                for has, axis in zip(nonzero_out, in_axes, strict=True)
-            ]
+            return pull_back_batch(pull, self.mapped, given, given_axes, in_axes)
 
         return self._placed(found[:n], axes[:n]), depends, found[n:], backward
 
@@ -587,26 +579,19 @@ class _Mapped(_Flat):
         linear = [isinstance(x, UndefinedPrimal) for x in operands]
         values = [x for x in operands if isinstance(x, Array)]
         nonzero, count = nonzeros(cotangents), len(values)
-        nonzero_out: list[bool] = []
 
-        def run(*given: Array) -> list[Array]:
+        def pull(*given: Array) -> Sequence[Tangent]:
             known = iter(given[:count])
             inner = [
                 UndefinedPrimal(aval) if is_linear else next(known)
                 for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
             ]
-            cts = self.of.transpose(with_zeros(nonzero, given[count:]), inner)
-            nonzero_out[:] = nonzeros(cts)
-            return present(cts)
+            return self.of.transpose(with_zeros(nonzero, given[count:]), inner)
 
         axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
         axes += marked(self.out_axes, nonzero)
-        cts, cts_axes = batch_flat(run, self.mapped, [*values, *present(cotangents)], axes)
-        pairs = iter(zip(cts, cts_axes, strict=True))
-        return [
-            gather_cotangent(*next(pairs), axis, self.mapped.size) if has else ZERO
-            for has, axis in zip(nonzero_out, self.axes, strict=True)
-        ]
+        given = [*values, *present(cotangents)]
+        return pull_back_batch(pull, self.mapped, given, axes, self.axes)
 
 
 # The primitive

@@ -24,14 +24,12 @@ from tinyjax.errors import (
     shortened,
 )
 from tinyjax.lax.operands import one_dtype
-from tinyjax.numpy.creation import canonical_shape
+from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert
 from tinyjax.numpy.scalar_types import ScalarType
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
-from tinyjax.primitives.collective import varying_as
-from tinyjax.primitives.constraint import lie_as
 
 __all__ = [
     "broadcast",
@@ -513,11 +511,7 @@ def full_like(
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:
         out = convert(out, array.dtype, True)
-    out = varying_as(out, array.aval)
-    if sharding is None and array.shape == out.shape:
-        out = lie_as(out, array.aval)
-        sharding = array.sharding if array.committed else None
-    return put(out, sharding, "full_like")
+    return laid_like(out, array, sharding, "full_like")
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:

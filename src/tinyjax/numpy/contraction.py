@@ -172,10 +172,8 @@ def matmul(
             "of the second are summed over and must have the same size."
         )
     if x.ndim <= 2 and y.ndim <= 2:
-        found = dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
-    else:
-        found = _batched_matmul(x, y, dtype)
-    return found
+        return dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
+    return _batched_matmul(x, y, dtype)
 
 
 def _batched_matmul(x: Array, y: Array, dtype: DType) -> Array:

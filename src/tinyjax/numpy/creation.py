@@ -37,7 +37,7 @@ from tinyjax.core.array import (
     scalar,
     too_wide,
 )
-from tinyjax.core.avals import ExplicitArray, ShapeDtypeStruct
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
@@ -154,6 +154,11 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
 # From Python values
 
 
+def _wanted(device: Placement, out_sharding: Placement) -> Placement:
+    """Where a result is to lie, which JAX calls by two names."""
+    return device if out_sharding is None else out_sharding
+
+
 def array(
     object: Nested,
     dtype: DTypeLike = None,
@@ -200,7 +205,7 @@ def array(
         made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
     if copy and made is object:
         made = another(made)
-    where = device if out_sharding is None else out_sharding
+    where = _wanted(device, out_sharding)
     return made if where is None else put(made, where, "array")
 
 
@@ -214,9 +219,7 @@ def asarray(
     out_sharding: Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``."""
-    return put(
-        array(a, dtype, copy is True), device if out_sharding is None else out_sharding, "asarray"
-    )
+    return put(array(a, dtype, copy is True), _wanted(device, out_sharding), "asarray")
 
 
 def copy(a: ArrayLike, order: None = None) -> Array:
@@ -359,7 +362,7 @@ def full(
     sizes = canonical_shape(shape)
     return put(
         broadcast_to(asarray(fill_value, dtype), sizes),
-        device if out_sharding is None else out_sharding,
+        _wanted(device, out_sharding),
         "full",
     )
 
@@ -410,7 +413,7 @@ def zeros(
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
     """
-    where = device if out_sharding is None else out_sharding
+    where = _wanted(device, out_sharding)
     given = _float_unless(dtype)
     if given == dtypes.float0:  # tangents of integers, which hold nothing
         return put(as_array(np.zeros(canonical_shape(shape), given)), where, "zeros")
@@ -425,7 +428,7 @@ def ones(
     out_sharding: Placement = None,
 ) -> Array:
     """Return ones, of the default float type unless a dtype is given."""
-    where = device if out_sharding is None else out_sharding
+    where = _wanted(device, out_sharding)
     return put(filled(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
 
 
@@ -463,9 +466,7 @@ def full_like(
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
-    return _like(
-        "full_like", a, fill_value, dtype, shape, device if out_sharding is None else out_sharding
-    )
+    return _like("full_like", a, fill_value, dtype, shape, _wanted(device, out_sharding))
 
 
 def _like(
@@ -482,11 +483,16 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, wanted)
     made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
-    if where is None and isinstance(x.aval, ExplicitArray) and sizes == x.shape:
-        return lie_as(made, x.aval)
-    if where is None and isinstance(x, Array) and x.committed and x.shape == sizes:
-        where = x.sharding
-    return put(varying_as(made, x.aval), where, name)
+    return laid_like(made, x, where, name)
+
+
+def laid_like(made: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
+    """Return an array where it is wanted: by default as another lies, if it has the same shape."""
+    made = varying_as(made, x.aval)
+    if where is None and made.shape == x.shape:
+        made = lie_as(made, x.aval)
+        where = x.sharding if isinstance(x, Array) and x.committed else None
+    return put(made, where, name)
 
 
 def zeros_like(
@@ -498,7 +504,7 @@ def zeros_like(
     out_sharding: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    where = device if out_sharding is None else out_sharding
+    where = _wanted(device, out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, where)
 
 
@@ -511,7 +517,7 @@ def ones_like(
     out_sharding: Placement = None,
 ) -> Array:
     """Return ones, of another array's shape and dtype unless given."""
-    where = device if out_sharding is None else out_sharding
+    where = _wanted(device, out_sharding)
     return _like("ones_like", a, 1, dtype, shape, where)
 
 
@@ -524,9 +530,7 @@ def empty_like(
     out_sharding: Placement = None,
 ) -> Array:
     """Return zeros, of another array's shape and dtype unless given."""
-    return _like(
-        "empty_like", prototype, 0, dtype, shape, device if out_sharding is None else out_sharding
-    )
+    return _like("empty_like", prototype, 0, dtype, shape, _wanted(device, out_sharding))
 
 
 # Ranges

@@ -9,7 +9,7 @@ no tracer. For a primitive that names an axis (a collective), the trace of that 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, TypeAlias, TypeVar
 
@@ -384,7 +384,10 @@ def _batched_call(
         primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         assert call.jvp is not None, "asked only where there is a rule"
-        with on_top(trace), _asking(trace.mapped) as told:
+        asking: AbstractContextManager[Sequence[_Varying]] = (
+            _asking(trace.mapped) if call.reverse else nullcontext(())
+        )
+        with on_top(trace), asking as told:
             wrapped = [
                 t if t is ZERO or axis is None else BatchTracer(trace, t, axis)
                 for t, axis in zip(tangents, axes, strict=True)
@@ -393,7 +396,7 @@ def _batched_call(
         found = placed.place(outs)
         filled = [out if t is ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
-        if call.reverse and told and not placed.all_vary:
+        if told and not placed.all_vary:
             inexact = [is_inexact(out.dtype) for out in outs]
             placed.count(fill_list(inexact, told[0](), False))
         return found, [ZERO if t is ZERO else x for t, x in zip(out_tangents, moved, strict=True)]
@@ -412,7 +415,7 @@ _asked: ContextVar[tuple[tuple[MappedAxis, list[_Varying]], ...]] = ContextVar(
 
 
 @contextmanager
-def _asking(mapped: MappedAxis) -> Iterator[list[_Varying]]:
+def _asking(mapped: MappedAxis) -> Iterator[Sequence[_Varying]]:
     told: list[_Varying] = []
     token = _asked.set((*_asked.get(), (mapped, told)))
     try:
@@ -471,7 +474,7 @@ class _PlacedResults:
             self.varying = varying
             self.axes = [0 if self.everything else axis for _, axis in pairs]
         elif counts:
-            self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
+            self.count(varying)
         return [
             value if axis == to or to is None else move_batch_axis(value, axis, to, self.size)
             for (value, axis), to in zip(pairs, self.axes, strict=True)
