@@ -88,6 +88,46 @@ CASES = [
         ),
         "3",
     ),
+    ("import jax; print([int(part) for part in jax.__version__.split('.')])", r"\[0, 10, 2\]"),
+    (
+        (
+            "import jax; x = jax.numpy.ones(2); print({type(x).__module__ for x in (x, 1 * x)});"
+            "jax.jit(lambda x: print(type(x).__module__))(x); import pickle;"
+            "print(pickle.loads(pickle.dumps(x)))"
+        ),
+        r"{'jax'}\njax\n\[1. 1.\]",
+    ),
+    (
+        (
+            "import jax; import numpy as np\nclass Boxed:\n"
+            "    def __array__(self, dtype=None, copy=None): return np.ones(2)\n"
+            "table = jax.core.pytype_aval_mappings; table[Boxed] = table[np.ndarray];"
+            "print(jax.jit(lambda x: x + 1)(Boxed()), jax.numpy.sin(Boxed()).dtype,"
+            "table is jax.interpreters.xla.canonicalize_dtype_handlers)"
+        ),
+        r"\[2. 2.\] float32 True",
+    ),
+    (
+        (
+            "import jax.numpy as jnp; print(jnp.shape(None), jnp.ndim([[1]]), jnp.size(None),"
+            "jnp.size([[1, 2]], 1), jnp.shape(1.0), jnp.shape([(1, 2)]))"
+        ),
+        r"\(\) 2 1 2 \(\) \(1, 2\)",
+    ),
+    (
+        (
+            "import jax; from jax.experimental.sparse import BCOO, sparsify;"
+            "print(sparsify(jax.numpy.add)(1, 2)); sparsify(abs)(BCOO.fromdense(jax.numpy.eye(2)))"
+        ),
+        "3\n[^$]*NotImplementedError.*sparsify of 'abs'.*todense",
+    ),
+    (
+        (
+            "from jax._src.interpreters.batching import is_vmappable; import jax;"
+            "print([is_vmappable(x) for x in (1, 2.0, jax.numpy.ones(2), 'a', [1], None)])"
+        ),
+        r"\[True, True, True, False, False, False\]",
+    ),
     (
         "import jax; print(jax.interpreters.xla.apply_primitive(jax.lax.sin_p, 0.0))",
         "0",

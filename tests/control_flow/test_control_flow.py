@@ -927,3 +927,22 @@ def test_a_counter_that_is_doubled(dtype: str) -> None:
 
     count, product = tinyjax.jit(powers)(2.0)
     assert (int(count), count.dtype, float(product)) == (32, np.dtype(dtype), 64.0)
+
+
+def test_numpys_integers_and_bools_are_numbers_where_these_are_asked_for() -> None:
+    def counted(m: Any, three: Any, one: Any, true: Any) -> Any:
+        def step(carry: Any, x: Any) -> Any:
+            return carry + x, carry
+
+        xs = m.numpy.arange(3.0)
+        scanned = m.lax.scan(step, 0.0, xs, length=three, unroll=one, reverse=true)
+        slope = m.grad(lambda x, y: x * y**2, argnums=one)(2.0, 3.0)
+        return *scanned, slope, m.vmap(m.numpy.sum, in_axes=one)(m.numpy.ones((2, 3)))
+
+    expected = counted(jax, 3, 1, True)
+    for kinds in ((np.int32(3), np.int64(1), np.bool_(True)), (np.uint8(3), np.int8(1), True)):
+        for found, other in zip(counted(tinyjax, *kinds), expected, strict=True):
+            np.testing.assert_array_equal(found, other)
+    wrong: Any = np.float32(3)
+    with pytest.raises(ArgumentError, match="length of scan must be int or None"):
+        tinyjax.lax.scan(lambda c, _: (c, None), 0, None, length=wrong)

@@ -629,10 +629,11 @@ class Array:
         return _numpy.reshape(self, sizes, order, out_sharding=out_sharding)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Sequence)):
-            return _numpy.transpose(self, axes[0])
         if not axes:
             return _numpy.transpose(self)
+        if len(axes) == 1:
+            only = axes[0]
+            return _numpy.transpose(self, None if only is None else one_or_more(only, "axes"))
         return _numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
     def flatten(self, order: Order = "C") -> Array:

@@ -26,6 +26,9 @@ from typing import (
     get_origin,
 )
 
+import numpy as np
+
+from tinyjax.core.array import ConcreteArray
 from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
 from tinyjax.tracebacks import fold
@@ -62,15 +65,30 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
         test = tests[name] = _test_of(_hint(fun, name))
         return test
 
+    def admit(name: str, value: Any) -> Any:
+        if name not in tests or (tests[name] or learn(name))(value):
+            return value
+        hint = _hint(fun, name)
+        if isinstance(value, (np.generic, ConcreteArray)) and not value.shape:
+            number = value.item()  # NumPy's numbers are Python's where these are asked for
+            if learn(name)(number):
+                return number
+        _judge(fun, name, value, hint)
+        return value
+
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        call_it: Callable[..., R] = fun
         try:
             for name, value in zip(names, args, strict=False):
                 if name in tests and not (tests[name] or learn(name))(value):
-                    _judge(fun, name, value, _hint(fun, name))
+                    admitted = [admit(*pair) for pair in zip(names, args, strict=False)]
+                    rest = {name: admit(name, value) for name, value in kwargs.items()}
+                    return call_it(*admitted, *args[len(names) :], **rest)
             for name, value in kwargs.items():
                 if name in tests and not (tests[name] or learn(name))(value):
-                    _judge(fun, name, value, _hint(fun, name))
+                    rest = {name: admit(name, value) for name, value in kwargs.items()}
+                    return call_it(*args, **rest)
             return fun(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())

@@ -7,7 +7,7 @@ comes is named in an error, before it can fail somewhere inside.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, SupportsIndex
 
@@ -51,11 +51,19 @@ def listed(values: object, what: str) -> Sequence[Any]:
         return values
     if isinstance(values, Sequence) and not isinstance(values, (str, bytes)):
         return values
-    array: Any = values
-    if getattr(array, "ndim", None):
+    several: Any = values
+    if getattr(several, "ndim", None) or _is_like_a_sequence(several):
         with suppress(TypeError):  # of what tells a shape, and holds nothing
-            return list(array)
+            return list(several)
     raise ArgumentError(f"{what} must be a sequence, but got {described(values)}.")
+
+
+def _is_like_a_sequence(values: object) -> bool:
+    """Say whether a class counts and indexes its values, as shapes of other libraries do."""
+    kind = type(values)
+    if isinstance(values, (str, bytes, Mapping)) or hasattr(kind, "ndim"):
+        return False
+    return hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
 
 
 def integers(values: object, what: str) -> tuple[int, ...]:
@@ -94,5 +102,7 @@ def is_one_of(value: object, options: Collection[object]) -> bool:
 def one_or_more(values: object, what: str) -> Sequence[Any]:
     """Return a sequence, and of what is none, such as an int, the sequence of that alone."""
     if isinstance(values, (tuple, list, range)) or getattr(values, "ndim", None):
+        return listed(values, what)
+    if type(values) is not int and _is_like_a_sequence(values):
         return listed(values, what)
     return (values,)

@@ -189,7 +189,7 @@ class CustomCall(ABC):
 class Tracer(Array):
     """A value that stands for data while a trace runs."""
 
-    __slots__ = ("_trace",)
+    __slots__ = ("__weakref__", "_trace")
 
     _trace: Trace
     _host: HostArray | None = None

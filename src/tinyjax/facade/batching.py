@@ -6,6 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
+from tinyjax.core.array import PYTHON_NUMBERS, Array
 from tinyjax.core.primitive import Primitive
 from tinyjax.facade.primitives import register_batch
 from tinyjax.facade.tables import RuleTable
@@ -17,6 +20,7 @@ __all__ = [
     "BatchTracer",
     "axis_primitive_batchers",
     "defvectorized",
+    "is_vmappable",
     "moveaxis",
     "not_mapped",
     "primitive_batchers",
@@ -40,6 +44,11 @@ def defvectorized(primitive: Primitive[Any]) -> None:
         return apply(x, **params), axis
 
     primitive_batchers[primitive] = rule
+
+
+def is_vmappable(x: object) -> bool:
+    """Say whether a value is one that ``vmap`` maps: an array, or a number."""
+    return isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in PYTHON_NUMBERS
 
 
 def register_vmappable(data_type: type, *of_jax: object) -> None:

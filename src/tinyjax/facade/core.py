@@ -11,6 +11,7 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.jaxpr import eval_jaxpr as _eval_jaxpr
 from tinyjax.core.trace import Trace, Tracer, current_trace
 from tinyjax.facade.primitives import Primitive
+from tinyjax.facade.tables import pytype_aval_mappings
 from tinyjax.transforms.batching import batched_aval, unbatched_aval
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "eval_jaxpr",
     "find_top_trace",
     "mapped_aval",
+    "pytype_aval_mappings",
     "unmapped_aval",
 ]
 

@@ -16,10 +16,10 @@ import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import PLATFORM, devices_are_known
-from tinyjax.core.primitive import NoParams, Primitive
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.distributed import connection
 from tinyjax.errors import ArgumentError, JaxRuntimeError
+from tinyjax.facade.primitives import Primitive
 from tinyjax.tree.node import KINDS
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -28,6 +28,7 @@ __all__ = [
     "ExtendedDType",
     "XlaRuntimeError",
     "_backends",
+    "_dtype",
     "_registry",
     "api_boundary",
     "broadcast_prefix",
@@ -49,13 +50,16 @@ __all__ = [
 #: What XLA says against a program.
 XlaRuntimeError: Final = JaxRuntimeError
 
+#: The dtype of a value.
+_dtype: Final = jnp.result_type
+
 _PACKAGE: Final = str(Path(tinyjax.__file__).parent)
 
 # Primitives that no equation has: libraries treat those of them apart.
-call_p: Final = Primitive("call", NoParams)
-closed_call_p: Final = Primitive("closed_call", NoParams)
-custom_jvp_call_p: Final = Primitive("custom_jvp_call", NoParams)
-jit_p: Final = Primitive("pjit", NoParams)
+call_p: Final = Primitive("call")
+closed_call_p: Final = Primitive("closed_call")
+custom_jvp_call_p: Final = Primitive("custom_jvp_call")
+jit_p: Final = Primitive("pjit")
 
 
 class ExtendedDType:

@@ -18,6 +18,7 @@ __all__ = [
     "flatten_fun",
     "flatten_fun_nokwargs",
     "transformation",
+    "transformation_with_aux",
     "wrap_init",
 ]
 
@@ -74,6 +75,44 @@ def transformation(
             return running.send(f.call_wrapped(*given, **named))
 
         return WrappedFun(call)
+
+    return transformed
+
+
+def transformation_with_aux(
+    steps: Callable[..., Generator[Any, Any, None]],
+) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
+    """Make a transformation that yields, beside the result of a call, something of its own.
+
+    Args:
+        steps: as of ``transformation``; the last yield is of the result and the other thing.
+
+    Returns:
+        A function of a wrapped function and the own arguments. It returns the transformed
+        function, and what returns the other thing once that was called.
+
+    Example:
+        >>> from tinyjax.facade.linear_util import transformation_with_aux, wrap_init
+        >>> @transformation_with_aux
+        ... def counted(*args):
+        ...     y = yield args, {}
+        ...     yield y, len(args)
+        >>> f, count = counted(wrap_init(lambda x, y: x + y))
+        >>> f.call_wrapped(1, 2), count()
+        (3, 2)
+    """
+
+    def transformed(f: WrappedFun, *own: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+        beside: list[Any] = []
+
+        @transformation
+        def kept(*args: Any, **kwargs: Any) -> Generator[Any, Any, None]:
+            running = steps(*own, *args, **kwargs)
+            out, aux = running.send((yield next(running)))
+            beside[:] = [aux]
+            yield out
+
+        return kept(f), lambda: beside[0]
 
     return transformed
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 import tinyjax
 from tinyjax import config
 from tinyjax.absent import ABSENT, DEVICES, OF_SHARDING
+from tinyjax.core.array import Array
 from tinyjax.facade.backend import give_attributes
 
 _DISTRIBUTIONS: Final = (
@@ -61,7 +62,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": ("experimental.pjit",),
     "jax.experimental.shard_map": ("experimental.shard_map",),
-    "jax.experimental.sparse": ("experimental.sparse",),
+    "jax.experimental.sparse": ("facade.sparse", "experimental.sparse"),
     "jax.experimental.sparse.linalg": ("experimental.sparse.linalg",),
     "jax.export": ("export",),
     "jax.extend": (),
@@ -79,7 +80,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.monitoring": ("monitoring",),
     "jax.nn": ("nn",),
     "jax.nn.initializers": ("nn.initializers",),
-    "jax.numpy": ("numpy",),
+    "jax.numpy": ("facade.numpy", "numpy"),
     "jax.numpy.fft": ("numpy.fft",),
     "jax.numpy.linalg": ("numpy.linalg",),
     "jax.image": ("image",),
@@ -126,11 +127,13 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     ),
     "jax.extend.source_info_util": {"register_exclusion": "facade.internals"},
     "jax.extend.linear_util": dict.fromkeys(
-        ("WrappedFun", "transformation", "wrap_init"), "facade.linear_util"
+        ("WrappedFun", "transformation", "transformation_with_aux", "wrap_init"),
+        "facade.linear_util",
     ),
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src": {},
     "jax.experimental.array_serialization": {},
+    "jax._src.api": {"_dtype": "facade.internals"},
     "jax._src.api_util": {"infer_argnums_and_argnames": "facade.internals"},
     "jax._src.ad_util": {"stop_gradient_p": "primitives.stop_gradient"},
     "jax._src.compiler": {},
@@ -138,7 +141,10 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.state.types": {"AbstractRef": "core.refs"},
     "jax._src.core": {"trace_state_clean": "facade.internals"},
     "jax._src.distributed": {"global_state": "facade.internals"},
-    "jax._src.dispatch": {"wait_for_tokens": "facade.internals"},
+    "jax._src.dispatch": {
+        "apply_primitive": "facade.xla",
+        "wait_for_tokens": "facade.internals",
+    },
     "jax._src.dtypes": {
         "ExtendedDType": "facade.internals",
         **dict.fromkeys(
@@ -148,8 +154,12 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
     "jax._src.numpy": {},
     "jax._src.numpy.util": {"promote_dtypes_complex": "facade.internals"},
-    "jax._src.pjit": {"auto_axes": "sharding"},
+    "jax._src.pjit": {"auto_axes": "sharding", "jit_p": "facade.internals"},
     "jax._src.scipy": {},
+    "jax._src.interpreters": {},
+    "jax._src.interpreters.batching": {"is_vmappable": "facade.batching"},
+    "jax._src.lax": {},
+    "jax._src.lax.control_flow": dict.fromkeys(("cond", "scan"), "facade.lax"),
     "jax._src.lib": {},
     "jax._src.lib.xla_client": {"XlaRuntimeError": "facade.internals"},
     "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
@@ -178,7 +188,6 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.experimental.hijax": dict.fromkeys(
         ("AbstractValue", "AvalMutableQDD", "AvalQDD"), _OWN_TYPES
     ),
-    "jax.experimental.sparse": {"sparsify": "sparse arrays have operations of their own"},
 }
 
 _KERNELS: Final = "kernels are XLA's to write"
@@ -200,6 +209,8 @@ ABSENT_MODULES: Final[Mapping[str, str]] = {
             "jax.experimental.pallas",
             "jax.experimental.pallas.mosaic_gpu",
             "jax.experimental.pallas.ops",
+            "jax.experimental.pallas.ops.tpu",
+            "jax.experimental.pallas.ops.tpu.splash_attention",
             "jax.experimental.pallas.tpu",
             "jax.experimental.pallas.triton",
         ),
@@ -324,6 +335,14 @@ class Finder(MetaPathFinder):
         )
 
 
+def name_modules(kind: type) -> None:
+    """Say of a class and of those below it that they are JAX's: programs look whose an array is."""
+    kind.__module__ = "jax"
+    kinds: list[type] = kind.__subclasses__()
+    for below in kinds:
+        name_modules(below)
+
+
 def install() -> None:
     """Make ``import jax`` mean tinyjax from here on; once it does, do nothing.
 
@@ -344,4 +363,5 @@ def install() -> None:
     if config.settings().default_dtypes != "float64":
         config.update("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"))
     give_attributes()
+    name_modules(Array)
     sys.meta_path.insert(0, Finder())

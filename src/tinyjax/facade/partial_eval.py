@@ -9,10 +9,11 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import depends, shorten
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.staging import StagingTracer as DynamicJaxprTracer
 from tinyjax.core.staging import stage
 from tinyjax.facade.linear_util import WrappedFun
 
-__all__ = ["PartialVal", "trace_to_jaxpr_nounits"]
+__all__ = ["DynamicJaxprTracer", "PartialVal", "trace_to_jaxpr_nounits"]
 
 
 class PartialVal(NamedTuple):

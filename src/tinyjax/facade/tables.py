@@ -1,11 +1,14 @@
-"""Tables of rules by primitive, as JAX has them: what is put there is registered."""
+"""Tables of JAX's, of rules by primitive and of types: what is put there is registered."""
 
 from __future__ import annotations
 
 from collections import UserDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+
+from tinyjax.core.array import Array, as_array
 from tinyjax.core.primitive import Primitive
 from tinyjax.errors import MissingRuleError
 
@@ -31,3 +34,20 @@ class RuleTable(UserDict[Primitive[Any], Callable[..., Any]]):
 
     def __missing__(self, primitive: Primitive[Any]) -> Callable[..., Any]:
         raise MissingRuleError(primitive.name, self.kind, primitive.rule_names)
+
+
+class ArrayTypes(UserDict[type, Callable[[Any], Array]]):
+    """The types whose values are taken as arrays, each with the function that makes one of a value.
+
+    A type that is put there is given ``__jax_array__``, if it lacks it.
+    """
+
+    def __setitem__(self, kind: type, convert: Callable[[Any], Array]) -> None:
+        super().__setitem__(kind, convert)
+        if kind is not np.ndarray and not hasattr(kind, "__jax_array__"):
+            marked: Any = kind
+            marked.__jax_array__ = convert
+
+
+#: ``jax.core.pytype_aval_mappings``, and ``jax.interpreters.xla.canonicalize_dtype_handlers``.
+pytype_aval_mappings: Final = ArrayTypes({np.ndarray: lambda x: as_array(np.asarray(x))})

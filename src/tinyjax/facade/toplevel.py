@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, SupportsIndex
 
 import tinyjax
 from tinyjax.core.closures import arrays_in, kept_as_parameters
@@ -14,7 +14,29 @@ from tinyjax.frames import wraps
 __all__ = ["__version__", "__version_info__", "device_put", "jacobian", "make_jaxpr", "pmap"]
 
 __version_info__: Final = (0, 10, 2)
-__version__: Final = f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax.__version__}"
+
+
+class Version(str):
+    """The version of JAX's interface, with tinyjax's as its local part: ``0.10.2+tinyjax.0.1.0``.
+
+    Many programs split it at the dots, and make numbers of the parts: these are the interface's.
+
+    Example:
+        >>> from tinyjax.facade.toplevel import Version
+        >>> [int(part) for part in Version("0.10.2+tinyjax.0.1.0").split(".")]
+        [0, 10, 2]
+    """
+
+    __slots__ = ()
+
+    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        """Split the version of the interface, without the local part."""
+        return self.partition("+")[0].split(sep, maxsplit)
+
+
+__version__: Final = Version(
+    f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax.__version__}"
+)
 
 #: As in JAX; ``tinyjax.jacobian`` looks for the cheapest order first, which costs more than it
 #: saves where it is not compiled.

@@ -6,8 +6,9 @@ from typing import Any
 
 from tinyjax import jit
 from tinyjax.core.primitive import Primitive
+from tinyjax.facade.tables import pytype_aval_mappings as canonicalize_dtype_handlers
 
-__all__ = ["apply_primitive"]
+__all__ = ["apply_primitive", "canonicalize_dtype_handlers"]
 
 
 def apply_primitive(primitive: Primitive[Any], *args: Any, **params: Any) -> Any:

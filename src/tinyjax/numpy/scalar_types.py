@@ -74,8 +74,9 @@ Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 class ScalarType:
     """A dtype that makes arrays of its type when called.
 
-    It equals its NumPy dtype, and hashes like it. It also equals that dtype's scalar type, as
-    NumPy's dtypes do (whose hash differs). It equals nothing else, not even names of dtypes.
+    It equals NumPy's scalar type, and hashes like it: a set of the one holds the other. It also
+    equals its dtype, as NumPy's scalar types do (whose hash differs). It equals nothing else, not
+    even names of dtypes.
 
     Attributes:
         dtype: the NumPy dtype.
@@ -105,7 +106,7 @@ class ScalarType:
         return self.dtype.type is other
 
     def __hash__(self) -> int:
-        return hash(self.dtype)
+        return hash(self.dtype.type)
 
     def __repr__(self) -> str:
         return f"tinyjax.numpy.{self.__name__}"
