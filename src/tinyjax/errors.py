@@ -278,8 +278,8 @@ class KeyReuseError(JAXTypeError):
     """A key of random numbers was used twice, with the setting ``debug_key_reuse``."""
 
 
-class InconclusiveDimensionOperation(TinyjaxError, ValueError):  # noqa: N818 (JAX's name)
-    """Sizes cannot be compared, which cannot happen: they are known when a program is staged."""
+class InconclusiveDimensionOperation(TinyjaxError, TypeError, ValueError):  # noqa: N818 (JAX's name)
+    """What is asked of a symbolic size depends on the size."""
 
 
 class UnsupportedVersionError(TinyjaxError, ImportError):

@@ -32,6 +32,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import dce, dependents, depends, handed_on, independent_part
 from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
+from tinyjax.core.integers import fit_int32
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
@@ -174,7 +175,7 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
     """A ``while`` whose state is the iteration, the operands, and the outputs so far."""
     num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
     num_xs = len(operands) - num_consts - num_carry
-    counter = dtypes.int32 if length < 2**31 else dtypes.int64
+    counter = dtypes.int32 if fit_int32((length,)) else dtypes.int64
 
     def index(value: int) -> Value:
         return b.scalar(value, counter)

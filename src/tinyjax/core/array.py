@@ -69,6 +69,7 @@ from tinyjax.errors import (
     AxisError,
     DonatedArrayError,
     DtypeError,
+    InconclusiveDimensionOperation,
     IndexingError,
     NumberRangeError,
     described,
@@ -1339,13 +1340,63 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     """
     try:
         host = np.array(value, aval.dtype)
+    except InconclusiveDimensionOperation:
+        raise
     except (TypeError, ValueError):
         if aval.dtype != float0:
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
     if aval.shape:
-        host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
+        try:
+            host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
+        except InconclusiveDimensionOperation:
+            host = _without_sizes(host, aval)
     return ConcreteArray(host, aval)
+
+
+def _without_sizes(host: HostArray, aval: ShapedArray) -> HostArray:
+    """Return the data of a splat whose sizes are symbolic: a literal of a program, without data."""
+    # core.trace imports this module
+    from tinyjax.core.trace import enclosing_traces  # noqa: PLC0415
+
+    if not any(trace.stages for trace in enclosing_traces()):
+        raise InconclusiveDimensionOperation(
+            f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are "
+            "for functions that are exported: make such arrays within one."
+        )
+    found = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
+    found.symbolic_shape = aval.shape
+    found.flags.writeable = False  # else a view would be made, without this shape
+    return found
+
+
+class _Unsized(np.ndarray[Any, Any]):
+    """The one element of a splat with symbolic sizes; nothing else can be asked of its data.
+
+    Attributes:
+        symbolic_shape: the shape that such an array is said to have.
+    """
+
+    symbolic_shape: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.symbolic_shape
+
+    @property
+    def size(self) -> int:
+        return prod(self.symbolic_shape)
+
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise InconclusiveDimensionOperation(
+            "the data of an array is needed whose sizes are symbolic, which has none until they "
+            "are known. Compute it from an argument of the exported function, or export for sizes "
+            "that are numbers."
+        )
+
+    __array_ufunc__ = __array_function__ = _refuse
+    astype = reshape = copy = view = tobytes = tolist = item = _refuse
+    any = all = sum = min = max = ravel = transpose = _refuse
 
 
 #: Splats met before, by number, its type and theirs: a look-up takes 0.2 us where making one takes

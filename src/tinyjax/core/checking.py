@@ -29,6 +29,7 @@ from typing import (
 import numpy as np
 
 from tinyjax.core.array import ConcreteArray
+from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
 from tinyjax.tracebacks import fold
@@ -218,6 +219,8 @@ def _test_of(hint: Any) -> Test:
         return lambda value: isinstance(value, origin)
     if origin is Literal:
         return lambda value: any(type(value) is type(x) and value == x for x in get_args(hint))
+    if hint is int:
+        return lambda value: isinstance(value, (int, SymbolicSize))
     if isinstance(hint, type):
         return lambda value: isinstance(value, hint)
     return lambda _: False

@@ -19,6 +19,7 @@ import numpy as np
 
 from tinyjax.core.array import ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.integers import SymbolicSize
 from tinyjax.dtypes import dtype_name
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef
@@ -44,12 +45,16 @@ def encode_aval(aval: ShapedArray) -> bytes:
     """Encode a type."""
     found = _aval_encodings.get(aval)
     if found is None:
-        name = f"{dtype_name(aval.dtype)}{list(aval.shape)}{'w' if aval.weak_type else ''}"
+        name = f"{dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
         text = f"{name}{sorted(map(str, aval.varying)) if aval.varying else ''}".encode()
         if isinstance(aval, ExplicitArray):
             text += encode(aval.sharding)
         found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return found
+
+
+def _sizes(aval: ShapedArray) -> list[object]:
+    return [n.identity if isinstance(n, SymbolicSize) else n for n in aval.shape]
 
 
 def encode(value: object) -> bytes:
@@ -59,6 +64,8 @@ def encode(value: object) -> bytes:
             return b"N"
         case bool():
             return b"b1" if value else b"b0"
+        case SymbolicSize():
+            return _text(b"z", value.identity)
         case int():
             return b"i%d;" % value
         case float():

@@ -9,9 +9,56 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from tinyjax.errors import ArgumentError, ConcretizationError, TinyjaxError, described
+
+if TYPE_CHECKING:  # shapes are tuples of ints, and sizes are computed with like ints
+    _Int = int
+else:
+    _Int = object
+
+
+class SymbolicSize(_Int):
+    """A size that is known by name only, in a program that is exported for many sizes.
+
+    To type checkers it is an int. When the program runs it is none, so that functions of Python and
+    NumPy that need the number raise an error, and none is put into the program by mistake.
+    """
+
+    __slots__ = ()
+
+    @property
+    def identity(self) -> str:
+        """A text that no other symbolic size has in this process."""
+        raise NotImplementedError
+
+    def maximum(self, other: int) -> int:
+        """Return the larger of this size and another."""
+        raise NotImplementedError
+
+    def minimum(self, other: int) -> int:
+        """Return the smaller of this size and another."""
+        raise NotImplementedError
+
+
+def larger(x: int, y: int) -> int:
+    """Return the larger of two sizes, which may be symbolic."""
+    if isinstance(x, SymbolicSize):
+        return x.maximum(y)
+    return y.maximum(x) if isinstance(y, SymbolicSize) else max(x, y)
+
+
+def smaller(x: int, y: int) -> int:
+    """Return the smaller of two sizes, which may be symbolic."""
+    if isinstance(x, SymbolicSize):
+        return x.minimum(y)
+    return y.minimum(x) if isinstance(y, SymbolicSize) else min(x, y)
+
+
+def fit_int32(sizes: Sequence[int]) -> bool:
+    """Say whether sizes fit an int32; programs for symbolic sizes are only called with such."""
+    return all(isinstance(n, SymbolicSize) or n < 2**31 for n in sizes)
 
 
 def integer(value: object, what: str) -> int:
@@ -25,7 +72,7 @@ def integer(value: object, what: str) -> int:
         ArgumentError: it is none.
         ConcretizationError: it is traced.
     """
-    if type(value) is int:
+    if type(value) is int or isinstance(value, SymbolicSize):
         return value
     if isinstance(value, SupportsIndex):
         try:

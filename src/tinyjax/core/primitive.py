@@ -19,7 +19,7 @@ from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.dtypes import HostArray, HostResult
-from tinyjax.errors import ArgumentError, MissingRuleError
+from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, MissingRuleError
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -535,7 +535,10 @@ class Primitive(Generic[P]):
         types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
-        kernel = rules.numpy if rules.kernel is None else self.kernel(avals, params)
+        try:
+            kernel = rules.numpy if rules.kernel is None else self.kernel(avals, params)
+        except InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
+            kernel = None
         with suppress(TypeError):  # parameters that have no hash
             types[params, *avals] = outs, kernel
         return outs

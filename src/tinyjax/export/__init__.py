@@ -8,8 +8,9 @@ can load it and call it, also from within its own compiled functions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
+from tinyjax.export.dims import SymbolicScope, is_symbolic_dim
 from tinyjax.export.exported import (
     DisabledSafetyCheck,
     Exported,
@@ -18,43 +19,34 @@ from tinyjax.export.exported import (
     deserialize,
     export,
     exported_tangent_p,
-    is_symbolic_dim,
 )
 from tinyjax.export.format import VERSION
+from tinyjax.export.symbolic import max_dim, min_dim, symbolic_args_specs, symbolic_shape
 from tinyjax.export.trees import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
-from tinyjax.lazy import unknown
 
 __all__ = [
     "DisabledSafetyCheck",
     "Exported",
+    "SymbolicScope",
     "call_exported_p",
     "default_export_platform",
     "deserialize",
     "export",
     "exported_tangent_p",
     "is_symbolic_dim",
+    "max_dim",
     "maximum_supported_calling_convention_version",
+    "min_dim",
     "minimum_supported_calling_convention_version",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_shape",
 ]
 
 #: The versions of the format that can be read and written: tinyjax's own.
 maximum_supported_calling_convention_version: Final = VERSION
 minimum_supported_calling_convention_version: Final = VERSION
-
-#: What JAX has here and tinyjax has not: why.
-_WHY: Final = dict.fromkeys(
-    ("SymbolicScope", "symbolic_args_specs", "symbolic_shape"),
-    " Programs are for one shape, which XLA compiles: export the function for each shape, in "
-    "one file each, or pad the arguments.",
-)
-
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-
-    def __getattr__(name: str) -> Any:
-        """Say why a name of JAX's is not there."""
-        raise unknown(__name__, name, _WHY.get(name, ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
@@ -15,7 +15,7 @@ from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
 from tinyjax.core.lowering import tensors
 from tinyjax.core.primitive import (
     Arrays,
@@ -35,7 +35,19 @@ from tinyjax.core.tangents import defined, of_undefined, with_zeros
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
+from tinyjax.export.dims import is_symbolic_dim
 from tinyjax.export.format import VERSION, Content, decode, encode
+from tinyjax.export.programs import (
+    Place,
+    Sized,
+    Solution,
+    closed,
+    inspect,
+    is_symbolic,
+    scope_of,
+    variables_of,
+    with_sizes,
+)
 from tinyjax.frames import describe_function, wraps
 from tinyjax.jit import JitFunction, JitParams, jit, jit_p
 from tinyjax.jit.stages import Lowered, check_arguments
@@ -43,14 +55,14 @@ from tinyjax.primitives.rules import instantiate, instantiate_all
 from tinyjax.primitives.shape import moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.tree import PyTreeDef
+from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 @attrs.frozen(repr=False)
-class Program:
+class Program(Sized):
     """An exported program, as the primitive that calls it knows it.
 
     Attributes:
@@ -61,6 +73,8 @@ class Program:
         num_consts: how many of the parameters are arrays that came with it.
         text: returns the program in StableHLO.
         vjp: returns the program of its derivative, where there is one.
+        jaxpr: of a program for many sizes, in place of its text, the program; it is called so only
+            in a program for many sizes.
     """
 
     name: str = attrs.field(eq=False)
@@ -70,6 +84,15 @@ class Program:
     num_consts: int
     text: Callable[[], str] = attrs.field(eq=False)
     vjp: Callable[[], Exported] | None = attrs.field(eq=False)
+    jaxpr: Jaxpr | None = None
+    _family: Exported | None = attrs.field(default=None, eq=False)
+
+    @property
+    def inlined(self) -> Jaxpr | None:
+        return self.jaxpr
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> Program:
+        return self if self._family is None else self._family.with_sizes(sizes).program
 
     def __repr__(self) -> str:
         return f"<{self.name}, {len(self.portable)} bytes>"
@@ -253,6 +276,21 @@ class DisabledSafetyCheck:
         return self.name
 
 
+@attrs.frozen(eq=False)
+class Family:
+    """A program for many sizes.
+
+    Attributes:
+        jaxpr: the program; the arrays that the function closes over are its first parameters.
+        solution: how the sizes of a call are found; None of a program with sizes of another.
+        variables: what its sizes depend on.
+    """
+
+    jaxpr: Jaxpr
+    solution: Solution | None
+    variables: frozenset[str]
+
+
 @attrs.frozen(eq=False, repr=False)
 class Exported:
     """One signature of a jitted function, ready to be taken elsewhere. Made by ``export``.
@@ -265,7 +303,7 @@ class Exported:
         out_avals: the types of the results, in the order of ``out_tree``.
         donated: the arguments whose memory may be reused, by position in ``in_avals``.
         consts: the arrays that the function closed over.
-        portable: the program in StableHLO's portable form, as text.
+        portable: the program in StableHLO's portable form, as text; empty for symbolic sizes.
     """
 
     fun_name: str
@@ -277,7 +315,8 @@ class Exported:
     consts: tuple[Array, ...]
     portable: str
     _make_vjp: Callable[[], Exported] | None
-    _made: dict[str, Any] = attrs.field(init=False, factory=dict)
+    _family: Family | None = None
+    _made: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.in_avals)), ", ".join(map(str, self.out_avals))
@@ -304,16 +343,90 @@ class Exported:
         """
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.call, in_tree)
+        if self._family is not None:
+            return self._of_types(in_tree, arrays)._call(in_tree, arrays)
+        return self._call(in_tree, arrays)
+
+    def _call(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Any:
         check_arguments(self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays)
         operands = (*self.consts, *arrays)
         if current_trace() is EVAL:
             check_concrete(arrays)
             donated = tuple([len(self.consts) + i for i in self.donated])
-            program = JitParams(_calling(self._program), self.fun_name, donated)
+            program = JitParams(_calling(self.program), self.fun_name, donated)
             outs = bind(jit_p, operands, program)
         else:
-            outs = bind(call_exported_p, operands, CallExportedParams(self._program))
+            outs = bind(call_exported_p, operands, CallExportedParams(self.program))
         return tree.unflatten(self.out_tree, outs)
+
+    # Programs for many sizes
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> Exported:
+        """Return the program for given sizes, of one that was exported for symbolic sizes.
+
+        Args:
+            sizes: the values of the variables, by name.
+
+        Raises:
+            ArgumentError: there is no size for a variable.
+            ExportError: the program is not valid for these sizes.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> x = tinyjax.ShapeDtypeStruct(export.symbolic_shape("n"), "float32")
+            >>> double = export.export(tinyjax.jit(lambda x: jnp.concatenate([x, x])))(x)
+            >>> double
+            <exported <lambda>: (float32[n]) -> (float32[2*n])>
+            >>> double.with_sizes({"n": 3})
+            <exported <lambda>: (float32[3]) -> (float32[6])>
+        """
+        family = self._family
+        if family is None:
+            return self
+        missing = family.variables - sizes.keys()
+        if missing:
+            raise ArgumentError(
+                f"'{self.fun_name}' was exported for sizes that depend on "
+                f"{', '.join(sorted(family.variables))}, but got none for '{min(missing)}'."
+            )
+        key = tuple(sorted([(name, sizes[name]) for name in family.variables]))
+        return self._once(key, lambda: self._sized(family, dict(key)))
+
+    def _sized(self, family: Family, sizes: dict[str, int]) -> Exported:
+        jaxpr = with_sizes(family.jaxpr, sizes)
+        make_vjp = None
+        if self._make_vjp is not None:
+            make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
+        names = set().union(*(variables_of(size) for size in sizes.values()))
+        symbolic = Family(jaxpr, None, frozenset(names)) if names else None
+        return attrs.evolve(
+            self,
+            in_avals=jaxpr.in_avals[len(self.consts) :],
+            out_avals=jaxpr.out_avals,
+            portable="" if symbolic else _portable(jaxpr, self.fun_name),
+            make_vjp=make_vjp,
+            family=symbolic,
+        )
+
+    def _of_types(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Exported:
+        """Return the program for arguments of certain types."""
+        avals = tuple([x.aval for x in arrays])
+        found: Exported | None = self._made.get((in_tree, avals))
+        if found is None:
+            family = self._family
+            assert family is not None, "other programs are of one type"
+            if family.solution is None:  # made for its one caller
+                return self
+            check_arguments(self.fun_name, "exported", self.in_tree, (), in_tree, ())
+            for x, expected in zip(avals, self.in_avals, strict=True):
+                if (x.ndim, x.dtype) != (expected.ndim, expected.dtype):
+                    check_arguments(
+                        self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays
+                    )
+            sizes = family.solution.sizes(avals)
+            found = self._made[in_tree, avals] = self.with_sizes(sizes)
+        return found
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -336,6 +449,11 @@ class Exported:
         Raises:
             ExportError: it is none, or is not of the types that the exported program is said to be.
         """
+        if self._family is not None:
+            raise ExportError(
+                f"'{self.fun_name}' was exported for symbolic sizes, and StableHLO is written for "
+                "sizes that are known: exported.with_sizes({...}).mlir_module()."
+            )
         ins, outs = tensors(self._parameters), tensors(self.out_avals)
         types = [x.text for x in ins], [x.text for x in outs]
         return self._once("text", lambda: xla.from_portable(self.portable, *types))
@@ -397,7 +515,8 @@ class Exported:
         return encode(content, key)
 
     @property
-    def _program(self) -> Program:
+    def program(self) -> Program:
+        """The program as the primitive that calls it knows it."""
         return self._once(
             "program",
             lambda: Program(
@@ -408,10 +527,12 @@ class Exported:
                 len(self.consts),
                 self.mlir_module,
                 self.vjp if self.has_vjp() else None,
+                None if self._family is None else self._family.jaxpr,
+                None if self._family is None else self,
             ),
         )
 
-    def _once(self, what: str, make: Callable[[], T]) -> T:
+    def _once(self, what: object, make: Callable[[], T]) -> T:
         """Return what ``make`` returned the first time."""
         if what not in self._made:
             self._made[what] = make()
@@ -493,25 +614,57 @@ def _export(lowered: Lowered) -> Exported:
             f"'{lowered.name}' is a program for several devices, which another process may not "
             "have. Export it without shardings."
         )
-    text, host_functions = xla.lowered(lowered.jaxpr, lowered.name)
-    if host_functions:
-        raise ExportError(
-            f"'{lowered.name}' calls Python functions while it runs, which another process does "
-            "not have. Leave out its callbacks: pure_callback, io_callback, error_if, debug.print "
-            "and the like."
-        )
-    num_consts = len(lowered.consts)
+    jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
+    family = None
+    if is_symbolic(jaxpr):
+        jaxpr = closed(jaxpr)
+        family = _family(lowered.name, jaxpr, lowered.in_tree, num_consts)
     return Exported(
         lowered.name,
         lowered.in_tree,
         lowered.out_tree,
         lowered.arguments,
-        lowered.jaxpr.out_avals,
+        jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
         lowered.consts,
-        xla.to_portable(text),
+        "" if family else _portable(jaxpr, lowered.name),
         lambda: _export_vjp(lowered),
+        family,
     )
+
+
+def _family(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> Family:
+    if effects(jaxpr).any:
+        raise _calls_python(name)
+    avals = jaxpr.in_avals[num_consts:]
+    scope = scope_of(avals, name)
+    leaves = tree.leaves_with_path(tree.unflatten(in_tree, range(in_tree.num_leaves)))
+    places: list[Place] = []
+    for i, ((which, *rest), _) in enumerate(leaves):
+        at = path_str("args" if which == SequenceKey(0) else "kwargs", rest)
+        places += [
+            Place(f"{at}.shape[{axis}]", i, axis, n)
+            for axis, n in enumerate(avals[i].shape)
+            if is_symbolic_dim(n)
+        ]
+    solution = Solution.of(name, scope, places)
+    known = {step.variable for step in solution.steps}
+    inspect(jaxpr, name, scope, known)
+    return Family(jaxpr, solution, frozenset(known))
+
+
+def _calls_python(name: str) -> ExportError:
+    return ExportError(
+        f"'{name}' calls Python functions while it runs, which another process does not have. "
+        "Leave out its callbacks: pure_callback, io_callback, error_if, debug.print and the like."
+    )
+
+
+def _portable(jaxpr: Jaxpr, name: str) -> str:
+    text, host_functions = xla.lowered(jaxpr, name)
+    if host_functions:
+        raise _calls_python(name)
+    return xla.to_portable(text)
 
 
 def _export_vjp(lowered: Lowered) -> Exported:
@@ -577,8 +730,3 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
 def default_export_platform() -> str:
     """Return the platform that programs are exported for, unless another is asked for."""
     return "cpu"
-
-
-def is_symbolic_dim(p: object) -> bool:
-    """Say whether a size is only known by name: none is, since a program has the sizes it has."""
-    return False

@@ -17,7 +17,7 @@ from tinyjax import dtypes
 from tinyjax.checkpointing import checkpoint
 from tinyjax.control_flow import scan
 from tinyjax.core.array import Array, ArrayLike, as_array
-from tinyjax.core.integers import is_one_of
+from tinyjax.core.integers import SymbolicSize, is_one_of
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.nn.functions import softmax
 from tinyjax.primitives.shape import iota
@@ -277,7 +277,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
     """Attend with a block of queries at a time, whose logits no derivative keeps."""
     length = rows.positions.shape[0]
     count = length // _BLOCK
-    if count < 2:
+    if isinstance(count, SymbolicSize) or count < 2:
         return attention.of(rows)
     whole = count * _BLOCK
 

@@ -39,7 +39,7 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
+from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -144,7 +144,8 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
     sizes = integers(one_or_more(shape, name), name)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} must not be negative, but got {shortened(sizes)}.")
-    if math.prod(sizes) > MOST_ELEMENTS:
+    count = math.prod(sizes)
+    if not isinstance(count, SymbolicSize) and count > MOST_ELEMENTS:
         raise ShapeError(
             f"{name} is of more elements than memory has addresses: {shortened(sizes)}."
         )
@@ -569,8 +570,9 @@ def arange(
         Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     if dtype is None:
-        given = arrays("arange", start, *[x for x in (stop, step) if x is not None])
-        wanted = dtypes.promote([(x.dtype, x.weak_type) for x in given])[0]
+        given = [x for x in (start, stop, step) if x is not None]
+        found = arrays("arange", *[0 if isinstance(x, SymbolicSize) else x for x in given])
+        wanted = dtypes.promote([(x.dtype, x.weak_type) for x in found])[0]
     else:
         wanted = dtypes.check(dtype)
     if wanted == dtypes.bool_:
@@ -579,13 +581,18 @@ def arange(
     first, last, by = _known(first), _known(last), 1 if step is None else _known(step)
     if by == 0:
         raise ArgumentError("arange needs a step that is not 0.")
-    if dtypes.is_integer(wanted) and all(isinstance(v, int) for v in (first, last, by)):
-        (size,) = canonical_shape(max(-((first - last) // by), 0), "the length of arange")
-        _fits("arange", first, wanted)
+    if dtypes.is_integer(wanted) and all(
+        isinstance(v, (int, SymbolicSize)) for v in (first, last, by)
+    ):
+        (size,) = canonical_shape(larger(-((first - last) // by), 0), "the length of arange")
         counted = iota((size,), wanted, 0)
         if by != 1:
             counted = ew.mul(counted, filled((size,), _wrap(by, wanted), wanted))
-        return counted if first == 0 else ew.add(counted, filled((size,), first, wanted))
+        if first == 0:
+            return counted
+        if not isinstance(first, SymbolicSize):
+            _fits("arange", first, wanted)
+        return ew.add(counted, filled((size,), first, wanted))
     if any(not math.isfinite(v) for v in (first, last, by)):
         raise ArgumentError(f"arange needs finite numbers, but got {first}, {last} and {by}.")
     count = (last - first) / by
@@ -608,7 +615,7 @@ def _wrap(value: int, dtype: DType) -> int:
 
 def _known(x: ArrayLike) -> Any:
     """The value of a scalar argument that must be known while tracing, as a Python number."""
-    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+    if isinstance(x, (bool, int, float, SymbolicSize)) and not isinstance(x, np.generic):
         return x
     a = array_of("arange", x)
     if dtypes.is_complex(a.dtype):
@@ -683,14 +690,14 @@ def linspace(
     parts = count - 1 if endpoint else count
     shape = (count, *a.shape)
     position = iota(shape, dtypes.real_part(a.dtype), 0)
-    fraction = ew.div(position, like(position, max(parts, 1)))
+    fraction = ew.div(position, like(position, larger(parts, 1)))
     fraction = convert(fraction, a.dtype)
     one = like(fraction, 1)
     low, high = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
     # so that the start is met exactly
     points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
-    if endpoint and parts > 0:
-        points = pick(ew.eq(position, like(position, parts)), high, points)
+    if endpoint and (isinstance(parts, SymbolicSize) or parts > 0):
+        points = pick(ew.eq(position, like(position, larger(parts, 1))), high, points)
     if dtypes.is_integer(wanted):
         points = floor(points)
     points = ew.convert_element_type(points, wanted)

@@ -8,6 +8,7 @@ converted. Nothing is computed here but the positions where masks hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import attrs
 import numpy as np
@@ -24,10 +25,19 @@ from tinyjax.core.array import (
     splat,
 )
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import SymbolicSize, fit_int32, integer, larger, smaller
 from tinyjax.core.trace import Tracer
-from tinyjax.errors import AxisError, ConcreteIndexError, DtypeError, IndexingError, shortened
+from tinyjax.errors import (
+    AxisError,
+    ConcreteIndexError,
+    DtypeError,
+    InconclusiveDimensionOperation,
+    IndexingError,
+    shortened,
+)
 from tinyjax.numpy.creation import asarray
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
+from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.shape import reshape
 from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index
@@ -46,7 +56,10 @@ class Keep:
     @property
     def limit(self) -> int:
         """One past the last element taken."""
-        return self.start + (self.size - 1) * self.stride + 1 if self.size else self.start
+        if not self.size:
+            return self.start
+        limit = self.start + (self.size - 1) * self.stride + 1
+        return limit if type(self.size) is int else larger(limit, self.start)
 
 
 @attrs.frozen(repr=False)
@@ -201,6 +214,8 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         return _parse_slice(entry, axis, n)
     indices: Array
     if isinstance(entry, (int, np.integer)):
+        if type(n) is not int:
+            return _symbolic_place(integer(entry, "an index"), axis, n, arrays, wrap)
         at = int(entry)
         inside = at + n if at < 0 and wrap else at
         if not arrays and 0 <= inside < n:
@@ -219,10 +234,12 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
             return _parse_entry(int(indices.host), axis, n, arrays, wrap)
         if wrap:
             indices = wrap_index(indices, n)
-        if is_constant(indices) and n < 2**31 and indices.dtype != dtypes.int32:
+        if is_constant(indices) and fit_int32((n,)) and indices.dtype != dtypes.int32:
             # every index out of bounds stays so
             indices = ConcreteArray(np.clip(indices.host, -1, n).astype(np.int32))
         return Look(axis, indices)
+    if isinstance(entry, SymbolicSize):
+        return _symbolic_place(entry, axis, n, arrays, wrap)
     if isinstance(entry, (list, range)):
         raise IndexingError(
             f"a {type(entry).__name__} cannot be the whole index: use a tuple for several axes, or "
@@ -244,6 +261,8 @@ def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
         )
     try:
         start, stop, step = entry.indices(n)
+    except InconclusiveDimensionOperation:
+        return _symbolic_slice(entry, axis, n)
     except TypeError:
         raise IndexingError(
             f"the bounds of a slice must be integers or None, but got {entry}."
@@ -256,6 +275,36 @@ def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
     if step < 0:
         return Keep(axis, start + (size - 1) * step, size, -step, size > 1)
     return Keep(axis, start, size, step if size > 1 else 1, False)
+
+
+def _symbolic_place(entry: int, axis: int, n: int, arrays: bool, wrap: bool) -> Entry:
+    """Parse an integer where sizes are symbolic: whether it is in bounds may not be known."""
+    inside = entry + n if entry < 0 and wrap else entry
+    with suppress(InconclusiveDimensionOperation):
+        if not arrays and 0 <= inside < n:
+            return Pick(axis, inside)
+    return Look(axis, convert_element_type(as_array(inside), dtypes.int32))
+
+
+def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
+    """Parse a slice where sizes are symbolic; it ends where the axis ends, as ever."""
+    step = 1 if entry.step is None else integer(entry.step, "the step of a slice")
+    if step == 0:
+        raise IndexingError(f"the step of a slice cannot be zero, but got {entry}.")
+    ends = (0, n) if step > 0 else (-1, n - 1)
+
+    def bound(given: object, default: int) -> int:
+        if given is None:
+            return default
+        place = integer(given, "the bounds of a slice")
+        return smaller(larger(place + n if place < 0 else place, ends[0]), ends[1])
+
+    first, last = ends if step > 0 else ends[::-1]
+    start, stop = bound(entry.start, first), bound(entry.stop, last)
+    size = (larger((stop - start) * (1 if step > 0 else -1), 0) + abs(step) - 1) // abs(step)
+    if step < 0:
+        return Keep(axis, start + (size - 1) * step, size, -step, size != 1)
+    return Keep(axis, start, size, step, False)
 
 
 @attrs.frozen(repr=False)

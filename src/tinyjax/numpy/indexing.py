@@ -38,6 +38,7 @@ from tinyjax.core.array import (
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
+from tinyjax.core.integers import fit_int32
 from tinyjax.core.primitive import NO_PARAMS, Primitive
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
@@ -457,7 +458,7 @@ def _update_slices(x: Array, parsed: Parsed, update: Array, kind: str) -> Array:
     if not update.size:
         return x
     bounds = _bounds(parsed)
-    sizes = [len(range(start, limit, stride)) for start, limit, stride, _ in bounds]
+    sizes = [-((start - limit) // stride) for start, limit, stride, _ in bounds]
     update = _reshaped(update, tuple(sizes))
     axes = tuple([i for i, (_, _, _, is_reversed) in enumerate(bounds) if is_reversed])
     if axes and not is_splat(update):
@@ -474,7 +475,7 @@ def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) 
     if update.shape == shape:
         return update
     if all(stride == 1 for _, _, stride, _ in bounds):
-        dtype = dtypes.int32 if max(shape) < 2**31 else dtypes.int64
+        dtype = dtypes.int32 if fit_int32(shape) else dtypes.int64
         starts = [splat(start, ShapedArray((), dtype)) for start, _, _, _ in bounds]
         return bind1(dynamic_update_slice_p, (x, update, *starts), NO_PARAMS)
     # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element

@@ -16,6 +16,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
@@ -443,7 +444,7 @@ def _shared(
     """
     if where is None:
         left = math.prod([x.shape[i] for i in axes]) - less
-        if left <= 0:
+        if not isinstance(left, SymbolicSize) and left <= 0:
             return full_like(total, nothing)
         return ew.div(total, broadcast_to_shape(full((), left, total.dtype), total.shape))
     ones = full(x.shape, 1, dtypes.real_part(total.dtype))

@@ -11,7 +11,7 @@ from math import prod
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.array import Array, ArrayLike, Axis, as_array, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer, is_one_of, listed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -534,7 +534,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         present = reduce_sum(convert(ew.not_(missing), wide), (0,))
         last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, kept)
     else:
-        last = full(shape, n - 1, wide)
+        last = broadcast_in_dim(convert(as_array(n - 1), wide), shape, ())
     position = ew.mul(fractions, last)
     low, high = ew.floor(position), ew.ceil(position)
     weight = convert(ew.sub(position, low), dtype)

@@ -23,7 +23,7 @@ from tinyjax.core.array import (
 )
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
+from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
@@ -554,7 +554,7 @@ def searchsorted(
 
 def _counting(line: Array) -> DType:
     """The integers in which places of a vector are told."""
-    return dtypes.int32 if line.size < 2**31 else dtypes.int64
+    return dtypes.int32 if fit_int32((line.size,)) else dtypes.int64
 
 
 def _goes_before(x: Array, wanted: Array, side: str) -> Array:

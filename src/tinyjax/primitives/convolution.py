@@ -21,7 +21,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.costs import FLOPS
 from tinyjax.core.devices import Entries, Placement
 from tinyjax.core.explicit import AmbiguousError, undivided, whole
-from tinyjax.core.integers import int_pairs, integers, listed
+from tinyjax.core.integers import SymbolicSize, int_pairs, integers, larger, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
     DIVISION,
@@ -110,6 +110,8 @@ def _conv_flops(params: ConvParams, avals: Avals, outs: Avals) -> float:
 
 
 def _dilated(n: int, dilation: int) -> int:
+    if isinstance(n, SymbolicSize):
+        return larger((n - 1) * dilation + 1, 0)
     return (n - 1) * dilation + 1 if n else 0
 
 
@@ -119,7 +121,7 @@ def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
     for i, (n, k) in enumerate(zip(lhs, rhs, strict=True)):
         padded = _dilated(n, params.lhs_dilation[i]) + sum(params.padding[i])
         left = padded - _dilated(k, params.rhs_dilation[i])
-        sizes.append(left // params.strides[i] + 1 if left >= 0 else 0)
+        sizes.append(larger(left // params.strides[i] + 1, 0))
     return tuple(sizes)
 
 

@@ -24,6 +24,7 @@ from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import AmbiguousError, Names, agreed, whole
+from tinyjax.core.integers import fit_int32
 from tinyjax.core.primitive import (
     DIVISION,
     ZERO,
@@ -712,7 +713,7 @@ def _winners(
     Every element of the updates gets a number; what is read back after they are scattered is the
     winner's.
     """
-    dtype = dtypes.int32 if updates.size < 2**31 else dtypes.int64
+    dtype = dtypes.int32 if fit_int32((updates.size,)) else dtypes.int64
     numbers = reshape(iota((updates.size,), dtype, 0), updates.shape)
     nobody = splat(-1, ShapedArray(x.shape, dtype))
     written = bind1(scatter_p, (nobody, indices, numbers), params)

@@ -16,7 +16,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import same_but
-from tinyjax.core.integers import int_pairs, integers
+from tinyjax.core.integers import SymbolicSize, int_pairs, integers, larger
 from tinyjax.core.primitive import DIVISION, Avals, Hosts, Params, Primitive, UndefinedPrimal
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
@@ -53,6 +53,8 @@ class WindowParams(Params):
 
 
 def _dilated(n: int, dilation: int) -> int:
+    if isinstance(n, SymbolicSize):
+        return larger((n - 1) * dilation + 1, 0)
     return (n - 1) * dilation + 1 if n else 0
 
 
@@ -60,7 +62,7 @@ def _count(n: int, axis: int, params: WindowParams) -> int:
     """How many places the window has along an axis of size ``n``."""
     padded = _dilated(n, params.base_dilation[axis]) + sum(params.padding[axis])
     left = padded - _dilated(params.window[axis], params.window_dilation[axis])
-    return left // params.strides[axis] + 1 if left >= 0 else 0
+    return larger(left // params.strides[axis] + 1, 0)
 
 
 def _is_trivial(axis: int, params: WindowParams) -> bool:

@@ -14,6 +14,7 @@ from tinyjax.core.array import Array, ConcreteArray, first_element, followed, is
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import reshaped, same
+from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,
@@ -30,9 +31,10 @@ from tinyjax.core.programs import VIEW
 from tinyjax.core.replay import REPEATS
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, bool_, float0, is_inexact
-from tinyjax.errors import DtypeError, ShapeError, shortened
+from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.constraint import lie_as
+from tinyjax.primitives.dimension import DimensionParams, dim_as_value_p
 from tinyjax.primitives.rules import def_constant, def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
@@ -42,12 +44,30 @@ P = TypeVar("P")
 
 def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: DType) -> Array:
     """Return an array of one value; a literal when staged."""
-    return splat(value, ShapedArray(tuple(shape), dtype))
+    aval = ShapedArray(tuple(shape), dtype)
+    try:
+        return splat(value, aval)
+    except InconclusiveDimensionOperation:
+        return _full_of_size(value, aval)
+
+
+def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Array:
+    """Return an array of a symbolic size."""
+    if not isinstance(value, SymbolicSize):
+        raise InconclusiveDimensionOperation(
+            f"an array of type {aval} is made outside of a function that is exported, where its "
+            "sizes are not known."
+        )
+    number = bind1(dim_as_value_p, (), DimensionParams(value, aval.dtype))
+    return broadcast_in_dim(number, aval.shape, ())
 
 
 def full_like(x: Array, value: bool | int | float | complex) -> Array:
     """Return an array of ``x``'s type that holds one value; a literal when staged."""
-    return splat(value, x.aval)
+    try:
+        return splat(value, x.aval)
+    except InconclusiveDimensionOperation:
+        return _full_of_size(value, x.aval)
 
 
 def zeros_like(x: Array) -> Array:

@@ -113,7 +113,7 @@ def wrap_index(x: Array, size: int) -> Array:
     x = canonical_indices(x)
     if unsigned:
         return x
-    if not is_constant(x):
+    if not is_constant(x) or type(size) is not int:
         return bind1(wrap_index_p, (x,), WrapParams(size))
     host = x.host
     if is_splat(x):

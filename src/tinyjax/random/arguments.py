@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ArrayLike, as_array, scalar
-from tinyjax.core.integers import one_or_more
+from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.key_reuse import use
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -76,7 +76,12 @@ def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
         ArgumentError: it is not a shape.
     """
     try:
-        sizes = tuple(map(operator.index, one_or_more(shape, "shape")))
+        sizes = tuple(
+            [
+                n if isinstance(n, SymbolicSize) else operator.index(n)
+                for n in one_or_more(shape, "shape")
+            ]
+        )
     except TypeError:
         sizes = (-1,)
     if any(n < 0 for n in sizes):

@@ -1,0 +1,235 @@
+"""What is known of a polynomial in sizes: its least and its greatest value.
+
+Each fact that is known (a size is at least one; a remainder is less than what divides) is a
+polynomial that is nowhere negative. A number ``n`` bounds a polynomial ``p`` from below if
+``p - n`` is a sum of facts times numbers that are not negative, where each term counts as a
+variable of its own. The best such bound is the optimum of a linear program, which is solved
+exactly, by the simplex method. So bounds are right, but the tightest are not always found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import ceil, inf
+from typing import Final, TypeAlias
+
+from tinyjax.export.polynomials import (
+    ONE,
+    Factor,
+    Polynomial,
+    Term,
+    add,
+    as_constant,
+    constant,
+    factors,
+    multiply,
+    operation,
+)
+
+#: The least and the greatest value of a polynomial, or None where none was found.
+Bounds: TypeAlias = tuple[int | None, int | None]
+
+#: So often facts about one polynomial ask for the bounds of another.
+_DEEPEST: Final = 3
+#: So many choices between the operands of ``max`` and ``min`` are followed to both ends.
+_MOST_CHOICES: Final = 4
+
+
+def bounds(p: Polynomial, given: Sequence[Polynomial], depth: int = 0) -> Bounds:
+    """Bound a polynomial in sizes that are at least one.
+
+    Args:
+        p: the polynomial.
+        given: polynomials that are not negative.
+        depth: how many questions this one serves.
+    """
+    number = as_constant(p)
+    if number is not None:
+        return number, number
+    if depth > _DEEPEST:
+        return None, None
+    negated = add((), p, -1)
+    greatest = _least(negated, given, depth)
+    return _least(p, given, depth), None if greatest is None else -greatest
+
+
+def _least(p: Polynomial, given: Sequence[Polynomial], depth: int) -> int | None:
+    facts = [*given]
+    seen: set[Factor] = set()
+    products: set[Term] = set()
+    choices: list[tuple[Polynomial, ...]] = []
+    pending = [p, *given]
+    while pending:
+        q = pending.pop()
+        products.update(term for term, _ in q if sum(power for _, power in term) > 1)
+        for factor in factors(q):
+            if factor not in seen:
+                seen.add(factor)
+                told = [*_facts(factor, given, depth)]
+                facts += told
+                pending += told
+                if factor.name in ("max", "min") and factor.operands:
+                    choices.append(_choice(factor))
+                    pending += choices[-1]
+    for term in sorted(products, key=len):
+        facts += _product_facts(term, given, depth)
+    found: int | None = None
+    for case in _cases(choices[:_MOST_CHOICES]):
+        best = _optimum(p, [*facts, *case])
+        if best is None:
+            return None
+        if best != inf:  # else no sizes are like this
+            found = ceil(best) if found is None else min(found, ceil(best))
+    return found
+
+
+def _facts(factor: Factor, given: Sequence[Polynomial], depth: int) -> Iterator[Polynomial]:
+    """Say of a factor what is not negative."""
+    value: Polynomial = ((((factor, 1),), 1),)
+    if not factor.operands:
+        yield add(value, constant(-1))
+        return
+    x, y = factor.operands
+    if factor.name in ("max", "min"):
+        sign = 1 if factor.name == "max" else -1
+        yield add(multiply(constant(sign), value), x, -sign)
+        yield add(multiply(constant(sign), value), y, -sign)
+        return
+    if (bounds(y, given, depth + 1)[0] or 0) < 1:
+        return  # nothing is said of divisors that may be negative
+    whole = value if factor.name == "floordiv" else operation("floordiv", x, y)
+    rest = add(x, multiply(y, whole), -1) if factor.name == "floordiv" else value
+    yield rest
+    yield add(add(y, rest, -1), constant(-1))
+    if _is_natural(x, given, depth):
+        yield value
+        yield add(x, value, -1)
+    if factor.name == "mod":
+        # the remainder is what the quotient leaves
+        yield add(add(x, multiply(y, whole), -1), value, -1)
+        yield add(value, add(x, multiply(y, whole), -1), -1)
+
+
+def _is_natural(x: Polynomial, given: Sequence[Polynomial], depth: int) -> bool:
+    least = bounds(x, given, depth + 1)[0]
+    return least is not None and least >= 0
+
+
+def _choice(factor: Factor) -> tuple[Polynomial, ...]:
+    """Return what is zero if the first operand is it, and what is not negative then; and so on."""
+    value: Polynomial = ((((factor, 1),), 1),)
+    x, y = factor.operands
+    difference = add(x, y, -1) if factor.name == "max" else add(y, x, -1)
+    return add(value, x, -1), difference, add(value, y, -1), add((), difference, -1)
+
+
+def _cases(choices: Sequence[tuple[Polynomial, ...]]) -> Iterator[list[Polynomial]]:
+    """Go through the facts that hold for each choice between operands."""
+    if not choices:
+        yield []
+        return
+    first_is, first_if, second_is, second_if = choices[0]
+    for rest in _cases(choices[1:]):
+        yield [first_is, add((), first_is, -1), first_if, *rest]
+        yield [second_is, add((), second_is, -1), second_if, *rest]
+
+
+def _product_facts(term: Term, given: Sequence[Polynomial], depth: int) -> Iterator[Polynomial]:
+    """Say of a product what follows from the least values of two halves of it."""
+    first, power = term[-1]
+    one: Term = ((first, 1),)
+    rest: Term = (*term[:-1], *(((first, power - 1),) if power > 1 else ()))
+    ends = [bounds(((half, 1),), given, depth + 1)[0] for half in (one, rest)]
+    if all(end is not None and end >= 0 for end in ends):
+        a, b = (constant(end or 0) for end in ends)
+        yield multiply(add(((one, 1),), a, -1), add(((rest, 1),), b, -1))
+        yield add(((term, 1),), multiply(a, b), -1)
+
+
+# The linear program
+
+
+def _optimum(p: Polynomial, facts: Sequence[Polynomial]) -> Fraction | float | None:
+    """Return the greatest ``n`` for which ``p - n`` is a sum of facts.
+
+    Returns:
+        The number; None if there is none, and infinity if there is one for every number: no sizes
+        are such that the facts hold.
+    """
+    terms = sorted({t for q in (p, *facts) for t, _ in q if t != ONE}, key=_term_order)
+    goal, columns = dict(p), [dict(fact) for fact in facts]
+    # the facts' weights y >= 0: for each term, sum_j y_j facts[j][term] = p[term]
+    rows: list[list[Fraction]] = []
+    for t in terms:
+        row = [Fraction(c.get(t, 0)) for c in (*columns, goal)]
+        rows.append([-x for x in row] if row[-1] < 0 else row)
+    # and of the constants, n = p[1] - sum_j y_j facts[j][1]
+    found = _maximised(rows, [Fraction(-c.get(ONE, 0)) for c in columns])
+    return None if found is None else goal.get(ONE, 0) + found
+
+
+def _term_order(term: Term) -> str:
+    return str([(str(factor), power) for factor, power in term])
+
+
+def _maximised(rows: list[list[Fraction]], goal: list[Fraction]) -> Fraction | float | None:
+    """Maximise ``goal @ y`` where ``rows``, of ``[A, b]``, say ``A @ y = b >= 0``, and ``y >= 0``.
+
+    Returns:
+        The maximum; None if no ``y`` is possible, and infinity if there is no maximum.
+    """
+    n, m = len(goal), len(rows)
+    # what each row lacks, which must vanish
+    table = [
+        [*row[:-1], *[Fraction(i == j) for j in range(m)], row[-1]] for i, row in enumerate(rows)
+    ]
+    basis = [n + i for i in range(m)]
+    _improve(table, basis, [*[Fraction(0)] * n, *[Fraction(-1)] * m])
+    if any(row[-1] for row, chosen in zip(table, basis, strict=True) if chosen >= n):
+        return None
+    for i in reversed(range(m)):
+        if basis[i] >= n:
+            used = next((j for j in range(n) if table[i][j]), None)
+            if used is None:  # the row says nothing that others do not
+                del table[i], basis[i]
+            else:
+                _pivot(table, basis, i, used)
+    table = [[*row[:n], row[-1]] for row in table]
+    if not _improve(table, basis, goal):
+        return inf
+    return sum(
+        [goal[chosen] * row[-1] for row, chosen in zip(table, basis, strict=True)], Fraction(0)
+    )
+
+
+def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fraction]) -> bool:
+    """Go to the best basis, by Bland's rule; return whether there is one."""
+    while True:
+        rows = [
+            (goal[chosen], row) for chosen, row in zip(basis, table, strict=True) if goal[chosen]
+        ]
+        entering = next(
+            (j for j, gain in enumerate(goal) if gain > sum(price * row[j] for price, row in rows)),
+            None,
+        )
+        if entering is None:
+            return True
+        ratios = [
+            (row[-1] / row[entering], basis[i], i)
+            for i, row in enumerate(table)
+            if row[entering] > 0
+        ]
+        if not ratios:
+            return False
+        _pivot(table, basis, min(ratios)[2], entering)
+
+
+def _pivot(table: list[list[Fraction]], basis: list[int], at: int, entering: int) -> None:
+    by = table[at][entering]
+    table[at] = [x / by for x in table[at]]
+    for i, row in enumerate(table):
+        if i != at and row[entering]:
+            k = row[entering]
+            table[i] = [x - k * y for x, y in zip(row, table[at], strict=True)]
+    basis[at] = entering

@@ -1,0 +1,479 @@
+"""Symbolic sizes: ints that are known by name only, and what is known of them.
+
+A ``SymbolicDim`` stands for an axis' size while a function is staged. Sums, products, quotients and
+remainders of such sizes are symbolic too. A comparison has a result if it comes out the same
+whatever the sizes are; else it raises ``InconclusiveDimensionOperation``. Where an array is wanted,
+the size becomes one: an equation that gives the number once that is known.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, SupportsIndex, TypeGuard
+
+import attrs
+
+from tinyjax.core.array import Array
+from tinyjax.core.integers import SymbolicSize
+from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
+from tinyjax.export import polynomials
+from tinyjax.export.bounds import Bounds, bounds
+from tinyjax.export.polynomials import Polynomial, Term
+from tinyjax.frames import Location, user_location
+from tinyjax.primitives.dimension import dim_as_value
+
+_numbers: Final = itertools.count()
+
+
+@attrs.frozen
+class Constraint:
+    """Something that is known of sizes.
+
+    Attributes:
+        text: as the user wrote it.
+        difference: what is zero, or not negative.
+        equal: whether it is zero.
+    """
+
+    text: str
+    difference: Polynomial
+    equal: bool
+
+
+class SymbolicScope:
+    """The sizes that may be used with one another, and what is known of them.
+
+    Each variable is at least one.
+
+    Args:
+        constraints_str: what is known besides: ``"a >= b"``, ``"a <= 2*b"`` or ``"a*b == c"``, of
+            sizes as ``symbolic_shape`` takes them. The left side of an equation is a product, which
+            is replaced by the right side wherever it occurs. What does not hold of the sizes that
+            an exported function is called with is an error at the call.
+
+    Raises:
+        ArgumentError: a constraint is not of such a form, or never holds.
+
+    Example:
+        >>> from tinyjax import export
+        >>> scope = export.SymbolicScope(["a >= 16", "b <= 8"])
+        >>> a, b = export.symbolic_shape("a, b", scope=scope)
+        >>> a > b + 7
+        True
+    """
+
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
+        # the parser makes sizes of this scope
+        from tinyjax.export.parsing import parse_constraint  # noqa: PLC0415
+
+        if isinstance(constraints_str, str):
+            raise ArgumentError(
+                "symbolic constraints are given as a sequence of strings, but got the string "
+                f"{constraints_str!r}: write [{constraints_str!r}]."
+            )
+        self._number = next(_numbers)
+        self._location: Location | None = user_location()
+        self._constraints: list[Constraint] = []
+        self._rules: dict[Term, tuple[int, Polynomial]] = {}
+        self._bounds: dict[Polynomial, Bounds] = {}
+        for given in constraints_str:
+            if not isinstance(given, str):
+                raise ArgumentError(f"a symbolic constraint is a string, not {shortened(given)}.")
+            left, comparison, right = parse_constraint(given, self)
+            self._add(given, left, comparison, right)
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What is known of the sizes, but that they are at least one."""
+        return tuple(self._constraints)
+
+    def _add(self, text: str, left: Polynomial, comparison: str, right: Polynomial) -> None:
+        difference = polynomials.add(left, right, -1)
+        if comparison == "<=":
+            difference = polynomials.add((), difference, -1)
+        number = polynomials.as_constant(difference)
+        equal = comparison == "=="
+        if number is not None:
+            if number < 0 or (equal and number):
+                raise ArgumentError(f"the symbolic constraint '{text}' never holds.")
+            return
+        if equal:
+            if len(left) != 1 or polynomials.as_constant(left) is not None:
+                raise ArgumentError(
+                    f"the symbolic constraint '{text}' must have a product at its left, which is "
+                    "replaced by what is at its right."
+                )
+            ((term, k),) = left
+            if term in self._rules:
+                raise ArgumentError(
+                    f"two symbolic constraints say what '{polynomials.text(left)}' is: state one."
+                )
+            self._rules[term] = k, right
+            if len(term) == 1 and not right and term[0][0].name == "mod":
+                # of what is divisible the quotient times the divisor is known
+                x, y = term[0][0].operands
+                divisor = polynomials.as_constant(y)
+                if divisor:
+                    whole = polynomials.operation("floordiv", x, y)
+                    product = polynomials.multiply(y, whole)
+                    implied = f"{polynomials.text(product)} == {polynomials.text(x)}"
+                    self._add(implied, product, "==", x)
+        self._constraints.append(Constraint(text, difference, equal))
+        self._bounds.clear()
+
+    def normal(self, p: Polynomial) -> Polynomial:
+        """Replace what the constraints say is equal to something else."""
+        for _ in range(_MOST_REPLACED if self._rules else 0):
+            changed = next((found for t, k in p if (found := self._replaced(t, k))), None)
+            if changed is None:
+                break
+            old, replacement = changed
+            p = polynomials.add(polynomials.add(p, (old,), -1), replacement)
+        return p
+
+    def _replaced(self, term: Term, k: int) -> tuple[tuple[Term, int], Polynomial] | None:
+        for left, (count, right) in self._rules.items():
+            over = polynomials.multiply_terms(term, left, -1)
+            if k % count == 0 and all(power > 0 for _, power in over):
+                rest: Polynomial = ((over, k // count),)
+                return (term, k), polynomials.multiply(rest, right)
+        return None
+
+    def bounds(self, p: Polynomial) -> Bounds:
+        """Return the least and the greatest value of a polynomial, as far as they are known."""
+        found = self._bounds.get(p)
+        if found is None:
+            given = [c.difference for c in self._constraints]
+            given += [polynomials.add((), c.difference, -1) for c in self._constraints if c.equal]
+            found = self._bounds[p] = bounds(p, given)
+        return found
+
+    def dim(self, p: Polynomial) -> int:
+        """Return a polynomial as a size: an int if it is constant."""
+        p = self.normal(p)
+        number = polynomials.as_constant(p)
+        return SymbolicDim(p, self) if number is None else number
+
+    def told(self) -> str:
+        """Return the constraints as text: ", a >= b, b >= 16"."""
+        return "".join(f", {c.text}" for c in self._constraints)
+
+    def __str__(self) -> str:
+        at = "" if self._location is None else f" made at {self._location}"
+        known = "".join(f"\n  {c.text}" for c in self._constraints)
+        return f"scope {self._number}{at}{' with the constraints' if known else ''}{known}"
+
+    def __repr__(self) -> str:
+        return f"<SymbolicScope: {self}>"
+
+
+_MOST_REPLACED: Final = 100
+
+
+class SymbolicDim(SymbolicSize):
+    """A size that is known by name only. ``symbolic_shape`` makes them."""
+
+    __slots__ = ("_hash", "_polynomial", "_scope")
+
+    #: NumPy leaves the operators of its arrays and numbers to this class.
+    __array_ufunc__: Final = None
+
+    _polynomial: Polynomial
+    _scope: SymbolicScope
+
+    def __new__(cls, polynomial: Polynomial, scope: SymbolicScope) -> SymbolicDim:
+        self = object.__new__(cls)
+        self._polynomial = polynomial
+        self._scope = scope
+        self._hash = hash((polynomial, scope._number))
+        return self
+
+    @property
+    def polynomial(self) -> Polynomial:
+        """The size as a polynomial in variables."""
+        return self._polynomial
+
+    @property
+    def scope(self) -> SymbolicScope:
+        """The sizes that it may be used with, and what is known of them."""
+        return self._scope
+
+    @property
+    def identity(self) -> str:
+        return f"{self._scope._number}:{self}"
+
+    # Conversions
+
+    def __jax_array__(self) -> Array:
+        return dim_as_value(self)
+
+    def dimension_as_value(self) -> Array:
+        """Return the size as an array: an int32, of weak type."""
+        return dim_as_value(self)
+
+    def _unknown(self) -> InconclusiveDimensionOperation:
+        return InconclusiveDimensionOperation(
+            f"the symbolic size '{self}' is used where Python or NumPy needs a number: in range, a "
+            "repeated list, an array of NumPy, int(...). Compute with the size itself, or with "
+            "functions of tinyjax.numpy such as arange; or export for a size that is a number."
+        )
+
+    def __int__(self) -> int:
+        raise self._unknown()
+
+    def __index__(self) -> int:
+        raise self._unknown()
+
+    def __float__(self) -> float:
+        raise self._unknown()
+
+    def __complex__(self) -> complex:
+        raise self._unknown()
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return polynomials.text(self._polynomial)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __format__(self, format_spec: str) -> str:
+        return format(str(self), format_spec)
+
+    def __copy__(self) -> SymbolicDim:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> SymbolicDim:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise InconclusiveDimensionOperation(
+            f"the symbolic size '{self}' cannot be pickled, since it would lose its scope. Pickle "
+            "its text, and make it again: symbolic_shape(text, scope=scope)."
+        )
+
+    # Arithmetic
+
+    def _other(self, other: object, what: str) -> Polynomial | None:
+        """Return an operand as a polynomial, or None if it is no size."""
+        if isinstance(other, SymbolicDim):
+            if other._scope is not self._scope:
+                raise ArgumentError(
+                    f"the symbolic sizes '{self}' and '{other}' are of different scopes, and "
+                    f"cannot be used with each other ({what}). The first is of {self._scope}; the "
+                    f"second of {other._scope}. Make both by one call of symbolic_shape, or hand "
+                    "the scope of the first on: symbolic_shape(..., scope=a.scope)."
+                )
+            return other._polynomial
+        if isinstance(other, SupportsIndex) and not isinstance(other, Array):
+            try:
+                return polynomials.constant(operator.index(other))
+            except TypeError:  # an array of NumPy's
+                return None
+        return None
+
+    def __add__(self, other: Any) -> Any:
+        p = self._other(other, "+")
+        if p is None:
+            return dim_as_value(self) + other
+        return self._scope.dim(polynomials.add(self._polynomial, p))
+
+    def __radd__(self, other: Any) -> Any:
+        p = self._other(other, "+")
+        if p is None:
+            return other + dim_as_value(self)
+        return self._scope.dim(polynomials.add(self._polynomial, p))
+
+    def __sub__(self, other: Any) -> Any:
+        p = self._other(other, "-")
+        if p is None:
+            return dim_as_value(self) - other
+        return self._scope.dim(polynomials.add(self._polynomial, p, -1))
+
+    def __rsub__(self, other: Any) -> Any:
+        p = self._other(other, "-")
+        if p is None:
+            return other - dim_as_value(self)
+        return self._scope.dim(polynomials.add(p, self._polynomial, -1))
+
+    def __mul__(self, other: Any) -> Any:
+        p = self._other(other, "*")
+        if p is None:
+            return dim_as_value(self) * other
+        return self._scope.dim(polynomials.multiply(self._polynomial, p))
+
+    def __rmul__(self, other: Any) -> Any:
+        p = self._other(other, "*")
+        if p is None:
+            return other * dim_as_value(self)
+        return self._scope.dim(polynomials.multiply(self._polynomial, p))
+
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
+        p = self._other(other, "**")
+        power = None if p is None else polynomials.as_constant(p)
+        if modulo is not None:
+            raise ArgumentError("pow of a symbolic size takes no modulus.")
+        if power is None:
+            return dim_as_value(self) ** other
+        if power < 0:
+            raise ArgumentError(
+                f"the symbolic size '{self}' cannot be raised to the negative power {power}."
+            )
+        found = polynomials.constant(1)
+        for _ in range(min(power, polynomials.MOST_POWER + 1)):
+            found = polynomials.multiply(found, self._polynomial)
+        return self._scope.dim(found)
+
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        return other ** dim_as_value(self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return dim_as_value(self) / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / dim_as_value(self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        p = self._other(other, "//")
+        if p is None:
+            return dim_as_value(self) // other
+        return self._divided(self._polynomial, p)[0]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        p = self._other(other, "//")
+        if p is None:
+            return other // dim_as_value(self)
+        return self._divided(p, self._polynomial)[0]
+
+    def __mod__(self, other: Any) -> Any:
+        p = self._other(other, "%")
+        if p is None:
+            return dim_as_value(self) % other
+        return self._divided(self._polynomial, p)[1]
+
+    def __rmod__(self, other: Any) -> Any:
+        p = self._other(other, "%")
+        if p is None:
+            return other % dim_as_value(self)
+        return self._divided(p, self._polynomial)[1]
+
+    def __divmod__(self, other: Any) -> Any:
+        p = self._other(other, "divmod")
+        if p is None:
+            return divmod(dim_as_value(self), other)
+        return self._divided(self._polynomial, p)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        p = self._other(other, "divmod")
+        if p is None:
+            return divmod(other, dim_as_value(self))
+        return self._divided(p, self._polynomial)
+
+    def _divided(self, x: Polynomial, y: Polynomial) -> tuple[int, int]:
+        if not y:
+            raise ZeroDivisionError(f"the symbolic size '{self}' is divided by zero.")
+        scope = self._scope
+        exact = polynomials.divide(x, y)
+        if exact is not None:
+            return scope.dim(exact[0]), exact[1]
+        whole, rest = (polynomials.operation(name, x, y) for name in ("floordiv", "mod"))
+        return scope.dim(whole), scope.dim(rest)
+
+    def __neg__(self) -> Any:
+        return self._scope.dim(polynomials.add((), self._polynomial, -1))
+
+    def __pos__(self) -> SymbolicDim:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def maximum(self, other: int) -> int:
+        return self._chosen("max", other)
+
+    def minimum(self, other: int) -> int:
+        return self._chosen("min", other)
+
+    def _chosen(self, name: str, other: int) -> int:
+        p = self._other(other, name)
+        if p is None:
+            raise ArgumentError(f"{name} of sizes needs an int, but got {shortened(other)}.")
+        least, greatest = self._scope.bounds(polynomials.add(self._polynomial, p, -1))
+        if least is not None and least >= 0:
+            return self if name == "max" else other
+        if greatest is not None and greatest <= 0:
+            return other if name == "max" else self
+        operands = sorted([self._polynomial, p], key=polynomials.text, reverse=True)
+        return self._scope.dim(polynomials.operation(name, *operands))
+
+    # Comparisons
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, SymbolicDim):
+            return NotImplemented if isinstance(other, Array) else False
+        if self is other:
+            return True
+        if other._scope is not self._scope:
+            return False
+        # kept in one form, so that equal sizes are equal polynomials
+        return self._polynomial == other._polynomial
+
+    def __ne__(self, other: object) -> Any:
+        found = self.__eq__(other)
+        return found if found is NotImplemented else not found
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, ">=", 0, 1)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, ">", -1, 1)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, "<=", 0, -1)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, "<", -1, -1)
+
+    def _compared(self, other: object, how: str, slack: int, sign: int) -> Any:
+        p = self._other(other, how)
+        if p is None:
+            return NotImplemented
+        difference = polynomials.add(self._polynomial, p, -1)
+        difference = polynomials.multiply(polynomials.constant(sign), difference)
+        least, greatest = self._scope.bounds(
+            polynomials.add(difference, polynomials.constant(slack))
+        )
+        if least is not None and least >= 0:
+            return True
+        if greatest is not None and greatest < 0:
+            return False
+        raise InconclusiveDimensionOperation(
+            f"whether '{self}' {how} '{other}' depends on the sizes, of which is known that they "
+            f"are at least 1{self._scope.told()}. Say more of them where they are made, such as "
+            f"constraints=['{self} >= {other}']; or take export.max_dim and export.min_dim in "
+            "place of max and min."
+        )
+
+
+def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDim]:
+    """Say whether a size is known by name only.
+
+    Example:
+        >>> from tinyjax import export
+        >>> b, n = export.symbolic_shape("b, 3")
+        >>> export.is_symbolic_dim(b), export.is_symbolic_dim(n)
+        (True, False)
+    """
+    return isinstance(p, SymbolicDim)
+
+
+def substituted(dim: int, sizes: Mapping[str, int]) -> int:
+    """Return a size with values, which may be symbolic, in place of its variables."""
+    return polynomials.evaluate(dim.polynomial, sizes) if isinstance(dim, SymbolicDim) else dim

@@ -1,0 +1,253 @@
+"""Sizes and constraints from text: ``"2*a + 1, max(b, 3)"``.
+
+The grammar is the whole of it; nothing is evaluated. Texts come from users, and from programs that
+were exported elsewhere, so their length and the depth of their parentheses are limited.
+
+```
+shape      = "(" shape ")" | [ place { "," place } [ "," ] ]
+place      = "..." | "_" | sum
+sum        = [ "+" | "-" ] product { ( "+" | "-" ) product }
+product    = power { "*" power }
+power      = factor [ "^" number ]
+factor     = number | "-" number | name | operation "(" sum "," sum ")"
+operation  = "floordiv" | "mod" | "max" | "min"
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from tinyjax.core.integers import larger, smaller
+from tinyjax.errors import ArgumentError, shortened
+from tinyjax.export import polynomials
+from tinyjax.export.polynomials import MOST_DIGITS, Polynomial
+
+if TYPE_CHECKING:
+    from tinyjax.export.dims import SymbolicScope
+
+_LONGEST: Final = 10_000
+_DEEPEST: Final = 40
+_TOKEN: Final = re.compile(r"\s*(?:(\.\.\.|[A-Za-z_][A-Za-z_0-9]*|[0-9]+|[-+*^(),])|(\S)|$)")
+
+
+class _Parser:
+    """Reads one text from left to right."""
+
+    def __init__(self, text: str, scope: SymbolicScope, like: Sequence[int | None] | None) -> None:
+        self._text = text
+        self._scope = scope
+        self._like = like
+        self._depth = 0
+        self._at = self._after = 0
+        self._token = ""
+        if len(text) > _LONGEST:
+            self._fail(f"it is longer than {_LONGEST} characters")
+        self._next()
+
+    def _fail(self, why: str) -> NoReturn:
+        rest = shortened(self._text[self._at :])
+        raise ArgumentError(
+            f"the symbolic shape {shortened(self._text)} cannot be read: {why}, at {rest}. Write "
+            "sizes separated by commas, of names, numbers, +, -, *, ^, floordiv, mod, max and min; "
+            "'_' and '...' stand for sizes of the array itself."
+        )
+
+    def _next(self) -> None:
+        found = _TOKEN.match(self._text, self._after)
+        assert found is not None, "there is a token, or something else, or the end"
+        self._at, self._after = found.start(1), found.end()
+        self._token = found[1] or ""
+        if found[2]:
+            self._at = found.start(2)
+            self._fail(f"{found[2]!r} is unknown")
+        if not self._token:
+            self._at = len(self._text)
+
+    def _take(self, token: str) -> None:
+        if self._token != token:
+            self._fail(f"{token!r} is expected")
+        self._next()
+
+    def end(self) -> None:
+        """Check that nothing is left."""
+        if self._token:
+            self._fail("it should end here")
+
+    def shape(self) -> tuple[int, ...]:
+        """Read a shape."""
+        if self._token == "(":
+            self._enter()
+            found = self.shape()
+            self._take(")")
+            self._depth -= 1
+            return found
+        dims: list[int] = []
+        while self._token not in ("", ")"):
+            if self._token == "...":
+                self._next()
+                dims += [self._placed(i) for i in range(len(dims), len(self._given("...")))]
+                break
+            if self._token == "_":
+                self._next()
+                dims.append(self._placed(len(dims)))
+            else:
+                size = self._scope.dim(self.sum())
+                if type(size) is int and self._like is not None:
+                    self._check(size, len(dims))
+                dims.append(size)
+            if self._token:
+                if self._token == ")":
+                    break
+                self._take(",")
+        return tuple(dims)
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            self._fail(f"its parentheses are nested deeper than {_DEEPEST}")
+        self._next()
+
+    def _given(self, placeholder: str) -> Sequence[int | None]:
+        if self._like is None:
+            self._fail(f"'{placeholder}' stands for sizes of an array, and none is given (like=)")
+        return self._like
+
+    def _placed(self, i: int) -> int:
+        """Return the size that a placeholder stands for."""
+        given = self._given("_")
+        size = given[i] if i < len(given) else None
+        if size is None:
+            self._fail(f"a placeholder stands for size {i} of {tuple(given)}, which is not there")
+        return size
+
+    def _check(self, size: int, i: int) -> None:
+        given = self._given("_")
+        if i < len(given) and given[i] not in (None, size):
+            self._fail(f"size {i} is {size}, but the array has the shape {tuple(given)}")
+
+    def sum(self) -> Polynomial:
+        """Read a sum."""
+        found: Polynomial = ()
+        sign = 1
+        if self._token in ("+", "-"):
+            sign = 1 if self._token == "+" else -1
+            self._next()
+        while True:
+            found = polynomials.add(found, self._product(), sign)
+            if self._token not in ("+", "-"):
+                return found
+            sign = 1 if self._token == "+" else -1
+            self._next()
+
+    def _product(self) -> Polynomial:
+        found = self._power()
+        while self._token == "*":
+            self._next()
+            found = polynomials.multiply(found, self._power())
+        return found
+
+    def _power(self) -> Polynomial:
+        found = factor = self._factor()
+        if self._token == "^":
+            self._next()
+            power = self._number()
+            if not 1 <= power <= polynomials.MOST_POWER:
+                self._fail(f"powers are from 1 to {polynomials.MOST_POWER}")
+            for _ in range(power - 1):
+                found = polynomials.multiply(found, factor)
+        return found
+
+    def _number(self) -> int:
+        if not self._token.isdecimal():
+            self._fail("a number is expected")
+        if len(self._token) > MOST_DIGITS:
+            self._fail(f"numbers have at most {MOST_DIGITS} digits")
+        number = int(self._token)
+        self._next()
+        return number
+
+    def _factor(self) -> Polynomial:
+        if self._token in polynomials.OPERATIONS:
+            return self._operation()
+        if self._token[:1].isalpha():
+            name = self._token
+            self._next()
+            return polynomials.variable(name)
+        sign = 1
+        if self._token == "-":
+            sign = -1
+            self._next()
+        return polynomials.constant(sign * self._number())
+
+    def _operation(self) -> Polynomial:
+        name = self._token
+        self._next()
+        if self._token != "(":
+            self._fail("'(' is expected")
+        self._enter()
+        x = self._scope.dim(self.sum())
+        self._take(",")
+        y = self._scope.dim(self.sum())
+        self._take(")")
+        self._depth -= 1
+        if name in ("floordiv", "mod") and y == 0:
+            self._fail("it divides by zero")
+        match name:
+            case "floordiv":
+                return polynomial(x // y)
+            case "mod":
+                return polynomial(x % y)
+            case "max":
+                return polynomial(larger(x, y))
+            case _:
+                return polynomial(smaller(x, y))
+
+
+def polynomial(dim: int) -> Polynomial:
+    """Return a size as a polynomial."""
+    # the module of sizes imports this one
+    from tinyjax.export.dims import SymbolicDim  # noqa: PLC0415
+
+    return dim.polynomial if isinstance(dim, SymbolicDim) else polynomials.constant(dim)
+
+
+def parse_shape(
+    text: str, scope: SymbolicScope, like: Sequence[int | None] | None = None
+) -> tuple[int, ...]:
+    """Read a shape.
+
+    Args:
+        text: the text.
+        scope: what the sizes belong to.
+        like: the shape from which placeholders are filled.
+
+    Raises:
+        ArgumentError: it is no shape, or has a placeholder for a size that is not there.
+    """
+    parser = _Parser(text, scope, like)
+    found = parser.shape()
+    parser.end()
+    return found
+
+
+def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Polynomial, str, Polynomial]:
+    """Read a constraint: its left side, its comparison, and its right side.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    parts = re.split(r"(==|>=|<=)", text)
+    if len(parts) != 3:
+        raise ArgumentError(
+            f"the symbolic constraint {shortened(text)} cannot be read: write two sizes with >=, "
+            "<= or == between them."
+        )
+    sides: list[Polynomial] = []
+    for side in (parts[0], parts[2]):
+        parser = _Parser(side, scope, None)
+        sides.append(parser.sum())
+        parser.end()
+    return sides[0], parts[1], sides[1]
