@@ -44,7 +44,7 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.dlpack import called, known
-from tinyjax.core.integers import integer, is_one_of, one_or_more
+from tinyjax.core.integers import SymbolicSize, integer, is_one_of, one_or_more
 from tinyjax.dtypes import (
     ALL,
     FLOAT8,
@@ -1364,6 +1364,17 @@ def _without_sizes(host: HostArray, aval: ShapedArray) -> HostArray:
             f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are "
             "for functions that are exported: make such arrays within one."
         )
+    return _unsized(host, aval)
+
+
+def literal_splat(value: np.generic, aval: ShapedArray) -> ConcreteArray:
+    """Make a ``splat`` for a literal, whose sizes may be symbolic."""
+    if any(isinstance(n, SymbolicSize) for n in aval.shape):
+        return ConcreteArray(_unsized(np.array(value, aval.dtype), aval), aval)
+    return splat(value, aval)
+
+
+def _unsized(host: HostArray, aval: ShapedArray) -> HostArray:
     found = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
     found.symbolic_shape = aval.shape
     found.flags.writeable = False  # else a view would be made, without this shape

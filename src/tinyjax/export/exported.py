@@ -501,6 +501,8 @@ class Exported:
             ExportError: the arguments or results hold nodes of a class that has no name for export,
                 or the derivative is not there.
         """
+        family = self._family
+        solution = None if family is None else family.solution
         content = Content(
             self.fun_name,
             self.in_tree,
@@ -511,6 +513,8 @@ class Exported:
             self.consts,
             self.portable,
             self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
+            None if solution is None else solution.scope,
+            None if family is None else family.jaxpr,
         )
         return encode(content, key)
 
@@ -711,7 +715,9 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     if not isinstance(data, bytes | bytearray):
         raise ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
     content = decode(bytes(data), key)
-    derivative = content.vjp
+    derivative, family = content.vjp, None
+    if content.jaxpr is not None:
+        family = _family(content.name, content.jaxpr, content.in_tree, len(content.consts))
     exported = Exported(
         content.name,
         content.in_tree,
@@ -722,8 +728,10 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         content.consts,
         content.portable,
         None if derivative is None else lambda: deserialize(derivative),
+        family,
     )
-    exported.mlir_module()
+    if family is None:
+        exported.mlir_module()
     return exported
 
 

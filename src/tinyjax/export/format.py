@@ -16,15 +16,17 @@ import json
 import struct
 import sys
 from hashlib import sha256
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.errors import ExportError
+from tinyjax.export.dims import SymbolicScope
+from tinyjax.export.jaxprs import decode_aval, decode_program, encode_aval, encode_program
 from tinyjax.export.trees import decode_tree, encode_tree
 from tinyjax.tree import PyTreeDef
 
@@ -32,7 +34,7 @@ T = TypeVar("T")
 
 _MAGIC: Final = b"TINYJAXE"
 _SIGNED_MAGIC: Final = b"TINYJAXS"
-VERSION: Final = 2
+VERSION: Final = 3
 # magic, version, length of the header
 _FRAME: Final = struct.Struct("<8sIQ")
 _CHECKSUM_BYTES: Final = 32
@@ -52,6 +54,8 @@ class Content:
         consts: arrays that come before the arguments.
         portable: the program in portable form.
         vjp: the exported program of the derivative.
+        scope: what the sizes of a program for many sizes belong to.
+        jaxpr: a program for many sizes, in place of one in portable form.
     """
 
     name: str
@@ -63,6 +67,8 @@ class Content:
     consts: tuple[Array, ...]
     portable: str
     vjp: bytes | None
+    scope: SymbolicScope | None = None
+    jaxpr: Jaxpr | None = None
 
 
 def encode(content: Content, key: bytes | None) -> bytes:
@@ -76,15 +82,19 @@ def encode(content: Content, key: bytes | None) -> bytes:
         ExportError: its arguments or results hold what another process would not know.
     """
     hosts = [const.concrete("an exported program") for const in content.consts]
-    program = content.portable.encode()
+    portable, scope = content.portable, content.scope
+    if content.jaxpr is not None:
+        portable = encode_program(content.jaxpr)
+    program = portable.encode()
     header = {
         "name": content.name,
         "in_tree": encode_tree(content.in_tree, "the arguments"),
         "out_tree": encode_tree(content.out_tree, "the results"),
-        "in_avals": [_encode_aval(a) for a in content.in_avals],
-        "out_avals": [_encode_aval(a) for a in content.out_avals],
+        "in_avals": [encode_aval(a) for a in content.in_avals],
+        "out_avals": [encode_aval(a) for a in content.out_avals],
         "donated": list(content.donated),
-        "consts": [_encode_aval(const.aval) for const in content.consts],
+        "consts": [encode_aval(const.aval) for const in content.consts],
+        "constraints": None if scope is None else [c.text for c in scope.constraints],
         "byteorder": sys.byteorder,
         "program": len(program),
         "vjp": None if content.vjp is None else len(content.vjp),
@@ -164,21 +174,26 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         place += size
         return bytes(body[place - size : place])
 
+    scope = None
+    if header["constraints"] is not None:
+        scope = SymbolicScope([_of(str, c) for c in _of(list, header["constraints"])])
     program = take(header["program"]).decode()
     consts: list[Array] = []
-    for aval in _decode_avals(header["consts"]):
+    for aval in _decode_avals(header["consts"], None):
         host = np.frombuffer(take(aval.nbytes), aval.dtype).reshape(aval.shape)
         consts.append(ConcreteArray(host, aval))
     content = Content(
         _of(str, header["name"]),
         decode_tree(_of(list, header["in_tree"])),
         decode_tree(_of(list, header["out_tree"])),
-        _decode_avals(header["in_avals"]),
-        _decode_avals(header["out_avals"]),
+        _decode_avals(header["in_avals"], scope),
+        _decode_avals(header["out_avals"], scope),
         tuple([_of(int, i) for i in _of(list, header["donated"])]),
         tuple(consts),
-        program,
+        "" if scope else program,
         None if header["vjp"] is None else take(header["vjp"]),
+        scope,
+        decode_program(program, scope) if scope else None,
     )
     if place != len(body):
         raise ValueError(f"{len(body) - place} bytes are left over")
@@ -188,28 +203,20 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     kinds = [node.node_type for node in (content.in_tree, *content.in_tree.children())]
     if kinds != [tuple, tuple, dict]:
         raise ValueError("its arguments are no tuple and dict")
+    if content.jaxpr is not None:
+        ins = (*(const.aval for const in consts), *content.in_avals)
+        if (content.jaxpr.in_avals, content.jaxpr.out_avals) != (ins, content.out_avals):
+            raise ValueError("its program is of other types than it says")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
     return content
+
+
+def _decode_avals(given: object, scope: SymbolicScope | None) -> tuple[ShapedArray, ...]:
+    return tuple([decode_aval(x, scope) for x in _of(list, given)])
 
 
 def _of(kind: type[T], x: object) -> T:
     if type(x) is not kind:
         raise TypeError(f"{x!r:.100} is no {kind.__name__}")
     return x
-
-
-def _encode_aval(aval: ShapedArray) -> list[Any]:
-    return [dtypes.dtype_name(aval.dtype), list(aval.shape), aval.weak_type]
-
-
-def _decode_avals(given: object) -> tuple[ShapedArray, ...]:
-    return tuple(map(_decode_aval, _of(list, given)))
-
-
-def _decode_aval(given: object) -> ShapedArray:
-    dtype, shape, weak_type = _of(list, given)
-    sizes = tuple([_of(int, n) for n in _of(list, shape)])
-    if any(n < 0 for n in sizes):
-        raise ValueError(f"{sizes} is no shape")
-    return ShapedArray(sizes, dtypes.named(_of(str, dtype)), _of(bool, weak_type))

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.array import first_element, splat
+from tinyjax.core.array import first_element, literal_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
@@ -206,8 +206,7 @@ class _Substitution(_Rewriting):
         aval = self.aval(x.aval)
         if aval is x.aval:
             return x
-        made = splat(first_element(x.value.host), aval)
-        return Lit(made, aval)
+        return Lit(literal_splat(first_element(x.value.host), aval), aval)
 
     def size(self, value: SymbolicDim) -> int:
         return substituted(value, self._sizes)

@@ -1,0 +1,374 @@
+"""Programs for many sizes as JSON, and back.
+
+The programs are a list, those in parameters of equations before the programs with these equations.
+Each is a list of parameters, equations and results. Variables are numbered in the order of their
+binding. A primitive is known by the module of this package that defines it. What parameters may
+hold is known from their classes: a value that does not fit its field is refused on both ways, so
+functions and other things of a process are never written, and nothing is called when a program is
+read but the classes of parameters. At the end the types of all programs are checked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from enum import Enum
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.array import first_element, literal_splat
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import SymbolicSize
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects
+from tinyjax.core.primitive import Primitive
+from tinyjax.errors import ExportError, TinyjaxError
+from tinyjax.export.dims import SymbolicScope
+from tinyjax.export.parsing import parse_shape
+from tinyjax.export.programs import check, programs_in
+from tinyjax.primitives.convolution import ConvDimensionNumbers
+from tinyjax.primitives.fft import FftKind
+from tinyjax.primitives.gather_scatter import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+
+T = TypeVar("T")
+
+#: Packages whose primitives may stand in a program; no other module is imported.
+_ROOMS: Final = frozenset(
+    (
+        *("checkpointing", "control_flow", "custom_derivatives", "implicit", "jit", "lax"),
+        *("numpy", "primitives", "random", "special"),
+    )
+)
+_OWN: Final = "tinyjax."
+#: Programs nested deeper, and larger numbers, are refused.
+_DEEPEST: Final = 200
+_LARGEST: Final = 2**64
+
+_RECORDS: Final[dict[str, type]] = {
+    kind.__name__: kind
+    for kind in (ConvDimensionNumbers, GatherDimensionNumbers, ScatterDimensionNumbers)
+}
+_CHOICES: Final[dict[str, type[Enum]]] = {
+    kind.__name__: kind for kind in (FftKind, GatherScatterMode)
+}
+
+
+def _is_size(x: object) -> bool:
+    return type(x) is int or isinstance(x, SymbolicSize)
+
+
+def _tuple_of(test: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda x: type(x) is tuple and all(map(test, x))
+
+
+def _sizes(count: int) -> Callable[[object], bool]:
+    return lambda x: type(x) is tuple and len(x) == count and all(map(_is_size, x))
+
+
+#: By the annotation of a field, what it may hold. Other fields hold nothing.
+_FITS: Final[dict[str, Callable[[object], bool]]] = {
+    "bool": lambda x: type(x) is bool,
+    "int": _is_size,
+    "int | None": lambda x: x is None or _is_size(x),
+    "float": lambda x: type(x) is float,
+    "str": lambda x: type(x) is str,
+    "DType": lambda x: isinstance(x, np.dtype),
+    "Scalar | None": lambda x: x is None or type(x) in (bool, int, float, complex),
+    "Jaxpr": lambda x: type(x) is Jaxpr,
+    "Jaxpr | None": lambda x: x is None or type(x) is Jaxpr,
+    "Axes": _tuple_of(_is_size),
+    "wn.Axes": _tuple_of(_is_size),
+    "tuple[int, ...]": _tuple_of(_is_size),
+    "tuple[str, ...]": _tuple_of(lambda x: type(x) is str),
+    "tuple[Jaxpr, ...]": _tuple_of(lambda x: type(x) is Jaxpr),
+    "tuple[tuple[int, int], ...]": _tuple_of(_sizes(2)),
+    "tuple[tuple[int, int, int], ...]": _tuple_of(_sizes(3)),
+    **{name: (lambda x, kind=kind: type(x) is kind) for name, kind in _RECORDS.items()},
+    **{name: (lambda x, kind=kind: type(x) is kind) for name, kind in _CHOICES.items()},
+}
+
+
+def _checked(record: T, owner: str) -> T:
+    """Return a record of parameters, if each field holds what it may.
+
+    Raises:
+        ExportError: one does not.
+    """
+    for field in attrs.fields(type(record)):
+        value = getattr(record, field.name)
+        kind = field.type
+        fits = _FITS.get(kind.__name__ if isinstance(kind, type) else str(kind))
+        if not (value in (None, ()) if fits is None else fits(value)):
+            raise ExportError(
+                f"'{owner}' has the parameter {field.name} = {value!r:.100}, which a program for "
+                "symbolic sizes cannot be written with. Export it for sizes that are numbers."
+            )
+    return record
+
+
+# Writing
+
+
+def encode_program(jaxpr: Jaxpr) -> str:
+    """Write a program for many sizes.
+
+    Raises:
+        ExportError: it holds something of this process, or a primitive of another package.
+    """
+    return json.dumps(_Writer().written(jaxpr), separators=(",", ":"))
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self._names: dict[Primitive[Any], tuple[str, str]] = _names_of_primitives()
+        self._numbers: dict[int, int] = {}
+        self._programs: list[Any] = []
+
+    def written(self, jaxpr: Jaxpr) -> list[Any]:
+        pending = [jaxpr]
+        while pending:
+            program = pending[-1]
+            inner = [p for eqn in program.eqns for p in programs_in(eqn.params)]
+            missing = [p for p in inner if id(p) not in self._numbers]
+            if not missing:
+                pending.pop()
+                if id(program) not in self._numbers:
+                    self._programs.append(self._program(program))
+                    self._numbers[id(program)] = len(self._numbers)
+            pending += missing
+        return self._programs
+
+    def _program(self, jaxpr: Jaxpr) -> list[Any]:
+        numbers: dict[Var, int] = {}
+
+        def binder(var: Var) -> Any:
+            numbers[var] = len(numbers)
+            return encode_aval(var.aval)
+
+        def atom(x: Atom) -> Any:
+            if isinstance(x, Var):
+                return numbers[x]
+            return [encode_aval(x.aval), first_element(x.value.host).tobytes().hex()]
+
+        ins = [binder(var) for var in jaxpr.in_binders]
+        eqns = [
+            [
+                self._primitive(eqn),
+                [atom(x) for x in eqn.inputs],
+                self._fields(_checked(eqn.params, eqn.primitive.name)),
+                [binder(var) for var in eqn.out_binders],
+            ]
+            for eqn in jaxpr.eqns
+        ]
+        return [ins, eqns, [atom(x) for x in jaxpr.outs]]
+
+    def _primitive(self, eqn: JaxprEqn) -> list[str]:
+        found = self._names.get(eqn.primitive)
+        if found is None:
+            raise ExportError(
+                f"'{eqn.primitive.name}' cannot be in a program for symbolic sizes that is "
+                "written: another process would not know it, or it does more than compute. Export "
+                "for sizes that are numbers."
+            )
+        return [*found]
+
+    def _fields(self, record: Any) -> dict[str, Any]:
+        return {
+            field.alias or field.name: self._value(getattr(record, field.name))
+            for field in attrs.fields(type(record))
+        }
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case SymbolicSize():
+                return {"size": str(value)}
+            case None | bool() | int() | str():
+                return value
+            case float():
+                return {"float": value.hex()}
+            case complex():
+                return {"complex": [value.real.hex(), value.imag.hex()]}
+            case tuple():
+                return [self._value(item) for item in value]
+            case np.dtype():
+                return {"dtype": dtypes.dtype_name(value)}
+            case Jaxpr():
+                return {"program": self._numbers[id(value)]}
+            case Enum():
+                return {"choice": [type(value).__name__, value.name]}
+            case _:
+                kind = type(value).__name__
+                return {"record": [kind, self._fields(_checked(value, kind))]}
+
+
+def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
+    """Return where the primitives are that may be in a program: all that are in one are loaded."""
+    found: dict[Primitive[Any], tuple[str, str]] = {}
+    for name, module in sorted(sys.modules.items()):
+        home = name.removeprefix(_OWN)
+        if module is not None and home != name and home.partition(".")[0] in _ROOMS:
+            for attribute, value in vars(module).items():
+                if isinstance(value, Primitive) and not value.effectful:
+                    found.setdefault(value, (home, attribute))
+    return found
+
+
+def encode_aval(aval: ShapedArray) -> list[Any]:
+    """Write a type; symbolic sizes are texts."""
+    shape = [str(n) if isinstance(n, SymbolicSize) else n for n in aval.shape]
+    return [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
+
+
+# Reading
+
+
+def decode_program(text: str, scope: SymbolicScope) -> Jaxpr:
+    """Read a program for many sizes.
+
+    Args:
+        text: what ``encode_program`` wrote, or anything else.
+        scope: what its sizes belong to.
+
+    Raises:
+        ExportError: it is no program.
+        Exception: likewise; it may be any.
+    """
+    programs: list[Jaxpr] = []
+    depths: list[int] = []
+    for given in _of(list, json.loads(text)):
+        program = _Reader(scope, programs).program(given)
+        inner = [p for eqn in program.eqns for p in programs_in(eqn.params)]
+        numbers = {id(p): depth for p, depth in zip(programs, depths, strict=True)}
+        depths.append(1 + max([numbers[id(p)] for p in inner], default=0))
+        if depths[-1] > _DEEPEST:
+            raise ValueError("programs are nested too deep")
+        programs.append(program)
+    jaxpr = programs[-1]
+    check(jaxpr, "as it is written")
+    if effects(jaxpr).any:
+        raise ValueError("the program does more than compute")
+    return jaxpr
+
+
+def _of(kind: type[T], x: object) -> T:
+    if type(x) is not kind:
+        raise TypeError(f"{x!r:.100} is no {kind.__name__}")
+    return x
+
+
+def _number(x: object) -> int:
+    number = _of(int, x)
+    if abs(number) >= _LARGEST:
+        raise ValueError("a number is too large")
+    return number
+
+
+class _Reader:
+    def __init__(self, scope: SymbolicScope, programs: list[Jaxpr]) -> None:
+        self._scope = scope
+        self._programs = programs
+
+    def program(self, given: object) -> Jaxpr:
+        ins, eqns, outs = _of(list, given)
+        bound: list[Var] = []
+
+        def binder(aval: object) -> Var:
+            var = Var(decode_aval(aval, self._scope))
+            bound.append(var)
+            return var
+
+        def atom(x: object) -> Atom:
+            if type(x) is int:
+                return bound[x if x >= 0 else len(bound)]
+            aval, element = _of(list, x)
+            found = decode_aval(aval, self._scope)
+            data = bytes.fromhex(_of(str, element))
+            if len(data) != found.dtype.itemsize:
+                raise ValueError("a literal is not one number")
+            return Lit(literal_splat(np.frombuffer(data, found.dtype)[0], found), found)
+
+        in_binders = tuple([binder(x) for x in _of(list, ins)])
+        found: list[JaxprEqn] = []
+        for eqn in _of(list, eqns):
+            name, inputs, params, results = _of(list, eqn)
+            primitive = _primitive(*_of(list, name))
+            operands = tuple([atom(x) for x in _of(list, inputs)])
+            values = self._fields(params)
+            made = _checked(primitive.params(**values), primitive.name)
+            found.append(
+                JaxprEqn(primitive, operands, made, tuple([binder(x) for x in _of(list, results)]))
+            )
+        return Jaxpr(in_binders, tuple(found), tuple([atom(x) for x in _of(list, outs)]))
+
+    def _fields(self, given: object) -> dict[str, Any]:
+        return {name: self._value(value) for name, value in _of(dict, given).items()}
+
+    def _value(self, given: object) -> Any:
+        if given is None or type(given) in (bool, str):
+            return given
+        if type(given) is int:
+            return _number(given)
+        if type(given) is list:
+            return tuple([self._value(item) for item in given])
+        ((tag, value),) = _of(dict, given).items()
+        match tag:
+            case "size":
+                (size,) = parse_shape(_of(str, value), self._scope)
+                return size
+            case "float":
+                return float.fromhex(_of(str, value))
+            case "complex":
+                real, imag = [float.fromhex(_of(str, part)) for part in _of(list, value)]
+                return complex(real, imag)
+            case "dtype":
+                return dtypes.named(_of(str, value))
+            case "program":
+                return self._programs[_of(int, value) if value >= 0 else len(self._programs)]
+            case "choice":
+                kind, name = _of(list, value)
+                return _CHOICES[kind][name]
+            case "record":
+                kind, fields = _of(list, value)
+                return _checked(_RECORDS[kind](**self._fields(fields)), kind)
+            case _:
+                raise ValueError(f"unknown tag {tag!r}")
+
+
+def _primitive(module: object, attribute: object) -> Primitive[Any]:
+    home = _of(str, module)
+    if home.partition(".")[0] not in _ROOMS:
+        raise ValueError(f"no primitives are taken from {home!r:.100}")
+    try:
+        found = vars(import_module(_OWN + home)).get(_of(str, attribute))
+    except (ImportError, TinyjaxError):
+        found = None
+    if not isinstance(found, Primitive) or found.effectful:
+        raise ExportError(
+            f"what was exported uses {_OWN}{home!s:.100}.{attribute!s:.100}, which this version of "
+            "tinyjax does not have. Programs for symbolic sizes are loaded by the version that "
+            "exported them: load it with that, or export it anew."
+        )
+    return found
+
+
+def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
+    """Read a type; sizes that are texts are of a scope."""
+    dtype, shape, weak_type = _of(list, given)
+    sizes: list[int] = []
+    for n in _of(list, shape):
+        if type(n) is str and scope is not None:
+            (size,) = parse_shape(n, scope)
+        else:
+            size = _number(n)
+        if not isinstance(size, SymbolicSize) and size < 0:
+            raise ValueError(f"{shape!r:.100} is no shape")
+        sizes.append(size)
+    return ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
