@@ -14,6 +14,7 @@ from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import broadcast as bc
+from tinyjax.primitives import dimension
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives import slicing as sl
 
@@ -298,6 +299,14 @@ SPECS = [
         ],
         iota,
         jax=lambda shape, dtype, axis: jax.lax.broadcasted_iota(dtype, shape, axis),
+    ),
+    Spec(
+        "dim_as_value",
+        dimension.dim_as_value_p,
+        dimension.dim_as_value,
+        [Case(size=3), Case(size=0)],
+        np.int32,
+        jax=jnp.int32,
     ),
     Spec(
         "iota, beyond what the type holds",

@@ -1390,13 +1390,8 @@ class _Unsized(np.ndarray[Any, Any]):
 
     symbolic_shape: tuple[int, ...]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.symbolic_shape
-
-    @property
-    def size(self) -> int:
-        return prod(self.symbolic_shape)
+    shape: Any = property(lambda self: self.symbolic_shape)
+    size: Any = property(lambda self: prod(self.symbolic_shape))
 
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
         raise InconclusiveDimensionOperation(

@@ -31,89 +31,114 @@ from tinyjax.export.polynomials import (
 Bounds: TypeAlias = tuple[int | None, int | None]
 
 #: So often facts about one polynomial ask for the bounds of another.
-_DEEPEST: Final = 3
+_DEEPEST: Final = 2
 #: So many choices between the operands of ``max`` and ``min`` are followed to both ends.
-_MOST_CHOICES: Final = 4
+_MOST_CHOICES: Final = 3
+#: Of larger programs, and after so many steps, nothing is found.
+_LARGEST: Final = 10_000
+_MOST_STEPS: Final = 200
 
 
-def bounds(p: Polynomial, given: Sequence[Polynomial], depth: int = 0) -> Bounds:
-    """Bound a polynomial in sizes that are at least one.
+class Knowledge:
+    """What is known of sizes that are at least one.
 
     Args:
-        p: the polynomial.
         given: polynomials that are not negative.
-        depth: how many questions this one serves.
     """
-    number = as_constant(p)
-    if number is not None:
-        return number, number
-    if depth > _DEEPEST:
-        return None, None
-    negated = add((), p, -1)
-    greatest = _least(negated, given, depth)
-    return _least(p, given, depth), None if greatest is None else -greatest
 
+    def __init__(self, given: Sequence[Polynomial]) -> None:
+        self._given = tuple(given)
+        self._found: dict[tuple[Polynomial, int], int | None] = {}
 
-def _least(p: Polynomial, given: Sequence[Polynomial], depth: int) -> int | None:
-    facts = [*given]
-    seen: set[Factor] = set()
-    products: set[Term] = set()
-    choices: list[tuple[Polynomial, ...]] = []
-    pending = [p, *given]
-    while pending:
-        q = pending.pop()
-        products.update(term for term, _ in q if sum(power for _, power in term) > 1)
-        for factor in factors(q):
-            if factor not in seen:
-                seen.add(factor)
-                told = [*_facts(factor, given, depth)]
-                facts += told
-                pending += told
-                if factor.name in ("max", "min") and factor.operands:
-                    choices.append(_choice(factor))
-                    pending += choices[-1]
-    for term in sorted(products, key=len):
-        facts += _product_facts(term, given, depth)
-    found: int | None = None
-    for case in _cases(choices[:_MOST_CHOICES]):
-        best = _optimum(p, [*facts, *case])
-        if best is None:
+    def bounds(self, p: Polynomial) -> Bounds:
+        """Return the least and the greatest value of a polynomial, as far as they are known."""
+        greatest = self._least(add((), p, -1), 0)
+        return self._least(p, 0), None if greatest is None else -greatest
+
+    def _least(self, p: Polynomial, depth: int) -> int | None:
+        """Return a lower bound, the best one if ``depth``, which counts questions, is zero."""
+        number = as_constant(p)
+        if number is not None:
+            return number
+        if depth and all(k > 0 and (t == ONE or _has_no_operation(t)) for t, k in p):
+            return sum(k for _, k in p)
+        if depth > _DEEPEST:
             return None
-        if best != inf:  # else no sizes are like this
-            found = ceil(best) if found is None else min(found, ceil(best))
-    return found
+        if (p, depth) not in self._found:
+            self._found[p, depth] = self._optimum(p, depth)
+        return self._found[p, depth]
+
+    def _optimum(self, p: Polynomial, depth: int) -> int | None:
+        facts = [*self._given]
+        seen: set[Factor] = set()
+        products: set[Term] = set()
+        choices: list[tuple[Polynomial, ...]] = []
+        pending = [p, *self._given]
+        while pending:
+            q = pending.pop()
+            products.update(term for term, _ in q if sum(power for _, power in term) > 1)
+            for factor in factors(q):
+                if factor not in seen:
+                    seen.add(factor)
+                    told = [*self._facts(factor, depth)]
+                    facts += told
+                    pending += told
+                    if factor.name in ("max", "min") and factor.operands:
+                        choices.append(_choice(factor))
+                        pending += choices[-1]
+        for term in sorted(products, key=_term_order):
+            facts += self._product_facts(term, depth)
+        found: int | None = None
+        for case in _cases(choices[:_MOST_CHOICES]):
+            best = _optimum(p, [*facts, *case])
+            if best is None:
+                return None
+            if best != inf:  # else no sizes are like this
+                found = ceil(best) if found is None else min(found, ceil(best))
+        return found
+
+    def _facts(self, factor: Factor, depth: int) -> Iterator[Polynomial]:
+        """Say of a factor what is not negative."""
+        value: Polynomial = ((((factor, 1),), 1),)
+        if not factor.operands:
+            yield add(value, constant(-1))
+            return
+        x, y = factor.operands
+        if factor.name in ("max", "min"):
+            sign = 1 if factor.name == "max" else -1
+            yield add(multiply(constant(sign), value), x, -sign)
+            yield add(multiply(constant(sign), value), y, -sign)
+            return
+        if (self._least(y, depth + 1) or 0) < 1:
+            return  # nothing is said of divisors that may be negative
+        whole = value if factor.name == "floordiv" else operation("floordiv", x, y)
+        rest = add(x, multiply(y, whole), -1) if factor.name == "floordiv" else value
+        yield rest
+        yield add(add(y, rest, -1), constant(-1))
+        least = self._least(x, depth + 1)
+        if least is not None and least >= 0:
+            yield value
+            yield add(x, value, -1)
+        if factor.name == "mod":
+            # the remainder is what the quotient leaves
+            left = add(x, multiply(y, whole), -1)
+            yield add(left, value, -1)
+            yield add(value, left, -1)
+
+    def _product_facts(self, term: Term, depth: int) -> Iterator[Polynomial]:
+        """Say of a product what follows from the least values of two halves of it."""
+        first, power = term[-1]
+        one: Polynomial = ((((first, 1),), 1),)
+        rest: Polynomial = (((*term[:-1], *(((first, power - 1),) if power > 1 else ())), 1),)
+        ends = [self._least(half, depth + 1) for half in (one, rest)]
+        if all(end is not None and end >= 0 for end in ends):
+            a, b = (constant(end or 0) for end in ends)
+            yield multiply(add(one, a, -1), add(rest, b, -1))
+            yield add(((term, 1),), multiply(a, b), -1)
 
 
-def _facts(factor: Factor, given: Sequence[Polynomial], depth: int) -> Iterator[Polynomial]:
-    """Say of a factor what is not negative."""
-    value: Polynomial = ((((factor, 1),), 1),)
-    if not factor.operands:
-        yield add(value, constant(-1))
-        return
-    x, y = factor.operands
-    if factor.name in ("max", "min"):
-        sign = 1 if factor.name == "max" else -1
-        yield add(multiply(constant(sign), value), x, -sign)
-        yield add(multiply(constant(sign), value), y, -sign)
-        return
-    if (bounds(y, given, depth + 1)[0] or 0) < 1:
-        return  # nothing is said of divisors that may be negative
-    whole = value if factor.name == "floordiv" else operation("floordiv", x, y)
-    rest = add(x, multiply(y, whole), -1) if factor.name == "floordiv" else value
-    yield rest
-    yield add(add(y, rest, -1), constant(-1))
-    if _is_natural(x, given, depth):
-        yield value
-        yield add(x, value, -1)
-    if factor.name == "mod":
-        # the remainder is what the quotient leaves
-        yield add(add(x, multiply(y, whole), -1), value, -1)
-        yield add(value, add(x, multiply(y, whole), -1), -1)
-
-
-def _is_natural(x: Polynomial, given: Sequence[Polynomial], depth: int) -> bool:
-    least = bounds(x, given, depth + 1)[0]
-    return least is not None and least >= 0
+def _has_no_operation(term: Term) -> bool:
+    return not any(factor.operands for factor, _ in term)
 
 
 def _choice(factor: Factor) -> tuple[Polynomial, ...]:
@@ -133,18 +158,6 @@ def _cases(choices: Sequence[tuple[Polynomial, ...]]) -> Iterator[list[Polynomia
     for rest in _cases(choices[1:]):
         yield [first_is, add((), first_is, -1), first_if, *rest]
         yield [second_is, add((), second_is, -1), second_if, *rest]
-
-
-def _product_facts(term: Term, given: Sequence[Polynomial], depth: int) -> Iterator[Polynomial]:
-    """Say of a product what follows from the least values of two halves of it."""
-    first, power = term[-1]
-    one: Term = ((first, 1),)
-    rest: Term = (*term[:-1], *(((first, power - 1),) if power > 1 else ()))
-    ends = [bounds(((half, 1),), given, depth + 1)[0] for half in (one, rest)]
-    if all(end is not None and end >= 0 for end in ends):
-        a, b = (constant(end or 0) for end in ends)
-        yield multiply(add(((one, 1),), a, -1), add(((rest, 1),), b, -1))
-        yield add(((term, 1),), multiply(a, b), -1)
 
 
 # The linear program
@@ -180,6 +193,8 @@ def _maximised(rows: list[list[Fraction]], goal: list[Fraction]) -> Fraction | f
         The maximum; None if no ``y`` is possible, and infinity if there is no maximum.
     """
     n, m = len(goal), len(rows)
+    if n * m > _LARGEST:
+        return None
     # what each row lacks, which must vanish
     table = [
         [*row[:-1], *[Fraction(i == j) for j in range(m)], row[-1]] for i, row in enumerate(rows)
@@ -205,7 +220,7 @@ def _maximised(rows: list[list[Fraction]], goal: list[Fraction]) -> Fraction | f
 
 def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fraction]) -> bool:
     """Go to the best basis, by Bland's rule; return whether there is one."""
-    while True:
+    for _ in range(_MOST_STEPS):
         rows = [
             (goal[chosen], row) for chosen, row in zip(basis, table, strict=True) if goal[chosen]
         ]
@@ -223,6 +238,7 @@ def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fract
         if not ratios:
             return False
         _pivot(table, basis, min(ratios)[2], entering)
+    return True  # what was found so far is a bound
 
 
 def _pivot(table: list[list[Fraction]], basis: list[int], at: int, entering: int) -> None:

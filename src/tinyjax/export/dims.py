@@ -19,7 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import polynomials
-from tinyjax.export.bounds import Bounds, bounds
+from tinyjax.export.bounds import Bounds, Knowledge
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.dimension import dim_as_value
@@ -78,6 +78,7 @@ class SymbolicScope:
         self._constraints: list[Constraint] = []
         self._rules: dict[Term, tuple[int, Polynomial]] = {}
         self._bounds: dict[Polynomial, Bounds] = {}
+        self._knowledge: Knowledge | None = None
         for given in constraints_str:
             if not isinstance(given, str):
                 raise ArgumentError(f"a symbolic constraint is a string, not {shortened(given)}.")
@@ -122,6 +123,7 @@ class SymbolicScope:
                     self._add(implied, product, "==", x)
         self._constraints.append(Constraint(text, difference, equal))
         self._bounds.clear()
+        self._knowledge = None
 
     def normal(self, p: Polynomial) -> Polynomial:
         """Replace what the constraints say is equal to something else."""
@@ -145,9 +147,12 @@ class SymbolicScope:
         """Return the least and the greatest value of a polynomial, as far as they are known."""
         found = self._bounds.get(p)
         if found is None:
-            given = [c.difference for c in self._constraints]
-            given += [polynomials.add((), c.difference, -1) for c in self._constraints if c.equal]
-            found = self._bounds[p] = bounds(p, given)
+            if self._knowledge is None:
+                given = [c.difference for c in self._constraints]
+                equal = [c.difference for c in self._constraints if c.equal]
+                given += [polynomials.add((), difference, -1) for difference in equal]
+                self._knowledge = Knowledge(given)
+            found = self._bounds[p] = self._knowledge.bounds(p)
         return found
 
     def dim(self, p: Polynomial) -> int:
@@ -175,19 +180,20 @@ _MOST_REPLACED: Final = 100
 class SymbolicDim(SymbolicSize):
     """A size that is known by name only. ``symbolic_shape`` makes them."""
 
-    __slots__ = ("_hash", "_polynomial", "_scope")
+    __slots__ = ("_polynomial", "_scope", "_token")
 
     #: NumPy leaves the operators of its arrays and numbers to this class.
     __array_ufunc__: Final = None
 
     _polynomial: Polynomial
     _scope: SymbolicScope
+    _token: int
 
     def __new__(cls, polynomial: Polynomial, scope: SymbolicScope) -> SymbolicDim:
         self = object.__new__(cls)
         self._polynomial = polynomial
         self._scope = scope
-        self._hash = hash((polynomial, scope._number))
+        self._token = hash((polynomial, scope._number))
         return self
 
     @property
@@ -233,10 +239,10 @@ class SymbolicDim(SymbolicSize):
         raise self._unknown()
 
     def __bool__(self) -> bool:
-        return self != 0
+        return bool(self != 0)
 
     def __hash__(self) -> int:
-        return self._hash
+        return self._token
 
     def __str__(self) -> str:
         return polynomials.text(self._polynomial)

@@ -361,6 +361,11 @@ class Exported:
 
     # Programs for many sizes
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables that its symbolic sizes depend on, sorted."""
+        return () if self._family is None else tuple(sorted(self._family.variables))
+
     def with_sizes(self, sizes: Mapping[str, int]) -> Exported:
         """Return the program for given sizes, of one that was exported for symbolic sizes.
 

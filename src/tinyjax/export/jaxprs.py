@@ -65,6 +65,10 @@ def _is_size(x: object) -> bool:
     return type(x) is int or isinstance(x, SymbolicSize)
 
 
+def _kind(kind: type) -> Callable[[object], bool]:
+    return lambda x: type(x) is kind
+
+
 def _tuple_of(test: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda x: type(x) is tuple and all(map(test, x))
 
@@ -91,12 +95,11 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "tuple[Jaxpr, ...]": _tuple_of(lambda x: type(x) is Jaxpr),
     "tuple[tuple[int, int], ...]": _tuple_of(_sizes(2)),
     "tuple[tuple[int, int, int], ...]": _tuple_of(_sizes(3)),
-    **{name: (lambda x, kind=kind: type(x) is kind) for name, kind in _RECORDS.items()},
-    **{name: (lambda x, kind=kind: type(x) is kind) for name, kind in _CHOICES.items()},
+    **{name: _kind(kind) for name, kind in (*_RECORDS.items(), *_CHOICES.items())},
 }
 
 
-def _checked(record: T, owner: str) -> T:
+def _checked(record: Any, owner: str) -> Any:
     """Return a record of parameters, if each field holds what it may.
 
     Raises:
@@ -214,9 +217,10 @@ def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
     found: dict[Primitive[Any], tuple[str, str]] = {}
     for name, module in sorted(sys.modules.items()):
         home = name.removeprefix(_OWN)
-        if module is not None and home != name and home.partition(".")[0] in _ROOMS:
-            for attribute, value in vars(module).items():
-                if isinstance(value, Primitive) and not value.effectful:
+        if home != name and home.partition(".")[0] in _ROOMS:
+            declared = vars(module).get("__annotations__", {})
+            for attribute, value in vars(module).items():  # not where it is imported
+                if isinstance(value, Primitive) and attribute in declared:
                     found.setdefault(value, (home, attribute))
     return found
 

@@ -238,8 +238,9 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
             # every index out of bounds stays so
             indices = ConcreteArray(np.clip(indices.host, -1, n).astype(np.int32))
         return Look(axis, indices)
-    if isinstance(entry, SymbolicSize):
-        return _symbolic_place(entry, axis, n, arrays, wrap)
+    size: object = entry
+    if isinstance(size, SymbolicSize):
+        return _symbolic_place(size, axis, n, arrays, wrap)
     if isinstance(entry, (list, range)):
         raise IndexingError(
             f"a {type(entry).__name__} cannot be the whole index: use a tuple for several axes, or "
