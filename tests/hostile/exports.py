@@ -113,9 +113,30 @@ def types(a: Any, b: Any, c: Any) -> Any:
     )
 
 
+def of_any_size(p: Any, x: Any) -> Any:
+    b = x.shape[0]
+    total, parts = lax.scan(lambda c, v: (jnp.tanh(c + v @ p), c[: b % 2 + 1]), p[0], x)
+    return x.reshape(-1) * b, total, parts, jnp.arange(b)[::-2], x[b // 2 :]
+
+
+def sized_indexing(x: Any, i: Any) -> Any:
+    y = x.at[0].set(i.shape[0])[i] + lax.cond(x[0] > 1, jnp.sort, jnp.negative, x).mean()
+    return y, lax.conv(x[None, None], jnp.ones((1, 1, 2), x.dtype), (2,), "SAME")
+
+
 CONST: Final = np.linspace(0, 1, 5, dtype=np.float32)
 X: Final = np.arange(9, dtype=np.float32).reshape(3, 3) + np.eye(3, dtype=np.float32)
 INTS: Final = np.array([5, -7, 127], np.int8)
+
+
+def symbolic(text: str, constraints: Sequence[str] = ()) -> tuple[Any, ...]:
+    """Types of arguments with sizes known by name."""
+    scope = export.SymbolicScope(constraints)
+    return tuple(
+        tinyjax.ShapeDtypeStruct(export.symbolic_shape(part, scope=scope), np.float32)
+        for part in text.split(";")
+    )
+
 
 #: What is exported: the function, its arguments by position and by name, and how often it can be
 #: differentiated.
@@ -136,6 +157,8 @@ PROGRAMS: Final[Sequence[tuple[Callable[..., Any], tuple[Any, ...], dict[str, An
     (branching, (np.int32(1), X[0]), {}, 2),
     (trees, ({("k", 1): {"x": X}, ("k", 2): X[0]},), {"extra": (X, CONST)}, 0),
     (types, (X, X[0], np.arange(9, dtype=np.int16)), {}, 0),
+    (of_any_size, symbolic("n, n; b, n", ["b >= 2"]), {}, 1),
+    (sized_indexing, (symbolic("b + 1")[0], np.array([0, 2])), {}, 0),
 )
 
 
@@ -374,6 +397,49 @@ def retyped(draw: random.Random, header: Any, program: str) -> tuple[Any, str]:
     return {**header, **avals}, re.sub(rf"\b{old_size}x", f"{size}x", program)
 
 
+_SIZES: Final = (
+    *(
+        "b",
+        "n",
+        "c",
+        "0",
+        "-b",
+        "b*b",
+        "b^30",
+        "floordiv(b, n)",
+        "mod(b, 0)",
+        "max(b, -n)",
+        "b + n",
+    ),
+    *("min(" * 39 + "b" + ", n)" * 39, "9" * 30, "b*" * 4000 + "b", "floordiv(2*b + n, mod(n, 2))"),
+)
+
+
+def in_sizes(draw: random.Random, program: str) -> str:
+    """Change a program that is JSON: a value anywhere, a size, a primitive, or many letters."""
+    for _ in range(draw.choice([1, 1, 2])):
+        kind = draw.random()
+        if kind < 0.4:
+            program = json.dumps(in_header(draw, json.loads(program)))
+            continue
+        pattern, pool = draw.choice(
+            [
+                (r'(?<=")[^"]*\b[bn]\b[^"]*(?=")', _SIZES),
+                (r"(?<![\w.\"])-?\d+(?![\w.\"])", _NUMBERS),
+                (r'\["\w+(?:\.\w+)+","\w+"\]', ()),
+                (r'\["\w+",\[[^\]]*\],(?:true|false)\]', ()),
+                (r'(?<=")(?:float|u?int)\d+(?=")', ("float16", "int8", "bool", "complex64", "key")),
+                ("true|false", ("true", "false", "null")),
+            ]
+        )
+        found = list(re.finditer(pattern, program))
+        if found:
+            old = draw.choice(found)
+            new = draw.choice([*pool, draw.choice(found)[0]])
+            program = program[: old.start()] + new + program[old.end() :]
+    return program
+
+
 def changed(draw: random.Random, data: bytes) -> bytes:
     """Change a program in one of the ways."""
     header, rest = parts(data)
@@ -385,6 +451,8 @@ def changed(draw: random.Random, data: bytes) -> bytes:
         encoded = new.encode(errors="surrogateescape")
         return sealed({**told, "program": len(encoded)}, encoded + rest[size:])
 
+    if header["constraints"] is not None and kind < 0.77:
+        return with_program(in_sizes(draw, program))
     if kind < 0.2:
         return with_program(in_words(draw, program))
     if kind < 0.45:
@@ -415,8 +483,14 @@ def changed(draw: random.Random, data: bytes) -> bytes:
 # Running
 
 
+def sized(program: export.Exported) -> export.Exported:
+    """The program for some sizes, of one for many."""
+    return program.with_sizes(dict.fromkeys(program.variables, 3)) if program.variables else program
+
+
 def called(program: export.Exported) -> list[Any]:
     """Call a program with data of the types that it takes."""
+    program = sized(program)
     draw = random.Random(0)
     args = [arguments(aval, draw) for aval in program.in_avals]
     args, kwargs = tinyjax.tree.unflatten(program.in_tree, args)
@@ -433,6 +507,8 @@ def outcome(data: bytes, honest: Sequence[Any], stage: Callable[[str], None]) ->
     except BaseException as error:
         return explanation(error)
     try:
+        stage("put sizes in")
+        program = sized(program)
         if any(a.nbytes > 1 << 26 for a in (*program.in_avals, *program.out_avals)):
             return LARGE
         stage("compile")

@@ -7,6 +7,8 @@ from typing import Any
 
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.integers import larger as max_dim
+from tinyjax.core.integers import smaller as min_dim
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.jaxpr import eval_jaxpr as _eval_jaxpr
 from tinyjax.core.trace import Trace, Tracer, current_trace
@@ -22,6 +24,8 @@ __all__ = [
     "find_top_trace",
     "mapped_aval",
     "pytype_aval_mappings",
+    "max_dim",
+    "min_dim",
     "unmapped_aval",
 ]
 

@@ -290,6 +290,8 @@ def _symbolic_place(entry: int, axis: int, n: int, arrays: bool, wrap: bool) -> 
 def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
     """Parse a slice where sizes are symbolic; it ends where the axis ends, as ever."""
     step = 1 if entry.step is None else integer(entry.step, "the step of a slice")
+    if isinstance(step, SymbolicSize):
+        raise IndexingError(f"the step of a slice must be a number, but it is the size '{step}'.")
     if step == 0:
         raise IndexingError(f"the step of a slice cannot be zero, but got {entry}.")
     ends = (0, n) if step > 0 else (-1, n - 1)

@@ -26,7 +26,7 @@ from tinyjax.core.array import (
     put_result,
 )
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
+from tinyjax.core.integers import SymbolicSize, integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
@@ -888,9 +888,11 @@ def _pad_widths(pad_width: PadWidth, ndim: int) -> list[tuple[int, int]]:
             f"pad: the widths must be a number, (before, after), or that for each of the {ndim} "
             f"axes, but got {pad_width!r}."
         ) from None
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
+    symbolic = any(isinstance(n, SymbolicSize) for n in widths.flat)
+    if not (symbolic or widths.dtype.kind in "iu") or (widths < 0).any():
         raise ArgumentError(f"pad: the widths must be ints of at least 0, but got {pad_width!r}.")
-    return [(int(before), int(after)) for before, after in pairs]
+    what = "each width of pad"
+    return [(integer(before, what), integer(after, what)) for before, after in pairs]
 
 
 def _pad_constant(x: Array, widths: list[tuple[int, int]], values: Nested) -> Array:

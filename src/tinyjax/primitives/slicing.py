@@ -11,6 +11,8 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import alike, same
+from tinyjax.core.integers import integer as as_integer
+from tinyjax.core.integers import larger
 from tinyjax.core.primitive import (
     DIVISION,
     ZERO,
@@ -154,7 +156,7 @@ pad_p: Primitive[PadParams] = Primitive("pad", PadParams)
 
 
 def _padded_size(n: int, low: int, high: int, interior: int) -> int:
-    return low + high + n + max(n - 1, 0) * interior
+    return low + high + n + larger(n - 1, 0) * interior
 
 
 @pad_p.def_impl
@@ -286,7 +288,10 @@ def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array
     Raises:
         ShapeError: the configuration does not fit ``x``.
     """
-    config = tuple((int(a), int(b), int(c)) for a, b, c in config)
+    what = "each of the padding of pad"
+    config = tuple(
+        (as_integer(a, what), as_integer(b, what), as_integer(c, what)) for a, b, c in config
+    )
     if all(c == (0, 0, 0) for c in config):
         return x
     return bind1(pad_p, (x, value), PadParams(config))
