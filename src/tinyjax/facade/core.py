@@ -23,9 +23,9 @@ __all__ = [
     "eval_jaxpr",
     "find_top_trace",
     "mapped_aval",
-    "pytype_aval_mappings",
     "max_dim",
     "min_dim",
+    "pytype_aval_mappings",
     "unmapped_aval",
 ]
 
