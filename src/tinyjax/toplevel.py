@@ -31,7 +31,7 @@ from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened
-from tinyjax.jit import jit
+from tinyjax.jit import clear_traces, jit
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -204,10 +204,11 @@ def effects_barrier() -> None:
 
 
 def clear_caches() -> None:
-    """Forget every compiled program of this process.
+    """Forget every compiled program of this process, and what jitted functions were traced to.
 
-    Functions that were jitted keep the programs that they have called.
+    Each is traced again at its next call, and reads then what it reads beside its arguments.
     """
+    clear_traces()
     xla.cache_clear()
     xla.forget()
 

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import inspect
 import sys
-import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter, is_not
 from types import MethodType
-from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
 
 import attrs
 from numpy import ndarray
 
 from tinyjax import tree, xla
-from tinyjax.config import Settings, Tier, is_tracing_forbidden, settings
+from tinyjax.config import Tier, is_tracing_forbidden, settings
 from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import (
@@ -47,7 +46,7 @@ from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
-from tinyjax.core.staging import NOTHING_USED, Staged, Uses, stage, stand_ins
+from tinyjax.core.staging import NOTHING_USED, Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.errors import (
     ArgumentError,
@@ -62,6 +61,7 @@ from tinyjax.jit.explaining import Explanation, differences, log
 from tinyjax.jit.program import JitParams, jit_p
 from tinyjax.jit.signatures import Parameters, Signature, StaticArguments, make_signature
 from tinyjax.jit.stages import CompilerOptions, Lowered, Traced
+from tinyjax.jit.traces import MOST_SIGNATURES, NO_TRACES, Entry, Traces, traces_of
 from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
 
@@ -70,8 +70,6 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 ControlFlow = Literal["python", "source"]
-
-_MOST_SIGNATURES: Final = 4096
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -97,32 +95,11 @@ class Shardings:
 
         return placed
 
-
-class Entry:
-    """One signature of a jitted function: its program, and how to run it."""
-
-    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "uses")
-
-    def __init__(self, params: JitParams, staged: Staged, out_tree: PyTreeDef) -> None:
-        self.params: JitParams = params
-        self.consts: tuple[Array, ...] = staged.consts
-        self.uses: Uses = staged.uses
-        self.out_tree: PyTreeDef = out_tree
-        self.settings: Settings = settings()
-        self.executable: xla.Executable | None = None
-
-    def run(self, operands: Sequence[Array]) -> Any:
-        """Run the compiled program; evaluate or compile it the first time."""
-        executable = self.executable
-        if executable is None or any_sharded(operands):
-            outs = self.params.run(operands, self.keep)
-        else:
-            outs = executable(operands)
-        return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
-
-    def keep(self, executable: xla.Executable) -> None:
-        """Remember the compiled program, which runs from now on."""
-        self.executable = executable
+    @property
+    def options(self) -> Hashable:
+        """What tells them from others."""
+        leaves, structure = tree.flatten((self.ins, self.outs), is_place)
+        return tuple(leaves), structure
 
 
 class _SignatureOfFunction:
@@ -160,16 +137,10 @@ class JitFunction(Generic[P, R]):
         self._flags = flags
         self._shardings = shardings
         self._inline = inline
-        self._entries: OrderedDict[Signature, Entry] = OrderedDict()
-        # How calls like earlier ones are made, under one record of settings: calls of arrays and
-        # numbers by their types, and calls with containers by structure and types.
-        self._settings: Settings = settings()
+        self._traces: Traces = NO_TRACES
         # References that the function has used from outside, and programs of their contents.
         self._refs: tuple[Ref, ...] = ()
         self._with_refs: dict[tuple[Hashable, ...], Entry] = {}
-        # None where there is no shorter way.
-        self._flat: dict[tuple[Hashable, ...], xla.Launch | None] = {}
-        self._nested: dict[tuple[Hashable, ...], xla.Launch | None] = {}
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle by name, as functions are, or else the function with what ``jit`` was told."""
@@ -198,8 +169,10 @@ class JitFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             # A call like an earlier one takes 1 us above the execution; the usual way takes 8.
-            if current_trace() is EVAL and self._settings is settings():
+            traces = self._traces
+            if current_trace() is EVAL and traces.settings is settings():
                 launch: xla.Launch | None
+                found: R
                 if not kwargs:
                     key: list[Any] = []
                     arg: Any
@@ -215,17 +188,19 @@ class JitFunction(Generic[P, R]):
                         else:
                             break
                     else:
-                        launch = self._flat.get(tuple(key))
+                        launch = traces.flat.get(tuple(key))
                         if launch is not None:
-                            found: R = launch(args)
-                            return found
-                if self._nested:
+                            found = launch(args)
+                            if found is not NotImplemented:
+                                return found
+                if traces.nested:
                     call = xla.call_key(args, kwargs)
                     if call is not None:
-                        launch = self._nested.get(call[1])
+                        launch = traces.nested.get(call[1])
                         if launch is not None:
                             found = launch(call[0])
-                            return found
+                            if found is not NotImplemented:
+                                return found
             return self._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())
@@ -242,7 +217,8 @@ class JitFunction(Generic[P, R]):
                 return self._call_with_refs(leaves, in_tree, static, passed)
         arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = make_signature(in_tree, [x.aval for x in arrays], static)
-        entry = self._entries.get(signature)
+        traces = self._find()
+        entry = traces.entries.get(signature)
         if entry is None:
             try:
                 entry = self._trace(signature)
@@ -255,7 +231,7 @@ class JitFunction(Generic[P, R]):
         if trace is EVAL:
             check_concrete(operands)
             evaluated: R = entry.run(operands)
-            if self._parameters.all_dynamic and signature in self._entries:
+            if self._parameters.all_dynamic and signature in traces.entries:
                 self._plan(args, kwargs, leaves, in_tree, entry)
             return evaluated
         outs = (
@@ -400,52 +376,38 @@ class JitFunction(Generic[P, R]):
         placed = any_sharded(leaves)  # the program at hand is not the one that was run
         if not placed and (program is None or program.host_program is not None or program.donated):
             return
-        if self._settings is not entry.settings:
-            self._forget_plans()
-            self._settings = entry.settings
-
-        # What the plans hold must not hold them: arrays that the function closes over would stay
-        # until the garbage collector finds the cycle.
-        own = weakref.ref(self)
-
-        def usual(leaves: Sequence[Any]) -> R:
-            function = own()
-            assert function is not None, "it makes this call"
-            args, kwargs = tree.unflatten(in_tree, leaves)
-            return function._call(args, kwargs)
-
+        traces = self._traces
+        traces.plan_for(entry.settings)
         if not xla.register_nodes(in_tree):
             return
         call = xla.call_key(args, kwargs)
         if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
             return
         if placed:
-            self._plan_placed(call[1], leaves, entry, usual)
+            self._plan_placed(call[1], leaves, entry)
             return
         assert program is not None, "it was run"
         # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
         if kwargs or len(leaves) != len(args) or any(map(is_not, leaves, args)):
-            plans, key = self._nested, call[1]
+            plans, key = traces.nested, call[1]
         else:
-            plans, key = self._flat, call[1][1:]  # without the structure
+            plans, key = traces.flat, call[1][1:]  # without the structure
         known = plans.get(key)
         if key in plans and not isinstance(known, xla.PlacedLaunch):
             return  # the call was made in the usual way all the same
         launch: xla.Launch | None
         if all(type(x) is ConcreteArray for x in leaves):
-            launch = xla.launch_arrays(program, entry.consts, entry.out_tree, usual)
+            launch = xla.launch_arrays(program, entry.consts, entry.out_tree)
         else:
-            launch = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves, usual)
+            launch = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves)
         if isinstance(known, xla.PlacedLaunch):
-            known.others = launch or usual
+            known.others = launch or xla.not_launched
         else:
             plans[key] = launch
-        if len(plans) > _MOST_SIGNATURES:
+        if len(plans) > MOST_SIGNATURES:
             plans.clear()
 
-    def _plan_placed(
-        self, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry, usual: xla.Launch
-    ) -> None:
+    def _plan_placed(self, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry) -> None:
         """Prepare for calls whose arguments have these types and lie as these do."""
         if not all(type(x) is ConcreteArray or type(x) is ShardedArray for x in leaves):
             return
@@ -457,14 +419,19 @@ class JitFunction(Generic[P, R]):
         program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
         if not isinstance(program, xla.ShardedExecutable):
             return
-        launch = self._nested.get(key)
+        plans = self._traces.nested
+        launch = plans.get(key)
         if not isinstance(launch, xla.PlacedLaunch):
-            launch = self._nested[key] = xla.PlacedLaunch(launch or usual)
+            launch = plans[key] = xla.PlacedLaunch(launch or xla.not_launched)
         launch.add(program, entry.consts, leaves, entry.out_tree)
 
-    def _forget_plans(self) -> None:
-        self._flat.clear()
-        self._nested.clear()
+    def _find(self) -> Traces:
+        """What calls have become, for this object and others that are made of the same."""
+        if self._traces is NO_TRACES:
+            places = self._shardings and self._shardings.options
+            told = (self._parameters.options, self._tier, self._flags, places, self._inline)
+            self._traces = traces_of(self._fun, (self._name, *told))
+        return self._traces
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> Self: ...
@@ -495,7 +462,7 @@ class JitFunction(Generic[P, R]):
             True
         """
         signature = self._signature(args, kwargs)
-        entry = self._entries.get(signature) or self._trace(signature)
+        entry = self._find().entries.get(signature) or self._trace(signature)
         params = entry.params
         leaves = self._parameters.split(args, kwargs)[0]
         given = [*xla.on_devices(entry.consts), *map(_sharding_of, leaves)]
@@ -547,15 +514,16 @@ class JitFunction(Generic[P, R]):
             ('by: float32[3] instead of float32[]',)
         """
         signature = self._signature(args, kwargs)
-        entry = self._entries.get(signature)
+        entry = self._find().entries.get(signature)
         return self._explain(signature, entry, entry or self._stage(signature)[0])
 
     def _explain(self, signature: Signature, known: Entry | None, entry: Entry) -> Explanation:
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:
-            different = differences(self._fun, signature, self._entries)
-            if not self._entries:
+            earlier = self._find().entries
+            different = differences(self._fun, signature, earlier)
+            if not earlier:
                 reasons.append("it is the first call of this function object")
             elif not different:
                 reasons.append("the function closes over a value that is being traced")
@@ -575,13 +543,15 @@ class JitFunction(Generic[P, R]):
 
     def _cache_size(self) -> int:
         """Count the signatures that have a program, by the name that tests written for JAX use."""
-        return len(self._entries)
+        return len(self._find().entries)
 
     def clear_cache(self) -> None:
-        """Forget every signature; compiled programs stay in the process-wide cache."""
-        self._entries.clear()
+        """Forget every signature, also for other ``jit`` objects that were made of the same.
+
+        Compiled programs stay in the process-wide cache.
+        """
+        self._find().clear()
         self._with_refs.clear()
-        self._forget_plans()
 
     def _trace(self, signature: Signature) -> Entry:
         if is_tracing_forbidden():
@@ -593,10 +563,7 @@ class JitFunction(Generic[P, R]):
         if signature.settings.explain:
             log(str(self._explain(signature, None, entry)))
         if kept:
-            self._entries[signature] = entry
-            if len(self._entries) > _MOST_SIGNATURES:
-                self._entries.popitem(last=False)
-                self._forget_plans()
+            self._find().add(signature, entry)
         return entry
 
     def _stage(self, signature: Signature) -> tuple[Entry, bool]:
@@ -647,7 +614,7 @@ class JitFunction(Generic[P, R]):
 
         What the function gives another program for now, or nothing, is left out.
         """
-        for signature, entry in [*self._entries.items()]:
+        for signature, entry in [*self._find().entries.items()]:
             digest = entry.params.jaxpr.digest
             if digest in wanted:
                 with suppress(Exception):  # the function's own: what it closes over has changed
@@ -737,8 +704,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     """Compile a function with XLA.
 
     The first call with a signature runs the function on tracers, to record its program; later calls
-    run the compiled program. The function may depend only on its arguments and on the arrays it
-    closes over. Its Python control flow may depend only on static arguments, except with
+    run the compiled program, also those of another ``jit`` of this function with the same options.
+    The function may depend only on its arguments and on the arrays it closes over. What else it
+    reads is read when it is traced, and again after ``clear_caches``. Its Python control flow may
+    depend only on static arguments, except with
     ``control_flow="source"``.
 
     Args:

@@ -8,7 +8,7 @@ named axes around the call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -192,6 +192,12 @@ class Parameters:
         kinds = {p.kind for p in self._parameters or ()}
         least = 0 if inspect.Parameter.VAR_POSITIONAL in kinds else -count
         return {*names, *[self._names[i] for i in numbers if least <= i < count]}
+
+    @property
+    def options(self) -> Hashable:
+        """What was said of the function's arguments."""
+        static = (self.static_argnums, self.static_argnames, self.as_given)
+        return (*static, self.donate_argnums, self.donate_argnames)
 
     @property
     def all_dynamic(self) -> bool:

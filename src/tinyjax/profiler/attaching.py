@@ -21,9 +21,9 @@ from tinyjax.core.array import ConcreteArray
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import Running, Trace
 from tinyjax.jit import JitFunction
-from tinyjax.jit.function import Entry
 from tinyjax.jit.program import JitParams
 from tinyjax.jit.stages import Compiled
+from tinyjax.jit.traces import Entry
 from tinyjax.profiler.notes import Notes
 from tinyjax.tracebacks import fold
 from tinyjax.transforms import transpose

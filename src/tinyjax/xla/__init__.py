@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.dispatch import call_key as call_key
     from tinyjax.xla.dispatch import launch_arrays as launch_arrays
     from tinyjax.xla.dispatch import launch_mixed as launch_mixed
+    from tinyjax.xla.dispatch import not_launched as not_launched
     from tinyjax.xla.dispatch import register_nodes as register_nodes
     from tinyjax.xla.exchange import bytes_of as bytes_of
     from tinyjax.xla.exchange import check_same as check_same
@@ -85,7 +86,9 @@ _LATER: Final = {
     "background": "compile_all",
     "compilation": "Compilation Flags Placement",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
-    "dispatch": "Launch PlacedLaunch call_key launch_arrays launch_mixed register_nodes",
+    "dispatch": (
+        "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes"
+    ),
     "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (
         "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "

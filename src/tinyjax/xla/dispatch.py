@@ -36,7 +36,9 @@ from tinyjax.xla.executable import Executable
 if TYPE_CHECKING:
     from tinyjax.xla.sharded_executable import ShardedExecutable
 
-#: A call like an earlier one: takes the leaves of its arguments, returns its result.
+#: A call like an earlier one: takes the leaves of its arguments, returns its result. It returns
+#: NotImplemented where the program does not start, such as for an array that was donated; the call
+#: has to be made in the usual way.
 Launch: TypeAlias = Callable[[Sequence[Any]], Any]
 
 #: Larger arrays are transferred: the copy costs more than the transfer.
@@ -183,17 +185,13 @@ class _OtherError(Exception):
 _MOST_WRITTEN: Final = 64
 
 
-def launch_arrays(
-    program: Executable, consts: Sequence[Array], out_tree: PyTreeDef, usual: Launch
-) -> Launch:
+def launch_arrays(program: Executable, consts: Sequence[Array], out_tree: PyTreeDef) -> Launch:
     """Return a launch for arguments that are all arrays of ours.
 
     Args:
         program: the program; it neither takes donations nor calls Python.
         consts: its first operands.
         out_tree: the structure of the result.
-        usual: makes the call in the usual way, where the program does not start, such as for an
-            array that was donated.
     """
     on, execute = program.backend, program.executing()
     fixed = [buffer_of(c, on) for c in consts]
@@ -207,17 +205,22 @@ def launch_arrays(
             outs = execute(fixed + buffers if fixed else buffers)
         except TypeError:  # an array has no buffer yet
             if any(type(x) is not ConcreteArray for x in args):
-                return usual(args)
+                return NotImplemented
             buffers = [buffer_of(x, on) for x in args]
             try:
                 outs = execute(fixed + buffers)
             except (RuntimeError, TypeError, ValueError):
-                return usual(args)
+                return NotImplemented
         except (RuntimeError, ValueError):
-            return usual(args)
+            return NotImplemented
         return result(outs)
 
     return launch
+
+
+def not_launched(args: Sequence[Any]) -> Any:
+    """Leave a call to the usual way."""
+    return NotImplemented
 
 
 class PlacedLaunch:
@@ -296,7 +299,6 @@ def launch_mixed(
     consts: Sequence[Array],
     out_tree: PyTreeDef,
     leaves: Sequence[Any],
-    usual: Launch,
 ) -> Launch | None:
     """Return a launch for arguments some of which are NumPy arrays or numbers.
 
@@ -310,7 +312,6 @@ def launch_mixed(
         consts: likewise.
         out_tree: likewise.
         leaves: the arguments of the present call.
-        usual: likewise.
     """
     first = len(consts)
     in_avals = program.in_avals[first:]
@@ -346,7 +347,7 @@ def launch_mixed(
                     buffers[first + i] = buffer_of(leaves[i], on)
             outs = execute(buffers)
         except (RuntimeError, TypeError, ValueError, OverflowError):
-            return usual(leaves)
+            return NotImplemented
         free.append((stage, outs[witness]))
         return result(outs)
 

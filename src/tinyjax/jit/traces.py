@@ -1,0 +1,156 @@
+"""What calls of a function have become: kept by function, for all that ``jit`` makes of it.
+
+``jit(f)(x)`` in a loop makes a new object in each round, and so do libraries that call ``jit``
+where they need it. The function is the same, so its programs are found again. As in JAX, what a
+function reads beside its arguments is read when it is traced, and not again for another ``jit``.
+
+A function is remembered as long as it lives. Functions are compared by identity; so are other
+objects that can be called, unless they say themselves what equals them: these are not shared.
+Methods of one object are equal to Python, but each access makes a new one, which seldom outlives
+the ``jit`` that it was made for.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from operator import attrgetter
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final
+
+from tinyjax import tree
+from tinyjax.config import Settings, settings
+from tinyjax.core.sharded_array import any_sharded
+
+if TYPE_CHECKING:
+    from tinyjax import xla
+    from tinyjax.core.array import Array
+    from tinyjax.core.staging import Staged, Uses
+    from tinyjax.jit.program import JitParams
+    from tinyjax.jit.signatures import Signature
+    from tinyjax.tree import PyTreeDef
+
+
+class Entry:
+    """One signature of a jitted function: its program, and how to run it."""
+
+    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "uses")
+
+    def __init__(self, params: JitParams, staged: Staged, out_tree: PyTreeDef) -> None:
+        self.params: JitParams = params
+        self.consts: tuple[Array, ...] = staged.consts
+        self.uses: Uses = staged.uses
+        self.out_tree: PyTreeDef = out_tree
+        self.settings: Settings = settings()
+        self.executable: xla.Executable | None = None
+
+    def run(self, operands: Sequence[Array]) -> Any:
+        """Run the compiled program; evaluate or compile it the first time."""
+        executable = self.executable
+        if executable is None or any_sharded(operands):
+            outs = self.params.run(operands, self.keep)
+        else:
+            outs = executable(operands)
+        return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
+
+    def keep(self, executable: xla.Executable) -> None:
+        """Remember the compiled program, which runs from now on."""
+        self.executable = executable
+
+
+class Traces:
+    """What calls of a function have become, under one set of ``jit``'s options.
+
+    Attributes:
+        entries: programs by signature.
+        settings: the record of settings that calls are planned for.
+        flat: how calls of arrays and numbers like earlier ones are made, by their types; None where
+            there is no shorter way.
+        nested: likewise of calls with containers, by structure and types.
+    """
+
+    __slots__ = ("__weakref__", "entries", "flat", "nested", "settings")
+
+    def __init__(self) -> None:
+        self.entries: OrderedDict[Signature, Entry] = OrderedDict()
+        self.settings: Settings | None = None
+        self.flat: dict[tuple[Hashable, ...], xla.Launch | None] = {}
+        self.nested: dict[tuple[Hashable, ...], xla.Launch | None] = {}
+
+    def add(self, signature: Signature, entry: Entry) -> None:
+        """Remember the program of a signature, and forget the oldest of too many."""
+        self.entries[signature] = entry
+        if len(self.entries) > MOST_SIGNATURES:
+            self.entries.popitem(last=False)
+            self.forget_plans()
+
+    def plan_for(self, wanted: Settings) -> None:
+        """Keep plans for these settings from now on."""
+        if self.settings is not wanted:
+            self.forget_plans()
+            self.settings = wanted
+
+    def forget_plans(self) -> None:
+        """Forget how calls are made in short, and not the programs."""
+        self.flat.clear()
+        self.nested.clear()
+
+    def clear(self) -> None:
+        """Forget every program."""
+        self.entries.clear()
+        self.forget_plans()
+
+
+_equality: Final = attrgetter("__eq__")
+_BY_IDENTITY: Final = _equality(object)
+
+#: What has not been called yet has none: it plans for no settings, so that a call finds its own.
+NO_TRACES: Final = Traces()
+
+MOST_SIGNATURES: Final = 4096
+_MOST_FUNCTIONS: Final = 4096
+
+_by_function: Final[OrderedDict[weakref.ref[Callable[..., Any]], dict[Hashable, Traces]]] = (
+    OrderedDict()
+)
+_others: Final[weakref.WeakSet[Traces]] = weakref.WeakSet()
+
+
+def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
+    """Return what calls of a function have become, under the options that ``jit`` was given.
+
+    Args:
+        fun: the function.
+        options: all that its programs depend on beside it. Where they cannot be hashed, nothing is
+            shared.
+    """
+    kind = type(fun)
+    if kind is MethodType or _equality(kind) is _BY_IDENTITY:
+        with suppress(TypeError):  # not hashable, or without weak references
+            return _shared(fun, options)
+    found = Traces()
+    _others.add(found)
+    return found
+
+
+def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
+    known = _by_function.get(weakref.ref(fun))
+    if known is None:
+        known = _by_function.setdefault(weakref.ref(fun, _forget), {})
+        if len(_by_function) > _MOST_FUNCTIONS:
+            _others.update(_by_function.popitem(last=False)[1].values())
+    found = known.get(options)
+    return known.setdefault(options, Traces()) if found is None else found
+
+
+def _forget(dead: weakref.ref[Callable[..., Any]]) -> None:
+    _by_function.pop(dead, None)
+
+
+def clear_traces() -> None:
+    """Forget every program of every function, so that each is traced at its next call."""
+    shared = [traces for known in [*_by_function.values()] for traces in [*known.values()]]
+    for traces in [*shared, *_others]:
+        traces.clear()
