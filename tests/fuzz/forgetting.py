@@ -16,7 +16,7 @@ _KEPT_FOR: Final = 50
 
 def forget() -> None:
     """Drop the programs that both libraries have compiled, as far as these are loaded."""
-    for name, clear in (("jax", "clear_caches"), ("tinyjax.xla", "cache_clear")):
+    for name, clear in (("jax", "clear_caches"), ("tinyjax", "clear_caches")):
         if name in sys.modules:
             getattr(sys.modules[name], clear)()
     gc.collect()

@@ -13,6 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax.jit import traces
 
 Program = Callable[[Any, Callable[..., Any]], list[Callable[[], object]]]
 
@@ -195,6 +196,17 @@ def test_functions_die_with_their_last_user() -> None:
     del program
     gc.collect()
     assert seen() is None
+
+
+def test_programs_are_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "_MOST_PROGRAMS", 5)
+    monkeypatch.setattr(traces, "_LOOKED_AFTER", 1)
+    tinyjax.clear_caches()
+    functions = [lambda x, i=i: x + i for i in range(8)]
+    for f in functions:
+        tinyjax.jit(f)(1.0)
+    held = [tinyjax.jit(f)._cache_size() for f in functions]
+    assert held == [0, 0, 0, 1, 1, 1, 1, 1]
 
 
 def test_calls_in_short_outlive_the_object_that_made_them() -> None:

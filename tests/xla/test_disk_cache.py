@@ -62,7 +62,7 @@ def check(scale: float = 2.0) -> None:
 
 def again() -> None:
     """Be as a process that has just started."""
-    xla.cache_clear()
+    tinyjax.clear_caches()
 
 
 def files(folder: Path) -> list[Path]:

@@ -91,8 +91,7 @@ class _Stage:
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, in their structure."""
         outs = self.lowered.jaxpr.out_avals
-        infos = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in outs]
-        return tree.unflatten(self.out_tree, infos)
+        return tree.unflatten(self.out_tree, [ShapeDtypeStruct.like(aval) for aval in outs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:

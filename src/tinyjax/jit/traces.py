@@ -16,6 +16,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from itertools import count
 from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
@@ -85,6 +86,8 @@ class Traces:
         if len(self.entries) > MOST_SIGNATURES:
             self.entries.popitem(last=False)
             self.forget_plans()
+        if not next(_added) % _LOOKED_AFTER:
+            _drop_oldest()
 
     def plan_for(self, wanted: Settings) -> None:
         """Keep plans for these settings from now on."""
@@ -110,7 +113,11 @@ _BY_IDENTITY: Final = _equality(object)
 NO_TRACES: Final = Traces()
 
 MOST_SIGNATURES: Final = 4096
-_MOST_FUNCTIONS: Final = 4096
+#: How many programs are kept for functions that ``jit`` may be given again, and after how many
+#: more they are counted.
+_MOST_PROGRAMS: Final = 4096
+_LOOKED_AFTER: Final = 512
+_added: Final = count(1)
 
 _by_function: Final[OrderedDict[weakref.ref[Callable[..., Any]], dict[Hashable, Traces]]] = (
     OrderedDict()
@@ -139,8 +146,6 @@ def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
     known = _by_function.get(weakref.ref(fun))
     if known is None:
         known = _by_function.setdefault(weakref.ref(fun, _forget), {})
-        if len(_by_function) > _MOST_FUNCTIONS:
-            _others.update(_by_function.popitem(last=False)[1].values())
     found = known.get(options)
     return known.setdefault(options, Traces()) if found is None else found
 
@@ -149,8 +154,25 @@ def _forget(dead: weakref.ref[Callable[..., Any]]) -> None:
     _by_function.pop(dead, None)
 
 
+def _all_shared() -> list[Traces]:
+    return [traces for known in [*_by_function.values()] for traces in [*known.values()]]
+
+
+def _drop_oldest() -> None:
+    """Leave the programs of the functions that were jitted first to the ``jit`` objects they have.
+
+    A process cannot hold any number of compiled programs.
+    """
+    programs = sum(
+        [len(t.entries) for known in [*_by_function.values()] for t in [*known.values()]]
+    )
+    while programs > _MOST_PROGRAMS and len(_by_function) > 1:
+        oldest = _by_function.popitem(last=False)[1]
+        programs -= sum([len(traces.entries) for traces in oldest.values()])
+        _others.update(oldest.values())
+
+
 def clear_traces() -> None:
     """Forget every program of every function, so that each is traced at its next call."""
-    shared = [traces for known in [*_by_function.values()] for traces in [*known.values()]]
-    for traces in [*shared, *_others]:
+    for traces in [*_all_shared(), *_others]:
         traces.clear()
