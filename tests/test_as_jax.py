@@ -62,7 +62,8 @@ CASES = [
     (
         (
             "import jax; from jax.experimental.layout import Format, Layout; x = jax.numpy.ones(2);"
-            "print(jax.device_put(x, Format(Layout((0,)), x.sharding)), jax.device_put(x))"
+            "f = Format(Layout((0,)), x.sharding);"
+            "print(jax.device_put(x, f), jax.lax.with_sharding_constraint(x, f))"
         ),
         r"\[1. 1.\] \[1. 1.\]",
     ),

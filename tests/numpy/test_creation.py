@@ -340,6 +340,8 @@ def test_questions_about_values() -> None:
     x = jnp.zeros((2, 3))
     assert (jnp.ndim(x), jnp.shape(x), jnp.size(x), jnp.size(x, 1)) == (2, (2, 3), 6, 3)
     assert (jnp.ndim(1), jnp.shape(1), jnp.size(1)) == (0, (), 1)
+    text = np.array([["a", "b"]])  # is no array, but has a shape, as in JAX
+    assert (jnp.ndim(text), jnp.shape(text), jnp.size(text)) == (2, (1, 2), 2)
     assert jnp.isscalar(1)
     assert jnp.isscalar(jnp.float32(1))
     assert not jnp.isscalar(x)

@@ -348,6 +348,17 @@ def test_what_programs_communicate() -> None:
         assert none.communication_analysis().counts == {}
 
 
+def test_types_that_are_asked_for() -> None:
+    """``eval_shape``, and what a compiled function gives, say how results lie."""
+    for lib in (jax, tinyjax):
+        with mesh_in_force(lib):
+            lies = lib.NamedSharding(lib.sharding.get_mesh(), lib.P("x"))
+            x = lib.ShapeDtypeStruct(B, np.float32, sharding=lies)
+            found = lib.eval_shape(lambda x: x.T, x)
+            assert [*found.sharding.spec] == [None, "x"]
+            assert lib.eval_shape(lambda x: x.T, found).sharding.spec[0] == "x"
+
+
 def test_types_of_axes_for_a_while() -> None:
     """Meshes, and types, within ``auto_axes`` and ``explicit_axes`` of some axes, as in jax."""
 

@@ -124,7 +124,7 @@ def make_jaxpr(
 
 
 def _structs(staged: Staged) -> list[ShapeDtypeStruct]:
-    return [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in staged.jaxpr.out_avals]
+    return [ShapeDtypeStruct.like(aval) for aval in staged.jaxpr.out_avals]
 
 
 #: What stands for an argument whose data does not matter.

@@ -438,6 +438,8 @@ class ShapeDtypeStruct:
     def like(cls, value: Any) -> ShapeDtypeStruct:
         """Return the shape and dtype of an array, a number, or a type.
 
+        They come with the sharding, where a type says it.
+
         Raises:
             ArgumentError: the value is nothing of these.
 
@@ -450,7 +452,8 @@ class ShapeDtypeStruct:
             return value
         aval = value if isinstance(value, ShapedArray) else getattr(value, "aval", None)
         if isinstance(aval, ShapedArray):
-            return cls(aval.shape, aval.dtype, aval.weak_type)
+            lies = aval.sharding if isinstance(aval, ExplicitArray) else None
+            return cls(aval.shape, aval.dtype, aval.weak_type, sharding=lies)
         if not isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
             raise ArgumentError(
                 "ShapeDtypeStruct.like takes an array, a number or a type of arrays, but got "

@@ -7,8 +7,9 @@ from typing import Any
 
 from tinyjax import lax
 from tinyjax.core.array import ArrayLike
+from tinyjax.facade.layout import shardings as of_formats
 
-__all__ = ["cond", "scan", "switch"]
+__all__ = ["cond", "scan", "switch", "with_sharding_constraint"]
 
 
 def cond(pred: ArrayLike, *args: Any, **kwargs: Any) -> Any:
@@ -70,3 +71,13 @@ def switch(
     if not operands and [*operand] == ["operand"]:
         return lax.switch(index, branches, operand["operand"])
     return lax.switch(index, branches, *operands, **operand)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Do as ``tinyjax.lax.with_sharding_constraint``, and take layouts with shardings.
+
+    Args:
+        x: as there.
+        shardings: likewise, or formats of them (``jax.experimental.layout``).
+    """
+    return lax.with_sharding_constraint(x, of_formats(shardings))

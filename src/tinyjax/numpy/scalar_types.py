@@ -220,13 +220,22 @@ def isrealobj(x: ArrayLike | ShapeDtypeStruct | ScalarType) -> bool:
 
 
 def ndim(a: ArrayLike | ShapeDtypeStruct) -> int:
-    """Return the number of axes."""
-    return _aval(a).ndim
+    """Return the number of axes, of what ``shape`` takes."""
+    return len(shape(a))
 
 
 def shape(a: ArrayLike | ShapeDtypeStruct) -> tuple[int, ...]:
-    """Return the shape."""
-    return _aval(a).shape
+    """Return the shape, also of what is no array of numbers but has one.
+
+    Example:
+        >>> import numpy as np, tinyjax.numpy as jnp
+        >>> jnp.shape(np.array(["a", "b"]))
+        (2,)
+    """
+    known = getattr(a, "shape", None)
+    if type(known) is tuple:
+        return known
+    return as_array(a).shape
 
 
 def size(a: ArrayLike | ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:
@@ -237,5 +246,5 @@ def size(a: ArrayLike | ShapeDtypeStruct, axis: int | Sequence[int] | None = Non
         >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
         (6, 3)
     """
-    x = _aval(a)
-    return prod([x.shape[i] for i in canonical_axes(axis, x.ndim)])
+    sizes = shape(a)
+    return prod([sizes[i] for i in canonical_axes(axis, len(sizes))])
