@@ -136,7 +136,9 @@ def test_a_warning_names_the_line_that_asks() -> None:
     assert caught[0].filename == __file__
     with tinyjax.enable_x64(False), warnings.catch_warnings():
         warnings.simplefilter("error")  # data is narrowed without a word, as in JAX
-        tinyjax.numpy.asarray(X)
+        x = tinyjax.numpy.asarray(X)
+        x.at[np.array([0])].get(mode="fill", fill_value=0)
+        assert tinyjax.numpy.isdtype(np.int64, "integral")
 
 
 def test_a_block_ends() -> None:

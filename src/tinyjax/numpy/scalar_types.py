@@ -176,12 +176,12 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
         >>> jnp.isdtype(jnp.float32, ("integral", "real floating"))
         True
     """
-    found = dtypes.check(dtype)
+    found = dtypes.parse(dtype)
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return any(
         dtypes.kind(found) in _KINDS[k]
         if isinstance(k, str) and k in _KINDS
-        else found == dtypes.check(k)
+        else found == dtypes.parse(k)
         for k in kinds
     )
 

@@ -32,7 +32,7 @@ def canonical_fill(value: ArrayLike | None, dtype: DType) -> Scalar | None:
     if not is_array_like(value):
         raise ArgumentError(f"a fill value must be a number, but got {described(value)}.")
     host = np.asarray(value)
-    dtypes.check(host.dtype)
+    dtypes.parse(host.dtype)
     if host.shape:
         raise ArgumentError(f"a fill value must be a scalar, but got shape {host.shape}.")
     scalar: Scalar = host.astype(dtype).astype(np.dtype(object)).item()
