@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import jaxley as jx
 from jaxley.channels import HH
 
-TOLERANCE = 1e-3
+jax.config.update("jax_enable_x64", True)  # as its tutorials begin: a spike is steep
 
 
 def main():
