@@ -21,6 +21,7 @@ Operation = tuple[Callable[[Any], Any], Any]
 DENSE = np.array([[0, 1, 0, 2], [3, 0, 0, 0], [0, 0, 4, 0]], np.float32)
 OTHER = np.array([[0, 5], [1, 0], [0, 0], [2, 3]], np.float32)
 VECTOR = np.array([3, 6, 5], np.float32)
+STACK = np.arange(24, dtype=np.float32).reshape(3, 1, 4, 2)
 #: Places that occur twice, and one out of bounds.
 REPEATED = BCOO(
     (
@@ -56,6 +57,8 @@ def test_products(form: Any) -> None:
         "from the left": (lambda x: DENSE.T @ x, DENSE.T @ DENSE),
         "vector from the left": (lambda x: jnp.asarray(VECTOR) @ x, VECTOR @ DENSE),
         "transposed": (lambda x: x.T @ VECTOR, DENSE.T @ VECTOR),
+        "stack": (lambda x: x @ STACK, DENSE @ STACK),
+        "stack from the left": (lambda x: STACK.mT @ x.T, STACK.mT @ DENSE.T),
     }
     for name, (product, expected) in products.items():
         for found in (product(m), tinyjax.jit(product)(m)):
@@ -64,6 +67,9 @@ def test_products(form: Any) -> None:
     np.testing.assert_array_equal(both.todense(), DENSE @ OTHER)
     with pytest.raises(ShapeError, match="as many columns"):
         m @ VECTOR
+    np.testing.assert_array_equal(
+        STACK.mT @ BCOO.fromdense(DENSE[0]), STACK.mT @ DENSE[0], err_msg="a vector"
+    )
 
 
 @formats

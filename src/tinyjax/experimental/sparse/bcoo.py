@@ -283,7 +283,19 @@ class BCOO(JAXSparse):
         if isinstance(other, BCOO):
             return _sparse_product(self, other)
         dense = as_array(other)
-        _check_product(self.shape, dense.shape, f"{self} and {dense.aval}")
+        _check_product(self, dense)
+        axis = max(dense.ndim - 2, 0)
+        product = self._contracted(jnp.moveaxis(dense, axis, 0))
+        return product if self.ndim == 1 else jnp.moveaxis(product, 0, axis)
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        dense = as_array(other)
+        _check_product(dense, self)
+        product = self.T._contracted(jnp.moveaxis(dense, -1, 0))
+        return product if self.ndim == 1 else jnp.moveaxis(product, 0, -1)
+
+    def _contracted(self, dense: Array) -> Array:
+        """The sum over the last axis of this, and the first of the other."""
         rows, columns = self.indices[:, :-1], self.indices[:, -1]
         column = self.data.reshape(self.nse, *(1,) * (dense.ndim - 1))
         terms = column * dense.at[columns].get(mode="fill", fill_value=0)
@@ -292,25 +304,21 @@ class BCOO(JAXSparse):
         zeros = jnp.zeros((self.shape[0], *dense.shape[1:]), terms.dtype)
         return zeros.at[rows[:, 0]].add(terms, mode="drop")
 
-    def __rmatmul__(self, other: ArrayLike) -> Array:
-        dense = as_array(other)
-        _check_product(dense.shape, self.shape, f"{dense.aval} and {self}")
-        product: Array = self.T @ dense.T
-        return product.T
 
-
-def _check_product(left: tuple[int, ...], right: tuple[int, ...], what: str) -> None:
-    sizes = (left[-1:], right[-2:][:1])
-    if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2) or sizes[0] != sizes[1]:
+def _check_product(left: BCOO | Array, right: BCOO | Array) -> None:
+    of_sparse = max([x.ndim for x in (left, right) if isinstance(x, BCOO)])
+    fit = left.ndim and right.ndim and left.shape[-1] == right.shape[-2:][0]
+    if not fit or of_sparse > 2:
+        named = [x if isinstance(x, BCOO) else x.aval for x in (left, right)]
         raise ShapeError(
             "a product takes matrices or vectors, of which the first has as many columns as the "
-            f"second has rows, but got {what}."
+            f"second has rows, but got {named[0]} and {named[1]}. What is dense may be a stack."
         )
 
 
 def _sparse_product(left: BCOO, right: BCOO) -> BCOO:
     """Return the products of all pairs of elements that share the inner index."""
-    _check_product(left.shape, right.shape, f"{left} and {right}")
+    _check_product(left, right)
     inner = left.indices[:, -1][:, None]
     same = (inner == right.indices[:, 0]) & (inner < left.shape[-1])
     data = jnp.where(same, left.data[:, None] * right.data, 0)
