@@ -33,7 +33,7 @@ from tinyjax import (
 )
 from tinyjax.core.primitive import ZERO, registry
 from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, DifferentiationError
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)
@@ -305,6 +305,10 @@ def test_integer_results_have_float0_tangents() -> None:
     assert int(value[0]) == 2
     _, pull_back = vjp(jnp.argmax, jnp.arange(3.0))
     np.testing.assert_array_equal(pull_back(np.zeros((), float0))[0], np.zeros(3))
+    for whole in (value[0], True, 2.0):  # ignored, as in JAX
+        np.testing.assert_array_equal(jit(pull_back)(whole)[0], np.zeros(3))
+    with pytest.raises(DifferentiationError, match="float0"):
+        pull_back(jnp.arange(2))
 
 
 def test_derivatives_that_are_zero() -> None:

@@ -39,13 +39,14 @@ def _check_tangent(
 ) -> Tangent:
     """Return a tangent (or cotangent) as transformations take it, or say why it does not fit."""
     if not is_inexact(primal.dtype):
-        if tangent.dtype == float0:
+        # As in JAX: a result can be given back whole, as pull_back(out), numbers and all.
+        ignored = what == "cotangent" and tangent.shape == primal.shape
+        if tangent.dtype == float0 or ignored:
             return ZERO
         raise DifferentiationError(
             f"the {what} of {path} of {describe_function(fun)} must be of dtype float0, since "
             f"{primal} has no derivative, but it is {tangent.aval}. Leave integer arguments "
-            "out, "
-            "or give np.zeros(shape, tinyjax.float0)."
+            "out, or give np.zeros(shape, tinyjax.float0)."
         )
     if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
         raise DifferentiationError(

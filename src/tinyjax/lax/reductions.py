@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from math import prod
 from typing import Any, Final, Protocol, overload
 
+import numpy as np
+
 from tinyjax import dtypes, tree
 from tinyjax.api import vmap
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.dtypes import DType, DTypeLike, HostArray
+from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.lax.shapes import (
     broadcast,
@@ -30,6 +33,7 @@ from tinyjax.primitives import cumulative as _cu
 from tinyjax.primitives import elementwise as _ew
 from tinyjax.primitives import reduce as _rd
 from tinyjax.primitives import reduce_window as _wi
+from tinyjax.primitives.slicing import pad, slice_
 
 __all__ = [
     "argmax",
@@ -109,21 +113,6 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
     if not dtypes.is_integer(found):
         raise DtypeError(f"index_dtype must be an integer type, but got {found.name}.")
     return _rd.ArgParams(canonical_axis(axis, x.ndim), found)
-
-
-def _operation(name: str, computation: Callable[[Any, Any], Any], dtype: DType) -> Primitive[Any]:
-    """The primitive that a function of two scalars applies to them.
-
-    Raises:
-        ArgumentError: it does something else.
-    """
-    found, jaxpr = _only_operation(computation, dtype)
-    if found is None:
-        raise ArgumentError(
-            f"{name} takes one operation on two scalars, such as lax.add, lax.mul, lax.max or "
-            f"lax.min, but got a function that computes\n{jaxpr}\nWrite a loop for others."
-        )
-    return found
 
 
 def _only_operation(
@@ -287,8 +276,10 @@ def reduce_window(
 
     Args:
         operand: arrays in any containers.
-        init_value: the value that each reduction starts from and that fills padding; 0 for sums.
-        computation: ``add``, ``max`` or ``min``, or a function that computes one of them.
+        init_value: the values that each reduction starts from; padding counts for nothing.
+        computation: takes two trees of scalars like the operands and returns one; associative. One
+            that is ``add``, ``max`` or ``min`` is one operation; any other is mapped over pairs of
+            elements under the window again and again.
         window_dimensions: the window's size along each axis.
         window_strides: the window's step along each axis; ones by default.
         padding: ``"VALID"``, ``"SAME"``, ``"SAME_LOWER"``, or how many go before and after each
@@ -297,8 +288,9 @@ def reduce_window(
         window_dilation: the distance of elements under the window.
 
     Raises:
-        ArgumentError: the computation is another one, or a sum does not start at zero.
+        ArgumentError: the padding is none of these.
         ShapeError: something does not fit the operand.
+        TreeMismatchError: ``init_value``, or what the computation returns, has another structure.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -306,36 +298,72 @@ def reduce_window(
         >>> lax.reduce_window(jnp.array([1, 5, 2, 4]), 0, lax.max, (2,), (2,))
         Array([5, 4], dtype=int32)
     """
-
-    def one(leaf: Any, initial: Any) -> Array:
-        x, start = one_dtype("reduce_window", (as_array(leaf), as_array(initial)))
-        operation = _operation("reduce_window", computation, x.dtype)
-        found = _WINDOW_REDUCTIONS.get(operation)
-        if found is None:
-            raise ArgumentError(
-                f"reduce_window does not know how to reduce by {operation}; it knows "
-                f"{', '.join(p.name for p in _WINDOW_REDUCTIONS)}."
-            )
-        params = _wi.window_params(
-            "reduce_window",
-            x,
-            window_dimensions,
-            window_strides,
-            padding,
-            base_dilation,
-            window_dilation,
-        )
-        out = bind1(found, (x,), params)
-        if operation is not _ew.add:
+    leaves, treedef = tree.flatten(operand)
+    pairs = [
+        one_dtype("reduce_window", (as_array(x), as_array(start)))
+        for x, start in zip(leaves, treedef.flatten_up_to(init_value, "init_value"), strict=True)
+    ]
+    moves = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    placed = [(x, start, _wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
+    if treedef is tree.LEAF:
+        ((x, start, params),) = placed
+        operation, _ = _only_operation(computation, x.dtype)
+        found = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
+        if operation is not None and found is not None:
+            out = bind1(found, (x,), params)
+            if operation is _ew.add and isinstance(start, ConcreteArray) and not start.host.any():
+                return out
             return bind1(operation, pair("reduce_window", start, out), NO_PARAMS)
-        if start.concrete("the start of reduce_window's sum").any():
-            raise ArgumentError(
-                "reduce_window of sums starts at zero, since padding holds its start too; but got "
-                f"{start}. Add it to the result."
-            )
-        return out
+    windows = [(_windows(x, start, params), start) for x, start, params in placed]
+    inside = _inside(windows[0][0].shape[1:], pairs[0][0].shape, placed[0][2])
+    if inside.all():
+        return _fold(computation, treedef, windows, (0,))
 
-    return tree.map(one, operand, init_value)
+    def both(left: Any, right: Any) -> Any:
+        (x, has_x), (y, has_y) = left, right
+        one = tree.map(lambda a, b: _ew.select(has_x, a, b), x, y)
+        joined = tree.map(
+            lambda a, b: _ew.select(_ew.and_(has_x, has_y), as_array(a), b), computation(x, y), one
+        )
+        return joined, _ew.or_(has_x, has_y)
+
+    flags = (as_array(inside), as_array(np.True_))
+    found, _ = _fold(both, tree.structure((operand, 0)), [*windows, flags], (0,))
+    return found
+
+
+def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
+    """The elements under the window at each of its positions, along a new first axis."""
+    counts = _wi.places("reduce_window", x.aval, params)
+    if not all(counts):
+        return broadcast(start, (1, *counts))
+    between = [
+        (*amounts, n - 1) for amounts, n in zip(params.padding, params.base_dilation, strict=True)
+    ]
+    padded = pad(x, start, between)
+    found: list[Array] = []
+    for place in product(*map(range, params.window)):
+        starts = [i * n for i, n in zip(place, params.window_dilation, strict=True)]
+        limits = [
+            i + (count - 1) * stride + 1
+            for i, count, stride in zip(starts, counts, params.strides, strict=True)
+        ]
+        found.append(reshape(slice_(padded, starts, limits, params.strides), (1, *counts)))
+    return concatenate(found, 0)
+
+
+def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: _wi.WindowParams) -> HostArray:
+    """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
+    found = np.ones((*params.window, *counts), bool)
+    for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
+        moved = np.arange(count) * params.strides[axis] - params.padding[axis][0]
+        under = np.arange(params.window[axis])[:, None] * params.window_dilation[axis] + moved
+        step = params.base_dilation[axis]
+        valid = (under >= 0) & (under <= (size - 1) * step) & (under % step == 0)
+        shape = [1] * found.ndim
+        shape[axis], shape[len(sizes) + axis] = valid.shape
+        found &= valid.reshape(shape)
+    return found.reshape(-1, *counts)
 
 
 class Cumulative(Protocol):

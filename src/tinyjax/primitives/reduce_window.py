@@ -65,6 +65,16 @@ def _count(n: int, axis: int, params: WindowParams) -> int:
     return larger(left // params.strides[axis] + 1, 0)
 
 
+def places(name: str, x: ShapedArray, params: WindowParams) -> tuple[int, ...]:
+    """How many places the window has along each axis.
+
+    Raises:
+        ShapeError: something does not fit the operand.
+    """
+    _check(name, x, params)
+    return tuple([_count(n, axis, params) for axis, n in enumerate(x.shape)])
+
+
 def _is_trivial(axis: int, params: WindowParams) -> bool:
     """Whether nothing happens along an axis."""
     return params.window[axis] == params.strides[axis] == params.base_dilation[
@@ -103,8 +113,7 @@ def window_reducer(
     def window_type(avals: Avals, params: WindowParams) -> Avals:
         (x,) = avals
         check_kind(name, x, kinds)
-        _check(name, x, params)
-        return (x.with_shape(tuple([_count(n, i, params) for i, n in enumerate(x.shape)])),)
+        return (x.with_shape(places(name, x, params)),)
 
     @primitive.def_lowering
     def window_lowering(b: Lowering, operands: Values, params: WindowParams) -> Values:
