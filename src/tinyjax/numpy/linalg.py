@@ -505,11 +505,10 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
 
-def _pinv_and_values(a: Array, rtol: Array) -> tuple[Array, Array]:
-    u, s, vh = spectral.svd(a, full_matrices=False)
+def _inverted(s: Array, rtol: Array) -> Array:
+    """The inverses of the singular values that count, and zeros."""
     kept = _above(s, rtol)
-    inverse = pick(kept, 1 / pick(kept, s, 1), 0)
-    return (matrices.mH(vh) * inverse[..., None, :]) @ matrices.mH(u), s
+    return pick(kept, 1 / pick(kept, s, 1), 0)
 
 
 def _above(s: Array, rtol: Array) -> Array:
@@ -519,7 +518,8 @@ def _above(s: Array, rtol: Array) -> Array:
 
 @custom_jvp
 def _pinv(a: Array, rtol: Array) -> Array:
-    return _pinv_and_values(a, rtol)[0]
+    u, s, vh = spectral.svd(a, full_matrices=False)
+    return (matrices.mH(vh) * _inverted(s, rtol)[..., None, :]) @ matrices.mH(u)
 
 
 @_pinv.defjvp
@@ -533,19 +533,27 @@ def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
 
 
 @custom_jvp
-def _decomposed(a: Array, rtol: Array) -> tuple[Array, Array]:
-    """The pseudo-inverse and the singular values."""
-    return _pinv_and_values(a, rtol)
+def _least_squares(a: Array, b: Array, rtol: Array) -> tuple[Array, Array]:
+    """The product of the pseudo-inverse with right-hand sides, and the singular values."""
+    u, s, vh = spectral.svd(a, full_matrices=False)
+    inverse = _inverted(s, rtol)
+    along = matrices.mH(u) @ b
+    return matrices.mH(vh) @ ((inverse if b.ndim == 1 else inverse[:, None]) * along), s
 
 
-@_decomposed.defjvp
-def _decomposed_jvp(
-    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+@_least_squares.defjvp
+def _least_squares_jvp(
+    primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Each by itself: singular values have derivatives where their vectors have none."""
-    p, tp = jvp(_pinv, primals, tangents)
-    s, ts = jvp(spectral.singular_values, primals[:1], tangents[:1])
-    return (p, s), (tp, ts)
+    """That of the pseudo-inverse, times vectors; singular values have one where vectors have none."""
+    (a, b, rtol), (ta, tb, _) = primals, tangents
+    p = _pinv(a, rtol)
+    x = p @ b
+    th, ph = matrices.mH(ta), matrices.mH(p)
+    beyond = th @ (ph @ x)
+    tx = beyond + p @ (tb - ta @ x + ph @ (th @ (b - a @ x)) - a @ beyond)
+    s, ts = jvp(spectral.singular_values, (a,), (ta,))
+    return (x, s), (tx, ts)
 
 
 @replayed
@@ -683,8 +691,7 @@ def lstsq(
         s = spectral.singular_values(x)
         solution = creation.zeros((x.shape[1], *y.shape[1:]), x.dtype)
     else:
-        inverse, s = _decomposed(x, rtol)
-        solution = inverse @ y
+        solution, s = _least_squares(x, y, rtol)
     rest = y - x @ solution
     squares = sum_of(real(rest * conj(rest)), 0, keepdims=rest.ndim == 1)
     rank = sum_of(_above(s, rtol), None)
