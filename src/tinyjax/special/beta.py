@@ -12,13 +12,14 @@ import math
 from typing import Final
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
 from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives.shape import full_like, iota
 from tinyjax.special.declaring import EPS, by_scipy, iterate, no_derivative, special
-from tinyjax.special.gamma import minus_log1p, stirling_error
+from tinyjax.special.gamma import NEAR_ONE, minus_log1p_near, stirling_error
 
 _TINY: Final = 1e-300
 #: How near to 1 the ratio of two convergents comes: rounding keeps it some units away.
@@ -27,17 +28,18 @@ _CLOSE: Final = 4 * EPS
 
 def _power(a: Array, b: Array, x: Array) -> Array:
     """``x^a (1 - x)^b / beta(a, b)`` for a and b above 0 and x in (0, 1)."""
-    center = a / (a + b)
-    other = b / (a + b)
-    offset = x - center
-    # near the center the logarithms' linear parts cancel; far away nothing does
-    near = jnp.abs(offset) < 0.5 * jnp.minimum(center, other)
-    safe = jnp.where(near, offset, 0.0)
-    by_difference = -a * minus_log1p(safe / center) - b * minus_log1p(-safe / other)
-    by_ratio = a * (jnp.log(x) + jnp.log1p(b / a)) + b * (jnp.log1p(-x) + jnp.log1p(a / b))
-    errors = stirling_error(a + b) - stirling_error(a) - stirling_error(b)
-    log = jnp.where(near, by_difference, by_ratio) + errors
-    return jnp.exp(log) * jnp.sqrt(a * other / (2 * math.pi))
+    # What is stacked and then summed is one loop, which takes half the time to compile.
+    pair, other = jnp.stack([a, b]), jnp.stack([b, a])
+    offset = x * (a + b) - a
+    # near the center, where the offset is zero, the logarithms' linear parts cancel
+    near = jnp.abs(offset) < NEAR_ONE * jnp.minimum(a, b)
+    safe = jnp.where(near, jnp.stack([offset, -offset]), 0.0) / pair
+    by_ratio = jnp.log1p(other / pair) + jnp.stack([jnp.log(x), jnp.log1p(-x)])
+    logs = pair * jnp.where(near, -minus_log1p_near(safe), by_ratio)
+    errors = stirling_error(jnp.stack([a, b, a + b]))
+    of_sum = iota(errors.shape, dtypes.int32, 0) == 2
+    log = jnp.sum(logs, 0) + jnp.sum(jnp.where(of_sum, errors, -errors), 0)
+    return jnp.exp(log) * jnp.sqrt(a * (b / (a + b)) / (2 * math.pi))
 
 
 def _fraction(a: Array, b: Array, x: Array) -> Array:
@@ -46,24 +48,26 @@ def _fraction(a: Array, b: Array, x: Array) -> Array:
     def away(y: Array) -> Array:
         return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
 
+    def goes_on(state: tuple[Array, ...]) -> Array:
+        _, c, d, _ = state
+        return jnp.abs(c * d - 1) > _CLOSE
+
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        m, c, d, value, last = state
-        ratio = jnp.ones_like(a)
+        m, c, d, value = state
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for numerator in (even, odd):
             d = 1 / away(1 + numerator * d)
             c = away(1 + numerator / c)
-            ratio = ratio * (c * d)
+            value = value * (c * d)
         # what has converged waits for the others as it is
-        going = jnp.abs(last - 1) > _CLOSE
-        return m + 1, c, d, jnp.where(going, value * ratio, value), jnp.where(going, ratio, last)
+        going = goes_on(state)
+        after = zip((c, d, value), state[1:], strict=True)
+        return m + 1, *[jnp.where(going, y, z) for y, z in after]
 
-    one = jnp.ones_like(a)
     d = 1 / away(1 - (a + b) * x / (a + 1))
-    start = (one, one, d, d, jnp.zeros_like(a))
-    state = iterate(lambda s: (jnp.abs(s[4] - 1) > _CLOSE) & (s[0] < 20000), step, start)
-    return state[3]
+    start = (jnp.ones((), a.dtype), jnp.ones_like(a), d, d)
+    return iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
 
 
 def _betainc(a: Array, b: Array, x: Array) -> Array:

@@ -149,23 +149,62 @@ def iterate(
     goes_on: Callable[[tuple[Array, ...]], Array],
     step: Callable[[tuple[Array, ...]], tuple[Array, ...]],
     state: tuple[Array, ...],
+    together: bool = False,
 ) -> tuple[Array, ...]:
-    """Repeat a step while the condition, a bool of each element, holds for any of them."""
+    """Repeat a step while the condition, a bool of each element, holds for any of them.
+
+    Args:
+        goes_on: the condition of a state.
+        step: from one state to the next.
+        state: the first one.
+        together: whether a compiled loop carries all but the first of the state, which have one
+            type, as one array. One kernel is compiled for it then, which takes half the time that
+            one for each takes. What several of them need is computed for each of them.
+    """
 
     def any_goes_on(state: tuple[Array, ...]) -> Array:
         goes = goes_on(state)
         return reduce_or(goes, tuple(range(goes.ndim)))
 
-    if not isinstance(current_trace(), EvalTrace):
+    if isinstance(current_trace(), EvalTrace):
+        while bool(any_goes_on(state)):
+            state = step(state)
+        return state
+    if not together:
         return while_loop(any_goes_on, step, state)
-    while bool(any_goes_on(state)):
-        state = step(state)
-    return state
+
+    def pack(state: tuple[Array, ...]) -> tuple[Array, Array]:
+        return state[0], jnp.stack(state[1:])
+
+    def unpack(packed: tuple[Array, Array]) -> tuple[Array, ...]:
+        return packed[0], *packed[1]
+
+    return unpack(
+        while_loop(lambda s: any_goes_on(unpack(s)), lambda s: pack(step(unpack(s))), pack(state))
+    )
 
 
-def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    """Evaluate by Horner's rule, the constant coefficient first."""
-    *lower, highest = coefficients
+def wanted_precision() -> float:
+    """How precise the formula that is written has to be: less where it is rounded to float32."""
+    return _precision.get()
+
+
+def polynomial(x: Array, coefficients: Sequence[float], most: float = math.inf) -> Array:
+    """Evaluate by Horner's rule, the constant coefficient first.
+
+    Args:
+        x: where.
+        coefficients: of the powers of x.
+        most: a bound of the size of x. The last terms are left out where each adds nothing to the
+            first one in the precision that the formula is written for.
+    """
+    count = len(coefficients)
+    first = next((n for n, c in enumerate(coefficients) if c), 0)
+    if wanted_precision() > EPS:
+        least = wanted_precision() / 16 * abs(coefficients[first])
+        while count > 1 and abs(coefficients[count - 1]) * most ** (count - 1 - first) < least:
+            count -= 1
+    *lower, highest = coefficients[:count]
     out = jnp.full_like(x, highest)
     for c in reversed(lower):
         out = out * x + c

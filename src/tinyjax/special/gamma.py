@@ -30,10 +30,13 @@ from tinyjax.special.declaring import (
     no_derivative,
     polynomial,
     special,
+    wanted_precision,
 )
 
 #: From where on a is large: the expansion then stands for x within 0.3 a of a.
 LARGE: Final = 200.0
+#: Where ``log(1 + x)`` is nearly x.
+NEAR_ONE: Final = 0.4
 _TINY: Final = 1e-300
 
 
@@ -41,14 +44,14 @@ def lgamma_of_one_more(x: Array) -> Array:
     """``lgamma(1 + x)`` for positive x, with all its digits near 0."""
     near = x < 0.5
     small = jnp.where(near, x, 0.25)
-    series = polynomial(small, _LGAMMA_AT_TWO[::-1]) - jnp.log1p(small)
+    series = polynomial(small, _LGAMMA_AT_TWO[::-1], 0.5) - jnp.log1p(small)
     return jnp.where(near, series, sp.lgamma(jnp.where(near, 1.0, x) + 1.0))
 
 
 def stirling_series(x: Array) -> Array:
     """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for x of at least 10."""
     inverse = 1 / x
-    return inverse * polynomial(inverse * inverse, _STIRLING[::-1])
+    return inverse * polynomial(inverse * inverse, _STIRLING[::-1], 0.01)
 
 
 def stirling_error(x: Array) -> Array:
@@ -62,15 +65,20 @@ def stirling_error(x: Array) -> Array:
     return jnp.where(far, series, exact)
 
 
-def minus_log1p(x: Array) -> Array:
-    """``x - log(1 + x)``, with all its digits near 0."""
-    near = jnp.abs(x) < 0.4
-    small = jnp.where(near, x, 0.0)
-    # log(1 + x) = 2 artanh(r)
-    r = small / (2 + small)
+def minus_log1p_near(x: Array) -> Array:
+    """``x - log(1 + x)`` for x to ``NEAR_ONE``, with all its digits."""
+    # log(1 + x) = 2 artanh(r), where r is at most 1/4
+    r = x / (2 + x)
     square = r * r
     tail = polynomial(square, [1 / (2 * k + 3) for k in range(14)])
-    return jnp.where(near, r * (small - 2 * square * tail), x - jnp.log1p(x))
+    return r * (x - 2 * square * tail)
+
+
+def minus_log1p(x: Array) -> Array:
+    """``x - log(1 + x)``, with all its digits near 0."""
+    near = jnp.abs(x) < NEAR_ONE
+    small = jnp.where(near, x, 0.0)
+    return jnp.where(near, minus_log1p_near(small), x - jnp.log1p(x))
 
 
 # Temme's expansion
@@ -137,6 +145,19 @@ class _Temme:
         return from_erfc + from_gauss + self.slope_a - self.slope * ratio / a
 
 
+@cache
+def _temme_terms(precision: float) -> tuple[tuple[float, ...], ...]:
+    """Return the coefficients that count in a precision, for a from ``LARGE`` on."""
+    least = precision / 64
+    found = []
+    for k, row in enumerate(_temme_coefficients()):
+        # eta is at most 0.34 where x is within 0.3 a of a
+        sizes = [abs(c) * 0.34**n * LARGE**-k for n, c in enumerate(row)]
+        count = max((n + 1 for n, size in enumerate(sizes) if size > least), default=0)
+        found.append(row if precision <= EPS else row[:count])
+    return tuple([row for row in found if row])
+
+
 def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
     mu = (x - a) / a
     half = minus_log1p(mu)
@@ -144,11 +165,12 @@ def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
     inverse = 1 / a
     power = jnp.ones_like(a)
     total = slope = slope_a = jnp.zeros_like(a)
-    for k, row in enumerate(_temme_coefficients()):
+    for k, row in enumerate(_temme_terms(wanted_precision())):
         value = polynomial(eta, row)
         total = total + power * value
         if with_slope:
-            slope = slope + power * polynomial(eta, [n * c for n, c in enumerate(row)][1:])
+            if row[1:]:
+                slope = slope + power * polynomial(eta, [n * c for n, c in enumerate(row)][1:])
             slope_a = slope_a - k * power * inverse * value
         power = power * inverse
     gauss = jnp.exp(-a * half) / jnp.sqrt(2 * math.pi * a)
@@ -189,10 +211,13 @@ def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         return n + 1, term, total + term, rate, slope - term * rate
 
     one, zero = jnp.ones_like(a), jnp.zeros_like(a)
-    start = (one, one, one, zero, zero) if with_slope else (one, one, one)
+    first = jnp.ones((), a.dtype)
+    start = (first, one, one, zero, zero) if with_slope else (first, one, one)
     # the derivative's terms are greater by a factor that grows as a logarithm
-    least = EPS / 64 if with_slope else EPS / 4
-    _, _, total, *slopes = iterate(lambda s: s[1] > least * s[2], step, start)
+    least = EPS / 64 if with_slope else max(EPS / 4, wanted_precision() / 64)
+    _, _, total, *slopes = iterate(
+        lambda s: s[1] > least * s[2], step, start, together=not with_slope
+    )
     return total, slopes[1] if slopes else zero
 
 
@@ -203,25 +228,26 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     successive convergents.
     """
     one, zero = jnp.ones_like(a), jnp.zeros_like(a)
-    b = x + 1 - a
-    least = 2 * EPS  # rounding keeps the ratios some units from 1
+    first = x + 1 - a
+    # rounding keeps the ratios some units from 1
+    least = 2 * EPS if with_slope else max(2 * EPS, wanted_precision() / 64)
 
     def away(y: Array) -> Array:
         return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
 
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        n, b, c, d, value, last, *slopes = state
+        n, c, d, value, last, *slopes = state
         # what has converged waits for the others as it is
         going = last > least
         numerator = n * (a - n)
-        b = b + 2
+        b = first + 2 * n
         next_d = 1 / away(numerator * d + b)
         next_c = away(b + numerator / c)
         ratio = next_c * next_d
         new = jnp.where(going, value * ratio, value)
         change = jnp.abs(ratio - 1)
         if not slopes:
-            return n + 1, b, next_c, next_d, new, jnp.where(going, change, last)
+            return n + 1, next_c, next_d, new, jnp.where(going, change, last)
         # b falls by one as a grows by one, and the numerator grows by n
         slope_c, slope_d, slope = slopes
         slope_d = -(n * d + numerator * slope_d - 1) * next_d * next_d
@@ -229,14 +255,14 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         of_ratio = slope_c * next_d + next_c * slope_d
         slope = jnp.where(going, slope * ratio + value * of_ratio, slope)
         change = jnp.where(going, change + jnp.abs(of_ratio), last)
-        return n + 1, b, next_c, next_d, new, change, slope_c, slope_d, slope
+        return n + 1, next_c, next_d, new, change, slope_c, slope_d, slope
 
-    d = 1 / away(b)
-    start: tuple[Array, ...] = (one, b, full_like(a, 1 / _TINY), d, d, one)
+    d = 1 / away(first)
+    start: tuple[Array, ...] = (jnp.ones((), a.dtype), full_like(a, 1 / _TINY), d, d, one)
     if with_slope:
         start = (*start, zero, d * d, d * d)
-    state = iterate(lambda s: (s[5] > least) & (s[0] < 5000), step, start)
-    return state[4], state[8] if with_slope else zero
+    state = iterate(lambda s: (s[4] > least) & (s[0] < 5000), step, start, together=not with_slope)
+    return state[3], state[7] if with_slope else zero
 
 
 def _upper_of_small(a: Array, x: Array) -> Array:
