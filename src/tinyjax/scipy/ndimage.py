@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import product
 from typing import Final, Literal
+
+import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import is_one_of, listed
 from tinyjax.core.replay import replayed
+from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of
 
@@ -47,14 +53,19 @@ def _rounded(x: Array) -> Array:
     return jnp.where(jnp.abs(x - whole) >= 0.5, whole + jnp.sign(x), whole)
 
 
-def _neighbours(at: Array, order: int) -> list[tuple[Array, Array]]:
+def _neighbours(at: Array, order: int, dtype: DType) -> list[tuple[Array, Array]]:
     """The indices of the elements around, and their weights."""
     if order == 0:
-        return [(_rounded(at).astype(dtypes.int32), jnp.ones_like(at))]
+        return [(_rounded(at).astype(dtype), jnp.ones_like(at))]
     lower = jnp.floor(at)
     share = at - lower
-    index = lower.astype(dtypes.int32)
+    index = lower.astype(dtype)
     return [(index, 1 - share), (index + 1, share)]
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How far the elements next to each other along each axis lie apart, in elements."""
+    return tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
 
 
 @replayed
@@ -104,23 +115,23 @@ def map_coordinates(
     if not is_one_of(order, (0, 1)):
         raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")
     outside = jnp.asarray(cval, a.dtype)
+    flat = jnp.ravel(a)
+    dtype = dtypes.int32 if a.size <= np.iinfo(np.int32).max else dtypes.int64
     nodes = [
         [
-            (_INSIDE[mode](index, size), (index >= 0) & (index < size), weight)
-            for index, weight in _neighbours(place, order)
+            (_INSIDE[mode](index, size) * stride, (index >= 0) & (index < size), weight)
+            for index, weight in _neighbours(place, order, dtype)
         ]
-        for place, size in zip(places, a.shape, strict=True)
+        for place, size, stride in zip(places, a.shape, _strides(a.shape), strict=True)
     ]
     total: Array | None = None
     for corner in product(*nodes):
-        value = a[tuple(index for index, _, _ in corner)]
+        # without axes there is one element
+        indices, valid, weights = zip(*corner, strict=True) if corner else ((0,), (True,), ())
+        value = jnp.take(flat, reduce(operator.add, indices), mode="clip")  # all are within bounds
         if mode == "constant":
-            inside = jnp.ones((), bool)
-            for _, valid, _ in corner:
-                inside = inside & valid
-            value = jnp.where(inside, value, outside)
-        for _, _, weight in corner:
-            value = value * weight
+            value = jnp.where(reduce(operator.and_, valid), value, outside)
+        value = reduce(operator.mul, weights, value)
         total = value if total is None else total + value
     assert total is not None, "there is a corner even without axes"
     rounded = _rounded(total) if dtypes.kind(a.dtype) in "iu" else total
