@@ -545,7 +545,7 @@ def _least_squares(a: Array, b: Array, rtol: Array) -> tuple[Array, Array]:
 def _least_squares_jvp(
     primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """That of the pseudo-inverse, times vectors; singular values have one where vectors have none."""
+    """That of the pseudo-inverse, times vectors; singular values have one where these have none."""
     (a, b, rtol), (ta, tb, _) = primals, tangents
     p = _pinv(a, rtol)
     x = p @ b

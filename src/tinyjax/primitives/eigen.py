@@ -49,6 +49,7 @@ from tinyjax.primitives.elementwise import (
     real,
     select,
 )
+from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.lu import solve
 from tinyjax.primitives.reduce import argmax
 from tinyjax.primitives.rules import def_no_derivative, instantiate_all
@@ -95,10 +96,10 @@ def _eig_impl(operands: Hosts, params: EigParams) -> Hosts:
     def stack(a: HostArray) -> Sequence[HostArray]:
         if not params.right:
             return (np.linalg.eigvals(a).astype(dtype),)
-        if a.dtype.kind == "f" and np.isfinite(a).all():
+        if a.dtype.kind == "f" and all_hold(np.isfinite(a)):
             # what np.linalg.eig does, without its other checks, which take 5 us
             values, vectors = _umath_linalg.eig(a, signature="d->DD")
-            if not values.imag.any():
+            if not np.count_nonzero(values.imag):
                 values, vectors = values.real, vectors.real
             return values.astype(dtype), vectors.astype(dtype)
         return [out.astype(dtype) for out in np.linalg.eig(a)]

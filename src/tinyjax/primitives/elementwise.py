@@ -44,6 +44,7 @@ from tinyjax.primitives.families import (
     Elementwise,
     HloFormula,
     HostFunction,
+    all_hold,
     composed,
     def_elementwise_batch,
     def_elementwise_lowering,
@@ -145,7 +146,7 @@ def _divide(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _remainder(x: HostArray, y: HostArray) -> HostArray:
-    if dtypes.kind(x.dtype) not in "iu" or y.all():
+    if all_hold(y) or dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.fmod(x, y))
     zero = y == 0
     return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(

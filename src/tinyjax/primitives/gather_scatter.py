@@ -48,6 +48,7 @@ from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, Shap
 from tinyjax.primitives import windows as wn
 from tinyjax.primitives.broadcast import Combine
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
+from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.rules import (
     check_kind,
@@ -190,7 +191,7 @@ def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
 
     def read(x: HostArray, indices: HostArray) -> HostArray:
         # as unsigned numbers, indices below zero are too large as well
-        if not np.logical_and.reduce(np.less_equal(indices.view(unsigned), last), None):
+        if not all_hold(np.less_equal(indices.view(unsigned), last)):
             return _gather(windows, params, x, indices)
         if of_elements:
             return np.asarray(x[tuple([indices[..., i] for i in order])])
@@ -217,7 +218,7 @@ def _gather(
     out = gathered(windows, x, indices, offset_dims)
     if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
         inside = windows.in_bounds(indices)
-        if not inside.all():
+        if not all_hold(inside):
             line = iter(inside.shape)
             shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
             out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))

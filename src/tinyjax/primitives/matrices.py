@@ -33,6 +33,7 @@ from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.primitives.elementwise import add, complex_, conj, div, ge, gt, real, select, sub
 from tinyjax.primitives.elementwise import eq as equal
+from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.shape import (
     full,
     full_like,
@@ -421,7 +422,7 @@ def lapack_routine(name: str, dtype: DType) -> Callable[..., tuple[HostArray, ..
 
 def check_finite(x: HostArray) -> None:
     """Raise ``LinAlgError`` where an iteration of LAPACK might not end."""
-    if not np.isfinite(x).all():
+    if not all_hold(np.isfinite(x)):
         raise np.linalg.LinAlgError("not finite")
 
 

@@ -23,7 +23,7 @@ from tinyjax.core.costs import TRANSCENDENTAL
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, exp, mul, neg
-from tinyjax.primitives.families import Elementwise, elementwise
+from tinyjax.primitives.families import Elementwise, all_hold, elementwise
 from tinyjax.primitives.shape import full_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
@@ -94,7 +94,7 @@ def _piecewise(
     NaN where none does.
     """
     mask, fun = pieces[0]
-    if np.logical_and.reduce(mask):  # most often, and of few numbers a third of the time
+    if all_hold(mask):  # most often, and of few numbers a third of the time
         return fun(x)
     out = np.full_like(x, np.nan)
     left = np.ones(x.shape, np.bool_)
@@ -306,7 +306,7 @@ _WICHURA_FAR: Final = (
 
 def _erf_inv_single(x: HostArray) -> HostArray:
     w = -np.log1p(-x * x)
-    if np.logical_and.reduce(w < 5):  # of few numbers mostly, none of which is 1 or -1 then
+    if all_hold(w < 5):  # of few numbers mostly, none of which is 1 or -1 then
         return _polynomial(w - np.float32(2.5), _GILES_NEAR) * x
     out = _piecewise(
         w,

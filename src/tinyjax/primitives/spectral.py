@@ -34,7 +34,7 @@ from tinyjax.core.trace import bind
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
-from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.families import all_hold, lower_formula
 from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like
@@ -147,7 +147,7 @@ _reduced_svd_of_hosts = ma.lapack_of_numpy(
 def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
     (x,) = operands
     finite = np.isfinite(x)
-    if not finite.all():
+    if not all_hold(finite):
         good = np.asarray(finite.all((-2, -1)))
         zero, nan = x.dtype.type(0), x.real.dtype.type(np.nan)
         found = _svd_impl((np.where(good[..., None, None], x, zero),), params)

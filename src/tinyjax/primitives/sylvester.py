@@ -44,7 +44,7 @@ from tinyjax.primitives.elementwise import (
     sqrt,
     sub,
 )
-from tinyjax.primitives.families import lower_formula
+from tinyjax.primitives.families import all_hold, lower_formula
 from tinyjax.primitives.rules import (
     add_tangents,
     def_transposes,
@@ -200,7 +200,7 @@ def _sqrtm_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of singular matrices
         root = linalg.sqrtm(a)
-    return (root if np.isfinite(root).all() else np.full_like(root, np.nan),)
+    return (root if all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
 
 
 ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)

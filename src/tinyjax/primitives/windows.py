@@ -18,6 +18,7 @@ from tinyjax.core.integers import integers
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import lower_reduce
+from tinyjax.primitives.families import all_hold
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
 
@@ -276,7 +277,7 @@ def scattered(
     lines = places.reshape(-1)
     if not clip:
         inside = windows.in_bounds(indices)
-        if not inside.all():
+        if not all_hold(inside):
             inside = inside.reshape(inside.shape + (1,) * len(inner))
             kept = np.broadcast_to(inside, places.shape).reshape(-1)
             lines, rows = lines[kept], rows[kept]
