@@ -11,7 +11,9 @@ import itertools
 import struct
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from operator import attrgetter
+from types import NoneType
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -27,7 +29,6 @@ from tinyjax.tree import PyTreeDef
 _tokens: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 _next_token = itertools.count()
 _aval_encodings: dict[ShapedArray, bytes] = {}
-_field_names: dict[type, tuple[str, ...]] = {}
 
 
 class Digested:
@@ -59,64 +60,58 @@ def _sizes(aval: ShapedArray) -> list[object]:
 
 def encode(value: object) -> bytes:
     """Encode a parameter, or anything a parameter may hold."""
-    match value:
-        case None:
-            return b"N"
-        case bool():
-            return b"b1" if value else b"b0"
-        case SymbolicSize():
-            return _text(b"z", value.identity)
-        case int():
-            return b"i%d;" % value
-        case float():
-            return b"f" + struct.pack("<d", value)
-        case complex():
-            return b"c" + struct.pack("<dd", value.real, value.imag)
-        case Enum():
-            return _text(b"e", f"{type(value).__qualname__}.{value.name}")
-        case str():
-            return _text(b"s", value)
-        case bytes():
-            return b"y%d:%s" % (len(value), value)
-        case tuple():
-            return b"t%d:%s" % (len(value), b"".join(map(encode, value)))
-        case ShapedArray():
-            return encode_aval(value)
-        case np.dtype():
-            return _text(b"d", dtype_name(value))
-        case Digested():
-            return b"J" + value.digest
-        case ConcreteArray():
-            host = value.host
-            if is_splat(value) and host.size:
-                return b"x" + encode_aval(value.aval) + np.asarray(first_element(host)).tobytes()
-            return encode_aval(value.aval) + host.tobytes()
-        case PyTreeDef():
-            return b"T" + encode(_structure(value))
-        case type():
-            return _text(b"q", f"{value.__module__}.{value.__qualname__}")
-        case _ if attrs.has(type(value)):
-            return _encode_record(value)
-        case _ if callable(value):
-            return _token(value)
-        case _:
-            raise ArgumentError(
-                f"a primitive's parameter holds a {type(value).__name__}, which has no structural "
-                "encoding. Parameters may hold numbers, strings, tuples, enums, dtypes, types, "
-                "jaxprs, tree definitions, functions, and attrs classes of these."
-            )
-
-
-def _encode_record(value: object) -> bytes:
     kind = type(value)
-    names = _field_names.get(kind)
-    if names is None:
-        assert attrs.has(kind), "only records are encoded field by field"
-        names = _field_names[kind] = tuple(f.name for f in attrs.fields(kind) if f.eq)
-    return b"r%s(%s)" % (
-        kind.__qualname__.encode(),
-        b"".join([encode(getattr(value, name)) for name in names]),
-    )
+    rule = _rules.get(kind)
+    if rule is None:
+        rule = _rules[kind] = _rule(kind)
+    return rule(value)
+
+
+#: How values of a class are encoded. Most of a program are a few classes.
+_rules: dict[type, Callable[[Any], bytes]] = {}
+
+
+def _rule(kind: type) -> Callable[[Any], bytes]:
+    """Return what encodes values of a class."""
+    for base, rule in _RULES:
+        if issubclass(kind, base):
+            return rule
+    if attrs.has(kind):
+        return _record(kind)
+    return _token
+
+
+def _record(kind: type[attrs.AttrsInstance]) -> Callable[[Any], bytes]:
+    """Return what encodes records of a class, field by field."""
+    names = [field.name for field in attrs.fields(kind) if field.eq]
+    head = b"r%s(" % kind.__qualname__.encode()
+    if not names:
+        whole = head + b")"
+        return lambda value: whole
+    if len(names) == 1:
+        get = attrgetter(names[0])
+        return lambda value: b"%s%s)" % (head, encode(get(value)))
+    get = attrgetter(*names)
+    return lambda value: b"%s%s)" % (head, b"".join(map(encode, get(value))))
+
+
+def _float(value: float) -> bytes:
+    return b"f" + struct.pack("<d", value)
+
+
+def _complex(value: complex) -> bytes:
+    return b"c" + struct.pack("<dd", value.real, value.imag)
+
+
+def _tuple(value: tuple[object, ...]) -> bytes:
+    return b"t%d:%s" % (len(value), b"".join(map(encode, value)))
+
+
+def _array(value: ConcreteArray) -> bytes:
+    host = value.host
+    if is_splat(value) and host.size:
+        return b"x" + encode_aval(value.aval) + np.asarray(first_element(host)).tobytes()
+    return encode_aval(value.aval) + host.tobytes()
 
 
 def _structure(treedef: PyTreeDef) -> object:
@@ -133,9 +128,36 @@ def _text(tag: bytes, text: str) -> bytes:
     return b"%s%d:%s" % (tag, len(data), data)
 
 
-def _token(value: Callable[..., object]) -> bytes:
+def _token(value: object) -> bytes:
     """A function has no structure to encode: it is itself, and only in this process."""
+    if not callable(value):
+        raise ArgumentError(
+            f"a primitive's parameter holds a {type(value).__name__}, which has no structural "
+            "encoding. Parameters may hold numbers, strings, tuples, enums, dtypes, types, "
+            "jaxprs, tree definitions, functions, and attrs classes of these."
+        )
     found = _tokens.get(value)
     if found is None:
         found = _tokens[value] = b"k%d;" % next(_next_token)
     return found
+
+
+#: What encodes values of a class and of those below it; the first that fits.
+_RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
+    (NoneType, lambda _: b"N"),
+    (bool, lambda value: b"b1" if value else b"b0"),
+    (SymbolicSize, lambda value: _text(b"z", value.identity)),
+    (int, lambda value: b"i%d;" % value),
+    (float, _float),
+    (complex, _complex),
+    (Enum, lambda value: _text(b"e", f"{type(value).__qualname__}.{value.name}")),
+    (str, lambda value: _text(b"s", value)),
+    (bytes, lambda value: b"y%d:%s" % (len(value), value)),
+    (tuple, _tuple),
+    (ShapedArray, encode_aval),
+    (np.dtype, lambda value: _text(b"d", dtype_name(value))),
+    (Digested, lambda value: b"J" + value.digest),
+    (ConcreteArray, _array),
+    (PyTreeDef, lambda value: b"T" + encode(_structure(value))),
+    (type, lambda value: _text(b"q", f"{value.__module__}.{value.__qualname__}")),
+)

@@ -184,7 +184,11 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
         rules, inputs = eqn.primitive.rules, eqn.inputs
         kernel = None
         if inputs and rules.evaluate is None:
-            kernel = eqn.primitive.kernel([x.aval for x in inputs], eqn.params)
+            avals = [x.aval for x in inputs]
+            try:  # recording has found it, most often
+                kernel = rules.types[eqn.params, *avals][1]
+            except (KeyError, TypeError):  # TypeError: parameters that have no hash
+                kernel = eqn.primitive.kernel(avals, eqn.params)
         exact = kernel in EXACT and any(type(x) is Var for x in inputs)
         given = [place_of(x, exact) for x in inputs]
         place = len(values)

@@ -32,7 +32,7 @@ from tinyjax.core.array import Array, ConcreteArray, as_array, first_element, sp
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.primitive import Primitive, field_names
+from tinyjax.core.primitive import NO_PARAMS, Primitive, field_names
 from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError, TinyjaxError
 from tinyjax.frames import Source, user_source
@@ -506,6 +506,8 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
 def subjaxprs(params: Any) -> list[Jaxpr]:
     """The jaxprs that an equation's parameters hold, also in tuples."""
     found: list[Jaxpr] = []
+    if params is NO_PARAMS:  # most often
+        return found
     for name in field_names(type(params)):
         value = getattr(params, name)
         if type(value) is Jaxpr:
@@ -581,25 +583,25 @@ def _digest(jaxpr: Jaxpr) -> bytes:
 
     Variables are numbered in the order of their binding, so names do not matter.
     """
-    numbers: dict[Var, int] = {}
+    names: dict[Atom, bytes] = {}
     parts: list[bytes] = [b"J%d" % len(jaxpr.in_binders)]
     append = parts.append
 
     for var in jaxpr.in_binders:
-        numbers[var] = len(numbers)
+        names[var] = b"V%d" % len(names)
         append(encode_aval(var.aval))
     for eqn in jaxpr.eqns:
         primitive = eqn.primitive
         append(b"E%s#%d;" % (primitive.name.encode(), primitive.rules.revision))
         for x in eqn.inputs:
-            append(b"L" + encode(x.value) if isinstance(x, Lit) else b"V%d" % numbers[x])
+            append(b"L" + encode(x.value) if type(x) is Lit else names[x])
         append(encode(eqn.params))
         for var in eqn.out_binders:
-            numbers[var] = len(numbers)
+            names[var] = b"V%d" % len(names)
             append(encode_aval(var.aval))
     append(b"O%d;" % len(jaxpr.outs))
     for x in jaxpr.outs:
-        append(b"L" + encode(x.value) if isinstance(x, Lit) else b"V%d" % numbers[x])
+        append(b"L" + encode(x.value) if type(x) is Lit else names[x])
     # Loading hashlib takes 5 ms of the import of this package, and eager programs never need it.
     from hashlib import blake2b  # noqa: PLC0415
 
