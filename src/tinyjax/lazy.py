@@ -32,7 +32,8 @@ def loader(
         module: the module's name.
         parts: the names, with blanks between them, that other modules hold. These go by their names
             within ``module``, or by whole names, which have a dot; nothing stands for ``module``
-            itself, whose modules are named. The last module that has a name gives it.
+            itself, whose modules are named. The last module that has a name gives it. A name of
+            Python's has an underscore behind it there, which is left out.
         why: says why another name is missing, or nothing.
 
     Example:
@@ -41,15 +42,19 @@ def loader(
         >>> load("lax").__name__
         'tinyjax.lax'
     """
-    homes = {name: part for part, names in parts.items() for name in names.split()}
+    homes = {
+        name.removesuffix("_"): (part, name)
+        for part, names in parts.items()
+        for name in names.split()
+    }
 
     def load(name: str) -> Any:
-        home = homes.get(name)
+        home, known = homes.get(name, (None, name))
         if home is None:
             raise unknown(module, name, why(name))
         if not home:
             return import_module(f"{module}.{name}")
-        found = getattr(import_module(home if "." in home else f"{module}.{home}"), name)
+        found = getattr(import_module(home if "." in home else f"{module}.{home}"), known)
         setattr(sys.modules[module], name, found)
         return found
 

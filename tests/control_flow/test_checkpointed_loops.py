@@ -13,7 +13,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.control_flow import loop_tangent_p
+from tinyjax.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.control_flow.schedule import advance, cost
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind

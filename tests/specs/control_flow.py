@@ -9,17 +9,12 @@ import numpy as np
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.api.derivatives import linearize
-from tinyjax.control_flow import (
-    cond,
-    cond_p,
-    fori_loop,
-    loop_tangent_p,
-    scan,
-    scan_p,
-    switch,
-    while_loop,
-    while_p,
-)
+from tinyjax.control_flow.cond import cond, switch
+from tinyjax.control_flow.declared import cond_p, scan_p, while_p
+from tinyjax.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.control_flow.loops import fori_loop
+from tinyjax.control_flow.scan import scan
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array
 from tinyjax.jit import jit
 from tinyjax.primitives.broadcast import reduce_sum

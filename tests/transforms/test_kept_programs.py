@@ -13,8 +13,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import all_specs
 from tinyjax import P, lax
-from tinyjax.control_flow import while_p
 from tinyjax.control_flow.common import contains
+from tinyjax.control_flow.declared import while_p
 from tinyjax.core.array import Array, as_array
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from tinyjax.errors import TinyjaxError

@@ -243,7 +243,7 @@ def _in_chunks(
 ) -> tuple[list[Array], list[int | None]]:
     """``batch_flat`` with no more than some examples at a time."""
     # not at the top: half of the programs have no loop, and importing takes its time
-    from tinyjax.control_flow import scan  # noqa: PLC0415
+    from tinyjax.control_flow.scan import scan  # noqa: PLC0415
 
     chunks, rest = divmod(size, chunk_size)
     whole = chunks * chunk_size

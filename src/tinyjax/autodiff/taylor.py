@@ -23,7 +23,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 from tinyjax import tree
 from tinyjax.api.tangents import as_tangents, check_per_argument
 from tinyjax.checkpointing import checkpoint_p
-from tinyjax.control_flow import cond_p, scan, scan_p, switch, while_loop, while_p
+from tinyjax.control_flow.cond import cond_p, switch
+from tinyjax.control_flow.scan import scan, scan_p
+from tinyjax.control_flow.while_loop import while_loop, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, watched

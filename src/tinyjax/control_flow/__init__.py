@@ -3,26 +3,7 @@
 Each takes functions, stages them to jaxprs, and binds a primitive whose parameters those are. What
 the functions close over, arrays and tracers alike, becomes operands. The rules of the primitives
 transform the jaxprs and bind the primitive again.
+
+The functions are in modules of their own, since a program seldom needs all of them: ``cond``,
+``scan``, ``while_loop`` and ``loops``. A primitive has its rules once its module is loaded.
 """
-
-from tinyjax.control_flow.cond import cond, switch
-from tinyjax.control_flow.declared import cond_p, scan_p, while_p
-from tinyjax.control_flow.loop_tangent import loop_tangent_p
-from tinyjax.control_flow.loops import associative_scan, fori_loop
-from tinyjax.control_flow.loops import map_ as map
-from tinyjax.control_flow.scan import scan
-from tinyjax.control_flow.while_loop import while_loop
-
-__all__ = [
-    "associative_scan",
-    "cond",
-    "cond_p",
-    "fori_loop",
-    "loop_tangent_p",
-    "map",
-    "scan",
-    "scan_p",
-    "switch",
-    "while_loop",
-    "while_p",
-]

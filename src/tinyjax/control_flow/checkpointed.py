@@ -8,6 +8,7 @@ places that have become free. ``schedule`` says which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -32,12 +33,15 @@ from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.display.progress import Progress, in_phase, read_at
+from tinyjax.display.asking import in_phase, read_at
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.primitives.shape import full, zeros_like
 from tinyjax.transforms.calls import LinearMapParams
 from tinyjax.transforms.linearize import linearize_flat
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
 
 #: Makes one iteration: takes its number and the state; returns the next state.
 Step = Callable[[Array, Sequence[Array]], Sequence[Array]]

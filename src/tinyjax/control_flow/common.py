@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from types import CellType, FunctionType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -20,12 +20,15 @@ from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.core.refs import Watch
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.core.trace import enclosing_axes
-from tinyjax.display.progress import Progress, asked
+from tinyjax.display.asking import asked
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.elementwise import and_, convert_element_type
 from tinyjax.tree import PyTreeDef
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
 
 T = TypeVar("T")
 P = TypeVar("P")

@@ -17,7 +17,8 @@ from tinyjax.control_flow.common import (
     paths,
     stage_function,
 )
-from tinyjax.control_flow.declared import CondParams, cond_p, while_p
+from tinyjax.control_flow.declared import CondParams, while_p
+from tinyjax.control_flow.declared import cond_p as cond_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, first_element

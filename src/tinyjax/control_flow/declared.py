@@ -7,6 +7,7 @@ primitives in its turn, and so they are declared below it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -19,9 +20,11 @@ from tinyjax.core.primitive import FITS, Params, Primitive
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.core.varying import axes_of, check_reached, joined
-from tinyjax.display.progress import Progress
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.varying import fitted, refit
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
 
 # cond
 

@@ -10,7 +10,6 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import Body, check_checkpoints
 from tinyjax.control_flow.scan import scan
-from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays
@@ -107,6 +106,8 @@ def fori_loop(
     ends = [convert_element_type(x, dtype, aval.weak_type) for x in bounds]
     kept = 32 if checkpoints is None else checkpoints
     named = Body(body, body_fun, "fori_loop", 2)
+    from tinyjax.control_flow.while_loop import while_loop  # noqa: PLC0415 (not for known bounds)
+
     return while_loop(goes_on, named, (ends[0], ends[1], init_val), checkpoints=kept)[2]
 
 

@@ -7,14 +7,16 @@ report, and an outer one, which reports. So an iteration costs one comparison of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tinyjax import dtypes
 from tinyjax.core.lists import split_list
-from tinyjax.display.progress import Progress
 from tinyjax.stablehlo.builder import Block
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
 
 T = TypeVar("T")
 

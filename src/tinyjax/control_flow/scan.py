@@ -22,7 +22,9 @@ from tinyjax.control_flow.common import (
     rearrange,
     stage_function,
 )
-from tinyjax.control_flow.declared import ScanParams, bind_scan, scan_body_jvp, scan_p
+from tinyjax.control_flow.declared import ScanParams, scan_body_jvp
+from tinyjax.control_flow.declared import bind_scan as bind_scan  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared import scan_p as scan_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.needed import prune_scan, varying
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array, as_array
@@ -59,7 +61,7 @@ from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress import in_phase, silently
+from tinyjax.display.asking import in_phase, silently
 from tinyjax.errors import ArgumentError, CarryTypeError, ShardingTypeError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh
@@ -358,7 +360,9 @@ def _scan_linearize(
     # a loop that is run again in pieces has no iterations that debug_nans could name
     if params.checkpoints is None or not params.length or settings().debugging:
         return _linearize_stacking(primals, nonzero, params)
-    from tinyjax.control_flow.checkpointed import linearize_scan  # noqa: PLC0415 (seldom needed)
+    # The pieces are while loops, whose rules are there.
+    import tinyjax.control_flow.while_loop  # noqa: F401, PLC0415 (seldom needed)
+    from tinyjax.control_flow.checkpointed import linearize_scan  # noqa: PLC0415
 
     return linearize_scan(primals, nonzero, params)
 

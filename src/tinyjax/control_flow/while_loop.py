@@ -22,7 +22,9 @@ from tinyjax.control_flow.common import (
     rearrange,
     stage_function,
 )
-from tinyjax.control_flow.declared import WhileParams, bind_while, while_body_jvp, while_p
+from tinyjax.control_flow.declared import WhileParams, while_body_jvp
+from tinyjax.control_flow.declared import bind_while as bind_while  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared import while_p as while_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, alike, same_types
@@ -53,7 +55,7 @@ from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress import counting, silently
+from tinyjax.display.asking import counting, silently
 from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from tinyjax import dtypes, numpy
-from tinyjax.control_flow import while_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of

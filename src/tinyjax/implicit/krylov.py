@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, numpy
-from tinyjax.control_flow import fori_loop, while_loop
+from tinyjax.control_flow.loops import fori_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array
 from tinyjax.implicit.information import Info
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tinyjax import dtypes, numpy
 from tinyjax.api import grad, value_and_grad
-from tinyjax.control_flow import fori_loop, while_loop
+from tinyjax.control_flow.loops import fori_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, numpy
 from tinyjax.api import linearize
-from tinyjax.control_flow import while_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.krylov import Operator, norm

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import dtypes, numpy, tree
 from tinyjax.api import jvp, vjp, vmap
-from tinyjax.control_flow import scan
+from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.checking import checked

@@ -15,7 +15,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy
-from tinyjax.control_flow import fori_loop, scan, while_loop
+from tinyjax.control_flow.loops import fori_loop
+from tinyjax.control_flow.scan import scan
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array
 from tinyjax.implicit.information import Info
 from tinyjax.primitives.stop_gradient import stop_gradient

@@ -295,7 +295,10 @@ _LATER: Final = {
         "conv_general_dilated_patches conv_general_permutations conv_general_shape_tuple "
         "conv_shape_tuple conv_transpose_shape_tuple reduce_window_shape_tuple"
     ),
-    "tinyjax.control_flow": "associative_scan cond fori_loop map scan switch while_loop",
+    "tinyjax.control_flow.cond": "cond switch",
+    "tinyjax.control_flow.loops": "associative_scan fori_loop map_",
+    "tinyjax.control_flow.scan": "scan",
+    "tinyjax.control_flow.while_loop": "while_loop",
     "tinyjax.numpy.promotion": "broadcast_shapes",
     "tinyjax.primitives.collective": (
         "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute pshuffle psum "

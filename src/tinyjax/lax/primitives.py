@@ -6,7 +6,9 @@ name here.
 
 from __future__ import annotations
 
-from tinyjax.control_flow import cond_p, scan_p, while_p
+from tinyjax.control_flow.cond import cond_p
+from tinyjax.control_flow.scan import scan_p
+from tinyjax.control_flow.while_loop import while_p
 from tinyjax.implicit.linear_operators import custom_linear_solve_p as linear_solve_p
 from tinyjax.primitives.barrier import optimization_barrier_p
 from tinyjax.primitives.bitcast import (

@@ -15,7 +15,7 @@ import attrs
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.checkpointing import checkpoint
-from tinyjax.control_flow import scan
+from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.integers import SymbolicSize, is_one_of
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

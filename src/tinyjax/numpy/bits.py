@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.control_flow import while_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinyjax.control_flow import fori_loop, scan
+from tinyjax.control_flow.loops import fori_loop
+from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike, Indices, canonical_axis
 from tinyjax.dtypes import DType, DTypeLike, check
 from tinyjax.errors import ArgumentError, ShapeError

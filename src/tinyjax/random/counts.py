@@ -9,7 +9,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.control_flow import scan, while_loop
+from tinyjax.control_flow.scan import scan
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array, placed
 from tinyjax.core.devices import Placement
 from tinyjax.core.replay import replayed

@@ -11,8 +11,8 @@ from functools import partial
 
 import tinyjax.numpy as jnp
 from tinyjax.api import vmap
-from tinyjax.control_flow import while_loop
 from tinyjax.control_flow.loops import map_
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array, placed
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import value_and_grad
-from tinyjax.control_flow import while_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike, as_array
 from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError

@@ -13,7 +13,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.control_flow import while_loop
+from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ConcreteArray
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import TRANSCENDENTAL

@@ -11,7 +11,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import jvp
-from tinyjax.control_flow import scan
+from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike, is_constant, raw_host
 from tinyjax.core.checking import explained
 from tinyjax.core.replay import refuse_to_replay, replayed

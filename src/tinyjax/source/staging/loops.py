@@ -16,7 +16,9 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.declared import ScanParams, bind_scan, bind_while
+from tinyjax.control_flow.declared import ScanParams
+from tinyjax.control_flow.scan import bind_scan
+from tinyjax.control_flow.while_loop import bind_while
 from tinyjax.core.array import Array, as_array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs

@@ -16,7 +16,8 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.declared import ScanParams, bind_scan
+from tinyjax.control_flow.declared import ScanParams
+from tinyjax.control_flow.scan import bind_scan
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
 from tinyjax.core.staging import StagingTrace
