@@ -162,7 +162,7 @@ _LIST: Final = NodeKind(
     describe=_describe_sequence("list"),
     keys=_keys_of_sequence,
 )
-_NONE: Final = NodeKind(
+NONE_KIND: Final = NodeKind(
     NoneType,
     flatten=lambda x: ((), None),
     unflatten=lambda metadata, children: None,
@@ -288,5 +288,5 @@ def _namedtuple_kind(cls: type, fields: tuple[str, ...]) -> NodeKind:
     )
 
 
-for _kind in (TUPLE, _LIST, _NONE, *_DICTS):
+for _kind in (TUPLE, _LIST, NONE_KIND, *_DICTS):
     add_kind(_kind)

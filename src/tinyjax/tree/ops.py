@@ -12,7 +12,7 @@ from tinyjax.frames import Function
 from tinyjax.tree.errors import TreeDepthError, TreeMismatchError, UnsortableKeysError
 from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
-from tinyjax.tree.treedef import LEAF, PyTreeDef, flat_treedef, make_treedef, walk_up_to
+from tinyjax.tree.treedef import LEAF, NONE, PyTreeDef, flat_treedef, make_treedef, walk_up_to
 
 T = TypeVar("T")
 IsLeaf: TypeAlias = Callable[[Any], bool]
@@ -61,6 +61,9 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
             if (is_leaf is not None and is_leaf(child)) or child_kind is None:
                 leaves.append(child)
                 done.append(LEAF)
+                continue
+            if child is None:
+                done.append(NONE)
                 continue
             try:
                 parts, child_metadata = child_kind.flatten(child)

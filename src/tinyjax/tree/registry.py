@@ -137,6 +137,8 @@ def _add(
 
     def flatten(x: T) -> tuple[tuple[Any, ...], A]:
         result: object = flatten_func(x)
+        if type(result) is tuple and len(result) == 2 and type(result[0]) is tuple:
+            return result  # nearly always
         if not isinstance(result, tuple) or len(result) != 2:
             raise RegistrationError(
                 cls,

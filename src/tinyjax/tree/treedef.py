@@ -24,7 +24,16 @@ from tinyjax.tree.errors import (
     TreeMismatchError,
 )
 from tinyjax.tree.keys import DictKey, KeyPath, path_str
-from tinyjax.tree.node import KINDS, TUPLE, Leaf, NodeKind, PyTree, StrKeys, show_keys
+from tinyjax.tree.node import (
+    KINDS,
+    NONE_KIND,
+    TUPLE,
+    Leaf,
+    NodeKind,
+    PyTree,
+    StrKeys,
+    show_keys,
+)
 
 T = TypeVar("T")
 
@@ -361,6 +370,8 @@ def _build(treedef: PyTreeDef, leaves: tuple[Any, ...]) -> PyTree:
             if child.kind is None:
                 done.append(leaves[used])
                 used += 1
+            elif child is NONE:
+                done.append(None)
             elif child._flat:
                 end = used + child.num_leaves
                 done.append(child.kind.unflatten(child.metadata, leaves[used:end]))
@@ -436,8 +447,11 @@ def _is_iterable(x: Iterable[Any]) -> bool:
 def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
     """Return the structure of a node, the same object as last time where its metadata is plain."""
     key = (kind, metadata, *map(id, children))
-    found = _found(_table, key, metadata)
-    if found is not None:
+    try:  # to look it up takes less time than to see whether metadata is plain
+        found = _table.get(key)
+    except TypeError:  # metadata without a hash
+        found = None
+    if found is not None and _interchangeable(found.metadata, metadata):
         return found
     if not _is_plain(metadata):
         return _new_treedef(kind, metadata, children, False)
@@ -452,25 +466,17 @@ def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...])
 def flat_treedef(kind: NodeKind, metadata: Any, size: int) -> PyTreeDef:
     """Return the structure of a node with so many leaves as its children."""
     key = (kind, metadata, size)
-    found = _found(_flat_table, key, metadata)
-    if found is not None:
+    try:
+        found = _flat_table.get(key)
+    except TypeError:  # as in ``make_treedef``
+        found = None
+    if found is not None and (
+        found.metadata is metadata or _interchangeable(found.metadata, metadata)
+    ):
         return found
     shared = _is_plain(metadata) and key not in _flat_table
     made = _new_treedef(kind, metadata, (LEAF,) * size, shared)
     return _keep(_flat_table, key, made)
-
-
-def _found(
-    table: dict[tuple[Hashable, ...], PyTreeDef], key: tuple[Hashable, ...], metadata: Any
-) -> PyTreeDef | None:
-    """Look up a structure: this takes less time than to see whether metadata is plain."""
-    try:
-        found = table.get(key)
-    except TypeError:  # metadata without a hash
-        return None
-    if found is not None and _interchangeable(found.metadata, metadata):
-        return found
-    return None
 
 
 def _new_treedef(
@@ -489,6 +495,10 @@ def _keep(
             table.clear()
         table[key] = made
     return made
+
+
+#: The structure of None.
+NONE: Final = flat_treedef(NONE_KIND, None, 0)
 
 
 def _restore(node_type: type | None, metadata: Any, children: tuple[PyTreeDef, ...]) -> PyTreeDef:
