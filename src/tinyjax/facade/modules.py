@@ -165,7 +165,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
     "jax._src.stages": {"Lowered": "stages"},
     "jax.interpreters.pxla": {},
-    "jax._src.xla_bridge": {"_backends": "facade.internals"},
+    "jax._src.xla_bridge": {"_backends": "facade.internals", "get_backend": "facade.backend"},
     "jax._src.tree_util": dict.fromkeys(
         ("_registry", "broadcast_prefix", "prefix_errors"), "facade.internals"
     ),
