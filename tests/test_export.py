@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import attrs
+import jax
+import jax.export
 import numpy as np
 import pytest
 from unchecked import unchecked
@@ -30,6 +32,7 @@ from tinyjax.export import (
     maximum_supported_calling_convention_version,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
+    symbolic_shape,
     trees,
 )
 from tinyjax.scipy import linalg as slinalg
@@ -783,7 +786,61 @@ def test_what_jax_lets_one_say() -> None:
     assert (str(check), check.is_custom_call()) == ("custom_call:lapack", "lapack")
     assert DisabledSafetyCheck.platform().is_custom_call() is None
     exporter = export(jit(jnp.sin), platforms=["cpu"], disabled_checks=[check])
-    exported = exporter(jnp.ones(2))
+    exported = deserialize(exporter(jnp.ones(2)).serialize())
     assert exported.calling_convention_version == maximum_supported_calling_convention_version
-    with pytest.raises(ArgumentError, match=r"\['cpu'\] only"):
-        export(jit(jnp.sin), platforms=["cuda", "cpu"])
+    assert exported.disabled_safety_checks == (check,)
+
+
+# Platforms
+
+
+def by_platform(x: Any) -> Any:
+    return 2 * jit(lambda x: lax.platform_dependent(x, cpu=jnp.sin, tpu=jnp.cos, default=jnp.tan))(
+        x
+    )
+
+
+def operations(exported: Exported) -> list[str]:
+    modules = [exported.mlir_module(platform) for platform in exported.platforms]
+    return [op for text in modules for op in ("cosine", "sine", "tan") if f"hlo.{op} " in text]
+
+
+def test_programs_for_several_platforms() -> None:
+    here = export(jit(by_platform), platforms=["tpu", "cpu", "cuda"])(X)
+    for exported in (here, deserialize(here.serialize(1))):
+        assert exported.platforms == ("tpu", "cpu", "cuda")
+        assert operations(exported) == ["cosine", "sine", "tan"]
+        assert exported.mlir_module() == exported.mlir_module("cpu")
+        np.testing.assert_allclose(jit(exported.call)(X), 2 * np.sin(X))
+        slope = tinyjax.grad(lambda x, e=exported: e.call(x).sum())(X)
+        np.testing.assert_allclose(slope, 2 * np.cos(X), rtol=1e-12)
+    # one within another is of the other's platform
+    around = export(jit(lambda x: here.call(x) + 1), platforms=["tpu", "cuda"])(X)
+    assert operations(around) == ["cosine", "tan"]
+    with pytest.raises(ArgumentError, match="for 'tpu', 'cpu', 'cuda', but is called on 'rocm'"):
+        export(jit(here.call), platforms=["rocm"])(X)
+    sized = ShapeDtypeStruct(symbolic_shape("b, 3"), np.float64)
+    several = deserialize(export(jit(jnp.sin), platforms=["cpu", "tpu"])(sized).serialize())
+    np.testing.assert_allclose(several.call(X), np.sin(X))
+    assert operations(several.with_sizes({"b": 2})) == ["sine", "sine"]
+    with pytest.raises(ExportError, match="different things on different platforms"):
+        export(jit(by_platform), platforms=["cpu", "tpu"])(sized)
+
+
+def test_programs_for_other_platforms() -> None:
+    there = export(jit(by_platform), platforms=["tpu"])(X)
+    theirs = jax.export.export(jax.jit(jax.numpy.sin), platforms=["tpu"])(X)
+    for exported in (there, theirs):
+        with pytest.raises(ValueError, match="tpu.*cpu"):
+            exported.call(X)
+    check = DisabledSafetyCheck.platform()
+    unchecked = export(jit(by_platform), platforms=["tpu"], disabled_checks=[check])(X)
+    np.testing.assert_allclose(deserialize(unchecked.serialize()).call(X), 2 * np.cos(X))
+    with pytest.raises(ArgumentError, match="its program for 'cpu' is asked for"):
+        there.mlir_module("cpu")
+    with pytest.raises(ArgumentError, match=r"each once, but got \['gpu', 'cpu'\]"):
+        export(jit(jnp.sin), platforms=["gpu", "cpu"])
+    with pytest.raises(ExportError, match="'lapack_dgetrf_ffi', a function of the processor"):
+        export(jit(jnp.linalg.inv), platforms=["cpu", "cuda"])(np.eye(3))
+    with pytest.raises(ExportError, match="not a program for each platform"):
+        deserialize(attrs.evolve(there, platforms=("tpu", "cpu")).serialize())

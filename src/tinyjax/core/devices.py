@@ -16,6 +16,8 @@ from tinyjax.errors import ShardingError
 
 #: The platform of all devices.
 PLATFORM: Final = "cpu"
+#: The platform that a function is traced for: another one while it is exported for that.
+platform_in_view: Final = config.make_user_context(PLATFORM)
 
 #: XLA numbers the devices of each process from a multiple of this.
 PER_PROCESS: Final = 2048

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
+import numpy as np
 
 from tinyjax import tree, xla
 from tinyjax.api import vjp
@@ -15,6 +18,7 @@ from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
+from tinyjax.core.devices import PLATFORM, platform_in_view
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
 from tinyjax.core.lowering import tensors
 from tinyjax.core.primitive import (
@@ -34,7 +38,7 @@ from tinyjax.core.staging import stage
 from tinyjax.core.tangents import defined, of_undefined, with_zeros
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
+from tinyjax.errors import ArgumentError, DifferentiationError, ExportError, TinyjaxError
 from tinyjax.export.dims import is_symbolic_dim
 from tinyjax.export.format import VERSION, Content, decode, encode
 from tinyjax.export.programs import (
@@ -45,6 +49,7 @@ from tinyjax.export.programs import (
     inspect,
     is_symbolic,
     scope_of,
+    told,
     variables_of,
     with_sizes,
 )
@@ -249,7 +254,7 @@ def _calling(program: Program) -> Jaxpr:
 
 @attrs.frozen
 class DisabledSafetyCheck:
-    """A check that is not to be made of an exported program: of no effect, none is of use.
+    """A check that is not to be made of an exported program.
 
     Attributes:
         name: which.
@@ -264,7 +269,10 @@ class DisabledSafetyCheck:
 
     @staticmethod
     def custom_call(target_name: str) -> DisabledSafetyCheck:
-        """Do not check that a function that the program calls stays the same."""
+        """Do not check that a function that the program calls stays the same: of no effect.
+
+        Such functions are LAPACK's, which stay the same.
+        """
         return DisabledSafetyCheck(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
@@ -304,6 +312,10 @@ class Exported:
         donated: the arguments whose memory may be reused, by position in ``in_avals``.
         consts: the arrays that the function closed over.
         portable: the program in StableHLO's portable form, as text; empty for symbolic sizes.
+            It is for the CPU, if that is among the platforms, or for the first of them.
+        platforms: the platforms that it can run on.
+        others: the programs for the other platforms, in their order.
+        disabled_safety_checks: the checks that are not made.
     """
 
     fun_name: str
@@ -316,6 +328,9 @@ class Exported:
     portable: str
     _make_vjp: Callable[[], Exported] | None
     _family: Family | None = None
+    platforms: tuple[str, ...] = (PLATFORM,)
+    others: tuple[str, ...] = ()
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
     _made: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
@@ -338,14 +353,18 @@ class Exported:
             kwargs: likewise.
 
         Raises:
-            ArgumentError: they are of another structure or of other types.
+            ArgumentError: they are of another structure or of other types, or the program is for
+                other platforms.
             DifferentiationError: its derivative is asked for, and was not exported with it.
         """
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.call, in_tree)
-        if self._family is not None:
-            return self._of_types(in_tree, arrays)._call(in_tree, arrays)
-        return self._call(in_tree, arrays)
+        program = self
+        if self.platforms != (platform_in_view.value,):
+            program = self._on(platform_in_view.value)
+        if program._family is not None:
+            program = program._of_types(in_tree, arrays)
+        return program._call(in_tree, arrays)
 
     def _call(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Any:
         check_arguments(self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays)
@@ -358,6 +377,28 @@ class Exported:
         else:
             outs = bind(call_exported_p, operands, CallExportedParams(self.program))
         return tree.unflatten(self.out_tree, outs)
+
+    def _on(self, platform: str) -> Exported:
+        """Return the program for a platform: that of this process, or the one in view."""
+        if platform not in self.platforms:
+            if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
+                return self
+            raise ArgumentError(
+                f"'{self.fun_name}' was exported for {_listed(self.platforms)}, but is called on "
+                f"'{platform}'. Export it for that, too: platforms=['{platform}', ...]."
+            )
+        return self._once(
+            ("on", platform),
+            lambda: attrs.evolve(
+                self, portable=self._portables()[platform], platforms=(platform,), others=()
+            ),
+        )
+
+    def _portables(self) -> dict[str, str]:
+        """The program in portable form, by platform."""
+        main, *others = _main_first(self.platforms)
+        texts = self.others or ("",) * len(others)  # of a program for many sizes
+        return {main: self.portable, **dict(zip(others, texts, strict=True))}
 
     # Programs for many sizes
 
@@ -399,17 +440,24 @@ class Exported:
         return self._once(key, lambda: self._sized(family, dict(key)))
 
     def _sized(self, family: Family, sizes: dict[str, int]) -> Exported:
-        jaxpr = with_sizes(family.jaxpr, sizes)
+        with _refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+            jaxpr = with_sizes(family.jaxpr, sizes)
         make_vjp = None
         if self._make_vjp is not None:
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
         names = set().union(*(variables_of(size) for size in sizes.values()))
         symbolic = Family(jaxpr, None, frozenset(names)) if names else None
+        portables = [""]
+        if symbolic is None:
+            with _refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+                platforms = _main_first(self.platforms)
+                portables = [_portable(jaxpr, self.fun_name, p) for p in platforms]
         return attrs.evolve(
             self,
             in_avals=jaxpr.in_avals[len(self.consts) :],
             out_avals=jaxpr.out_avals,
-            portable="" if symbolic else _portable(jaxpr, self.fun_name),
+            portable=portables[0],
+            others=tuple(portables[1:]),
             make_vjp=make_vjp,
             family=symbolic,
         )
@@ -434,11 +482,6 @@ class Exported:
         return found
 
     @property
-    def platforms(self) -> tuple[str, ...]:
-        """The platforms that it can run on: the CPU."""
-        return (default_export_platform(),)
-
-    @property
     def calling_convention_version(self) -> int:
         """The version of the format."""
         return VERSION
@@ -448,20 +491,33 @@ class Exported:
         """The number of devices that it runs on."""
         return 1
 
-    def mlir_module(self) -> str:
+    def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.
 
+        Args:
+            platform: for which of its platforms; by default for the CPU, or the first of them.
+
         Raises:
-            ExportError: it is none, or is not of the types that the exported program is said to be.
+            ArgumentError: it was not exported for the platform.
+            ExportError: it is none, or is not of the types that the exported program is said to be;
+                or it is for symbolic sizes.
         """
         if self._family is not None:
             raise ExportError(
                 f"'{self.fun_name}' was exported for symbolic sizes, and StableHLO is written for "
                 "sizes that are known: exported.with_sizes({...}).mlir_module()."
             )
+        portable = self.portable
+        if platform is not None:
+            if platform not in self.platforms:
+                raise ArgumentError(
+                    f"'{self.fun_name}' was exported for {_listed(self.platforms)}, but its "
+                    f"program for '{platform}' is asked for."
+                )
+            portable = self._portables()[platform]
         ins, outs = tensors(self._parameters), tensors(self.out_avals)
         types = [x.text for x in ins], [x.text for x in outs]
-        return self._once("text", lambda: xla.from_portable(self.portable, *types))
+        return self._once(("text", portable), lambda: xla.from_portable(portable, *types))
 
     @property
     def mlir_module_serialized(self) -> bytes:
@@ -520,6 +576,9 @@ class Exported:
             self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
             None if solution is None else solution.scope,
             None if family is None else family.jaxpr,
+            self.platforms,
+            self.others,
+            tuple([check.name for check in self.disabled_safety_checks]),
         )
         return encode(content, key)
 
@@ -562,8 +621,10 @@ def export(
 
     Args:
         fun: what ``jit`` returned.
-        platforms: where the program is to run: ``["cpu"]``, or None for that.
-        disabled_checks: of no effect.
+        platforms: where the program is to run: some of "cpu", "cuda", "rocm" and "tpu"; None for
+            the CPU. Each has a program of its own. Here only that for the CPU can be called.
+        disabled_checks: what is not checked: with ``DisabledSafetyCheck.platform()`` a program for
+            other platforms is called on the CPU.
 
     Returns:
         A function of the same arguments (a ``ShapeDtypeStruct`` may stand for an array) that
@@ -572,7 +633,8 @@ def export(
     Raises:
         ArgumentError: ``fun`` is not what ``jit`` returned, or there is no such platform.
         ExportError: when called, if the program calls Python functions (``pure_callback``,
-            ``debug.print`` and kin), or closes over a traced value.
+            ``debug.print`` and kin), or closes over a traced value; or, for other platforms than
+            the CPU, if it calls LAPACK.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -598,21 +660,51 @@ def export(
             "export(jit(f))(*args)."
         )
 
-    if platforms is not None and [*platforms] != [default_export_platform()]:
+    wanted = (default_export_platform(),) if platforms is None else tuple(platforms)
+    unknown = [p for p in wanted if p not in _PLATFORMS]
+    if unknown or not wanted or len({*wanted}) < len(wanted):
         raise ArgumentError(
-            f"export is for the platforms ['{default_export_platform()}'] only, but got "
-            f"{[*platforms]}."
+            f"export takes platforms out of {_listed(_PLATFORMS)}, each once, but got "
+            f"{[*wanted]!r:.100}."
         )
 
     @wraps(fun)
     def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
+        def lower() -> Lowered:
+            return fun.lower(*args, **kwargs)
+
         with scoped(progress=False):  # bars are this process's
-            return _export(fun.lower(*args, **kwargs))
+            return _export(lower, wanted, tuple(disabled_checks))
 
     return exporter
 
 
-def _export(lowered: Lowered) -> Exported:
+#: The platforms that XLA has.
+_PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
+
+
+def _listed(platforms: Sequence[str]) -> str:
+    return ", ".join([f"'{p}'" for p in platforms])
+
+
+def _main_first(platforms: Sequence[str]) -> list[str]:
+    """Return the platforms, that of this process first."""
+    return sorted(platforms, key=lambda p: p != PLATFORM)
+
+
+def _export(
+    lower: Callable[[], Lowered],
+    platforms: tuple[str, ...],
+    disabled_checks: tuple[DisabledSafetyCheck, ...],
+) -> Exported:
+    found: dict[str, Lowered] = {}
+    for platform in _main_first(platforms):
+        if platform == PLATFORM:
+            found[platform] = lower()
+        else:
+            with platform_in_view(platform):  # functions for platforms are chosen by it
+                found[platform] = lower()
+    lowered = next(iter(found.values()))
     if any(isinstance(const, Tracer) for const in lowered.consts):
         raise ExportError(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
@@ -623,11 +715,20 @@ def _export(lowered: Lowered) -> Exported:
             f"'{lowered.name}' is a program for several devices, which another process may not "
             "have. Export it without shardings."
         )
+    for platform, other in found.items():
+        _check_alike(platform, other, lowered)
     jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
-    family = None
+    family, portables = None, [""]
     if is_symbolic(jaxpr):
         jaxpr = closed(jaxpr)
+        if any(closed(other.jaxpr) != jaxpr for other in found.values()):
+            raise ExportError(
+                f"'{lowered.name}' does different things on different platforms, and is exported "
+                "for symbolic sizes: export it for each platform by itself."
+            )
         family = _family(lowered.name, jaxpr, lowered.in_tree, num_consts)
+    else:
+        portables = [_portable(x.jaxpr, x.name, platform) for platform, x in found.items()]
     return Exported(
         lowered.name,
         lowered.in_tree,
@@ -636,10 +737,26 @@ def _export(lowered: Lowered) -> Exported:
         jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
         lowered.consts,
-        "" if family else _portable(jaxpr, lowered.name),
-        lambda: _export_vjp(lowered),
+        portables[0],
+        lambda: _export_vjp(found, platforms, disabled_checks),
         family,
+        platforms,
+        tuple(portables[1:]),
+        disabled_checks,
     )
+
+
+def _check_alike(platform: str, other: Lowered, lowered: Lowered) -> None:
+    """Check that a program for another platform is called like the first."""
+    types = [(x.out_tree, x.jaxpr.type, len(x.consts)) for x in (other, lowered)]
+    if types[0] != types[1] or not all(
+        x is y or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=is_inexact(x.dtype))
+        for x, y in zip(other.consts, lowered.consts, strict=True)
+    ):
+        raise ExportError(
+            f"'{lowered.name}' closes over other arrays or returns other types on '{platform}' "
+            "than on other platforms. Export it for each platform by itself."
+        )
 
 
 def _family(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> Family:
@@ -662,6 +779,18 @@ def _family(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> Fam
     return Family(jaxpr, solution, frozenset(known))
 
 
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Refuse a program where something of it cannot be computed with: it may be anybody's."""
+    try:
+        yield
+    except ExportError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        text = error.message if isinstance(error, TinyjaxError) else str(error)
+        raise ExportError(f"{what}: {text}") from error
+
+
 def _calls_python(name: str) -> ExportError:
     return ExportError(
         f"'{name}' calls Python functions while it runs, which another process does not have. "
@@ -669,25 +798,38 @@ def _calls_python(name: str) -> ExportError:
     )
 
 
-def _portable(jaxpr: Jaxpr, name: str) -> str:
-    text, host_functions = xla.lowered(jaxpr, name)
+def _portable(jaxpr: Jaxpr, name: str, platform: str) -> str:
+    text, host_functions = xla.lowered(jaxpr, name, platform=platform)
     if host_functions:
         raise _calls_python(name)
+    called = re.search(r'call_target_name = "(\w+)"', text)
+    if called and platform != PLATFORM:
+        raise ExportError(
+            f"'{name}' calls '{called[1]}', a function of the processor that '{platform}' does not "
+            f"have: of its linear algebra tinyjax knows that of '{PLATFORM}' only. Export it "
+            "for that."
+        )
     return xla.to_portable(text)
 
 
-def _export_vjp(lowered: Lowered) -> Exported:
+def _export_vjp(
+    found: Mapping[str, Lowered],
+    platforms: tuple[str, ...],
+    disabled_checks: tuple[DisabledSafetyCheck, ...],
+) -> Exported:
+    lowered = next(iter(found.values()))
     in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
     varies = [is_inexact(aval.dtype) for aval in in_avals]
 
     def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
         primals = primals_and_cotangents[: len(in_avals)]
         cotangents = primals_and_cotangents[len(in_avals) :]
+        jaxpr = found[platform_in_view.value].jaxpr
 
         def differentiable(*given: Array) -> list[Array]:
             rest = iter(given)
             args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
-            outs = eval_jaxpr(lowered.jaxpr, (*lowered.consts, *args))
+            outs = eval_jaxpr(jaxpr, (*lowered.consts, *args))
             return [out for out in outs if is_inexact(out.dtype)]
 
         _, pull = vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
@@ -697,7 +839,7 @@ def _export_vjp(lowered: Lowered) -> Exported:
     avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
     # lower takes these in place of arrays, which is beyond what the signature of a function says
     structs: list[Any] = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
-    return _export(jit(pull_back).lower(*structs))
+    return _export(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
 def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exported:
@@ -722,7 +864,8 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     content = decode(bytes(data), key)
     derivative, family = content.vjp, None
     if content.jaxpr is not None:
-        family = _family(content.name, content.jaxpr, content.in_tree, len(content.consts))
+        with _refusing("what was exported is no program for symbolic sizes"):
+            family = _family(content.name, content.jaxpr, content.in_tree, len(content.consts))
     exported = Exported(
         content.name,
         content.in_tree,
@@ -734,9 +877,13 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         content.portable,
         None if derivative is None else lambda: deserialize(derivative),
         family,
+        content.platforms,
+        content.others,
+        tuple(map(DisabledSafetyCheck, content.disabled_checks)),
     )
     if family is None:
-        exported.mlir_module()
+        for platform in exported.platforms:
+            exported.mlir_module(platform)
     return exported
 
 

@@ -56,6 +56,9 @@ class Content:
         vjp: the exported program of the derivative.
         scope: what the sizes of a program for many sizes belong to.
         jaxpr: a program for many sizes, in place of one in portable form.
+        platforms: where it can run.
+        others: the programs for the other platforms, in portable form.
+        disabled_checks: what is not checked.
     """
 
     name: str
@@ -69,6 +72,9 @@ class Content:
     vjp: bytes | None
     scope: SymbolicScope | None = None
     jaxpr: Jaxpr | None = None
+    platforms: tuple[str, ...] = ("cpu",)
+    others: tuple[str, ...] = ()
+    disabled_checks: tuple[str, ...] = ()
 
 
 def encode(content: Content, key: bytes | None) -> bytes:
@@ -86,6 +92,7 @@ def encode(content: Content, key: bytes | None) -> bytes:
     if content.jaxpr is not None:
         portable = encode_program(content.jaxpr)
     program = portable.encode()
+    others = [other.encode() for other in content.others]
     header = {
         "name": content.name,
         "in_tree": encode_tree(content.in_tree, "the arguments"),
@@ -96,12 +103,15 @@ def encode(content: Content, key: bytes | None) -> bytes:
         "consts": [encode_aval(const.aval) for const in content.consts],
         "constraints": None if scope is None else [c.text for c in scope.constraints],
         "byteorder": sys.byteorder,
+        "platforms": list(content.platforms),
+        "disabled_checks": list(content.disabled_checks),
         "program": len(program),
+        "others": list(map(len, others)),
         "vjp": None if content.vjp is None else len(content.vjp),
     }
     told = json.dumps(header).encode()
     magic = _MAGIC if key is None else _SIGNED_MAGIC
-    parts = [_FRAME.pack(magic, VERSION, len(told)), told, program]
+    parts = [_FRAME.pack(magic, VERSION, len(told)), told, program, *others]
     parts += [host.tobytes() for host in hosts]
     parts.append(content.vjp or b"")
     body = b"".join(parts)
@@ -178,6 +188,7 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     if header["constraints"] is not None:
         scope = SymbolicScope([_of(str, c) for c in _of(list, header["constraints"])])
     program = take(header["program"]).decode()
+    others = tuple([take(size).decode() for size in _of(list, header["others"])])
     consts: list[Array] = []
     for aval in _decode_avals(header["consts"], None):
         host = np.frombuffer(take(aval.nbytes), aval.dtype).reshape(aval.shape)
@@ -194,7 +205,13 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         None if header["vjp"] is None else take(header["vjp"]),
         scope,
         decode_program(program, scope) if scope else None,
+        tuple([_of(str, p) for p in _of(list, header["platforms"])]),
+        others,
+        tuple([_of(str, c) for c in _of(list, header["disabled_checks"])]),
     )
+    count = len({*content.platforms})
+    if len(others) != (0 if scope else count - 1) or not count == len(content.platforms) > 0:
+        raise ValueError("it has not a program for each platform")
     if place != len(body):
         raise ValueError(f"{len(body) - place} bytes are left over")
     trees = (content.in_tree.num_leaves, content.out_tree.num_leaves)

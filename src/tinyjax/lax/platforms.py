@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tinyjax.core.devices import platform_in_view
 from tinyjax.errors import ArgumentError
 
 __all__ = ["composite", "platform_dependent"]
@@ -23,21 +24,23 @@ def platform_dependent(
     Args:
         args: what it is called with.
         default: the function for platforms that are not named.
-        per_platform: functions by the names of platforms.
+        per_platform: functions by the names of platforms. The one for "cpu" is called, or, in a
+            function that is exported for other platforms, the one for each of these.
 
     Raises:
-        ArgumentError: there is neither one for "cpu" nor a default.
+        ArgumentError: there is neither one for the platform nor a default.
 
     Example:
         >>> from tinyjax import lax
         >>> lax.platform_dependent(2, cpu=lambda x: x + 1, tpu=lambda x: x - 1)
         3
     """
-    chosen = per_platform.get("cpu", default)
+    platform = platform_in_view.value
+    chosen = per_platform.get(platform, default)
     if chosen is None:
         raise ArgumentError(
             f"platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but "
-            "none for 'cpu' and no default."
+            f"none for '{platform}' and no default."
         )
     return chosen(*args)
 

@@ -22,7 +22,11 @@ class CallsPythonError(ShardingError):
 
 
 def lowered(
-    jaxpr: Jaxpr, name: str, aliases: Sequence[int | None] = (), locate: Locate | None = None
+    jaxpr: Jaxpr,
+    name: str,
+    aliases: Sequence[int | None] = (),
+    locate: Locate | None = None,
+    platform: str = PLATFORM,
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr, and the Python functions that it calls.
 
@@ -31,9 +35,10 @@ def lowered(
         name: the module's name.
         aliases: for each parameter, which result may take its memory.
         locate: says where equations come from; nothing does by default.
+        platform: where it is to run.
     """
     with span("lower", program=name):
-        return write_module(unnest(jaxpr), name, aliases, PLATFORM, locate)
+        return write_module(unnest(jaxpr), name, aliases, platform, locate)
 
 
 def lowered_for(
