@@ -180,7 +180,6 @@ DIFFERS: Final = {
     "sharding.AbstractMesh": "for programs that are compiled and not run",
 }
 
-SIZES: Final = "a program is for one shape: export it for each"
 NARROW: Final = "dtypes below 8 bits are not planned"
 COMPOSED: Final = "the function is made of other primitives"
 NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"
@@ -202,7 +201,6 @@ MISSING: Final[Sequence[tuple[str, str]]] = (
     (r"lax\.rng_uniform(_p)?", "XLA's own generator has no seed"),
     (r"lax\.(reduce|reduce_window|select_and.*|approx_top_k)_p", NARROWER),
     (r"(lax|random)\..*_p", COMPOSED),
-    (r"export\..*", SIZES),
     (r"lax\.(precv|psend|ragged_all_to_all)", DEVICES),
     (r"lax\.linalg\.qdwh", "polar factors are `scipy.linalg.polar`, by singular values"),
     (r"nn\.get_scaled_dot_general_config", NARROW),

@@ -819,7 +819,7 @@ def test_programs_for_several_platforms() -> None:
     assert operations(around) == ["cosine", "tan"]
     with pytest.raises(ArgumentError, match="for 'tpu', 'cpu', 'cuda', but is called on 'rocm'"):
         export(jit(here.call), platforms=["rocm"])(X)
-    sized = ShapeDtypeStruct(symbolic_shape("b, 3"), np.float64)
+    sized: Any = ShapeDtypeStruct(symbolic_shape("b, 3"), np.float64)
     several = deserialize(export(jit(jnp.sin), platforms=["cpu", "tpu"])(sized).serialize())
     np.testing.assert_allclose(several.call(X), np.sin(X))
     assert operations(several.with_sizes({"b": 2})) == ["sine", "sine"]
@@ -831,7 +831,7 @@ def test_programs_for_other_platforms() -> None:
     there = export(jit(by_platform), platforms=["tpu"])(X)
     theirs = jax.export.export(jax.jit(jax.numpy.sin), platforms=["tpu"])(X)
     for exported in (there, theirs):
-        with pytest.raises(ValueError, match="tpu.*cpu"):
+        with pytest.raises(ValueError, match=r"tpu.*cpu"):
             exported.call(X)
     check = DisabledSafetyCheck.platform()
     unchecked = export(jit(by_platform), platforms=["tpu"], disabled_checks=[check])(X)

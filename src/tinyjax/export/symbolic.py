@@ -43,8 +43,8 @@ def symbolic_shape(
     Example:
         >>> from tinyjax import export
         >>> a, b = export.symbolic_shape("a, 2*b", constraints=["a >= 8"])
-        >>> (a + b) // 2, b % 2, a >= 3
-        (b + floordiv(a, 2), 0, True)
+        >>> a * b + 1, a // 3, b % 2, a >= 3
+        (2*a*b + 1, floordiv(a, 3), 0, True)
         >>> export.symbolic_shape("batch, ...", like=(32, 28, 28))
         (batch, 28, 28)
     """
