@@ -20,6 +20,10 @@ if config.settings().typecheck:
 
     install_import_hook("tinyjax")
 
+    from tinyjax.core.checking import let_sizes_be_ints
+
+    let_sizes_be_ints()
+
 from tinyjax import dtypes, errors, numpy, tree
 from tinyjax.api import (
     ShapeDtypeStruct,

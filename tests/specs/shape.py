@@ -117,6 +117,10 @@ def iota(shape: tuple[int, ...], dtype: np.dtype[Any], axis: int) -> HostArray:
     return out
 
 
+def int32(size: int) -> HostArray:
+    return np.array(size, np.int32)
+
+
 SPECS = [
     linear(
         bc.broadcast_in_dim_p,
@@ -305,7 +309,7 @@ SPECS = [
         dimension.dim_as_value_p,
         dimension.dim_as_value,
         [Case(size=3), Case(size=0)],
-        np.int32,
+        int32,
         jax=jnp.int32,
     ),
     Spec(

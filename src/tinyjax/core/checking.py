@@ -226,6 +226,19 @@ def _test_of(hint: Any) -> Test:
     return lambda _: False
 
 
+def let_sizes_be_ints() -> None:
+    """Have typeguard take symbolic sizes for the ints that they are said to be."""
+    import typeguard  # noqa: PLC0415, it takes 60 ms to load
+
+    def check(value: object, origin: object, args: object, memo: object) -> None:
+        if not isinstance(value, (int, SymbolicSize)):
+            raise typeguard.TypeCheckError("is not an int")
+
+    typeguard.checker_lookup_functions.append(
+        lambda origin, args, extras: check if origin is int else None
+    )
+
+
 def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) -> None:
     import typeguard  # noqa: PLC0415, it takes 60 ms to load
 

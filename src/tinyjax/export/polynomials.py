@@ -16,13 +16,7 @@ import attrs
 from tinyjax.core.integers import larger, smaller
 from tinyjax.errors import ArgumentError
 
-#: A product of factors; ``()`` is one.
-Term: TypeAlias = "tuple[tuple[Factor, int], ...]"
-#: A sum of terms; ``()`` is zero.
-Polynomial: TypeAlias = tuple[tuple[Term, int], ...]
-
 OPERATIONS: Final = ("floordiv", "mod", "max", "min")
-ONE: Final[Term] = ()
 #: Polynomials with more terms, and numbers and exponents that are larger, are refused.
 MOST_TERMS: Final = 1000
 MOST_DIGITS: Final = 30
@@ -57,6 +51,13 @@ class Factor:
         if not self.operands:
             return self.name
         return f"{self.name}({', '.join(map(text, self.operands))})"
+
+
+#: A product of factors; ``()`` is one.
+Term: TypeAlias = tuple[tuple[Factor, int], ...]
+#: A sum of terms; ``()`` is zero.
+Polynomial: TypeAlias = tuple[tuple[Term, int], ...]
+ONE: Final[Term] = ()
 
 
 def _term_key(term: Term) -> tuple[Any, ...]:
