@@ -384,6 +384,8 @@ def test_sizes_from_elsewhere() -> None:
         there.call(np.zeros((0, 11), F32), x)
     with pytest.raises(ArgumentError, match="different scopes"):
         export.export(jit(lambda x, y: x.sum() + y.sum()))(struct("a"), struct("a"))
+    with pytest.raises(InconclusiveDimensionOperation, match="so it is not compiled"):
+        jit(jnp.sin).lower(struct("a")).compile()
     with pytest.raises(ExportError, match="calls Python"):
         export.export(jit(lambda x: tinyjax.debug.print("{}", x)))(struct("a"))
 

@@ -8,9 +8,11 @@ from typing import Final, TypeAlias
 
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
+from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.nesting import LEVEL
 from tinyjax.dtypes import HostArray
+from tinyjax.errors import InconclusiveDimensionOperation
 from tinyjax.stablehlo.lowering import Axes, Lowering, function_text
 from tinyjax.stablehlo.module import HostFunction, Module
 from tinyjax.stablehlo.types import TensorType, Value, tensor
@@ -200,7 +202,16 @@ def write_module(
         aliases: for each parameter, which result may take its memory.
         platform: what the program runs on.
         locate: says where equations come from; nothing does by default.
+
+    Raises:
+        InconclusiveDimensionOperation: it is for symbolic sizes.
     """
+    for aval in (*jaxpr.in_avals, *jaxpr.out_avals):
+        if any(isinstance(n, SymbolicSize) for n in aval.shape):
+            raise InconclusiveDimensionOperation(
+                f"'{name}' takes or returns {aval}, whose sizes are symbolic, so it is not "
+                "compiled. Export it, and call what is exported: export.export(f)(*types)."
+            )
     b = _main(platform, locate)
     attributes = [
         "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
