@@ -216,6 +216,7 @@ def many(x: Any, y: Any) -> Any:
         "loop": lax.fori_loop(0, b, lambda i, s: s + x[i], jnp.zeros(4)),
         "choice": lax.cond(x.sum() > 0, lambda: x, lambda: -x),
         "gradient": tinyjax.grad(lambda x: jnp.mean(nn.softmax(x) ** 2))(x),
+        "jacobian": tinyjax.jacfwd(lambda y: jnp.cumsum(y) * n)(y),
         "mapped": tinyjax.vmap(lambda row: row / row.shape[0] + n)(x),
         "called": jit(lambda z: nn.gelu(z) * z.shape[0])(x),
         "noise": tinyjax.random.uniform(tinyjax.random.key(0), (b, 2)),

@@ -13,12 +13,14 @@ from tinyjax.api.arguments import choose
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import over_basis
 from tinyjax.api.typed import F, JacobianOf, JacobianOfNumber, Unannotated
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray
+from tinyjax.core.array import Array, ArrayLike, ConcreteArray, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import watched
 from tinyjax.core.checking import checked
-from tinyjax.dtypes import float0, is_inexact
-from tinyjax.primitives.shape import reshape
+from tinyjax.core.integers import SymbolicSize
+from tinyjax.dtypes import float0, int32, is_inexact
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full, iota, reshape
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -258,6 +260,8 @@ def _basis(arrays: Sequence[Array]) -> list[Array]:
     """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
     sizes = [x.size for x in arrays]
     total = sum(sizes)
+    if isinstance(total, SymbolicSize):
+        return _symbolic_basis(arrays, sizes, total)
     parts: list[Array] = []
     start = 0
     for x, n in zip(arrays, sizes, strict=True):
@@ -267,6 +271,21 @@ def _basis(arrays: Sequence[Array]) -> list[Array]:
             rows[np.arange(start, start + n), np.arange(n)] = 1
         aval = ShapedArray((total, *x.shape), np.dtype(dtype), x.weak_type)
         parts.append(ConcreteArray(rows.reshape((total, *x.shape)), aval))
+        start += n
+    return parts
+
+
+def _symbolic_basis(arrays: Sequence[Array], sizes: Sequence[int], total: int) -> list[Array]:
+    parts: list[Array] = []
+    start = 0
+    for x, n in zip(arrays, sizes, strict=True):
+        if is_inexact(x.dtype):
+            shape = (total, n)
+            place = ew.add(iota(shape, int32, 1), full(shape, start, int32))
+            rows = ew.convert_element_type(ew.eq(iota(shape, int32, 0), place), x.dtype)
+            parts.append(reshape(rows, (total, *x.shape)))
+        else:
+            parts.append(splat(0, ShapedArray((total, *x.shape), float0)))
         start += n
     return parts
 

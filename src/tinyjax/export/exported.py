@@ -284,6 +284,10 @@ class DisabledSafetyCheck:
         return self.name
 
 
+#: So many sizes of a program for many are kept, by the sizes and by the types of arguments.
+_MOST_KEPT: Final = 512
+
+
 @attrs.frozen(eq=False)
 class Family:
     """A program for many sizes.
@@ -437,6 +441,8 @@ class Exported:
                 f"{', '.join(sorted(family.variables))}, but got none for '{min(missing)}'."
             )
         key = tuple(sorted([(name, sizes[name]) for name in family.variables]))
+        if key not in self._made and len(self._made) > _MOST_KEPT:
+            self._made.clear()
         return self._once(key, lambda: self._sized(family, dict(key)))
 
     def _sized(self, family: Family, sizes: dict[str, int]) -> Exported:
@@ -478,7 +484,8 @@ class Exported:
                         self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays
                     )
             sizes = family.solution.sizes(avals)
-            found = self._made[in_tree, avals] = self.with_sizes(sizes)
+            found = self.with_sizes(sizes)
+            self._made[in_tree, avals] = found
         return found
 
     @property
@@ -786,7 +793,7 @@ def _refusing(what: str) -> Iterator[None]:
         yield
     except ExportError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except Exception as error:  # of rules, of MLIR
         text = error.message if isinstance(error, TinyjaxError) else str(error)
         raise ExportError(f"{what}: {text}") from error
 
