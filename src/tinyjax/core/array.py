@@ -1354,12 +1354,13 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     return ConcreteArray(host, aval)
 
 
+#: Says whether a function is being staged (``core.trace``).
+is_staging: Final[list[Callable[[], bool]]] = []
+
+
 def _without_sizes(host: HostArray, aval: ShapedArray) -> HostArray:
     """Return the data of a splat whose sizes are symbolic: a literal of a program, without data."""
-    # core.trace imports this module
-    from tinyjax.core.trace import enclosing_traces  # noqa: PLC0415
-
-    if not any(trace.stages for trace in enclosing_traces()):
+    if not any(staging() for staging in is_staging):
         raise InconclusiveDimensionOperation(
             f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are "
             "for functions that are exported: make such arrays within one."

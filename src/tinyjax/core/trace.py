@@ -22,7 +22,7 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax.config import Settings, settings
-from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer
+from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer, is_staging
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import MappedAxis, Primitive, Tangent, binder
 from tinyjax.core.sharded_array import ShardedArray, evaluator
@@ -551,6 +551,9 @@ def enclosing_traces() -> Iterator[Trace]:
     while trace.parent is not trace:
         yield trace
         trace = trace.parent
+
+
+is_staging.append(lambda: any(trace.stages for trace in enclosing_traces()))
 
 
 def enclosing_axes() -> tuple[MappedAxis, ...]:

@@ -20,6 +20,7 @@ from tinyjax.core.integers import SymbolicSize
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import polynomials
 from tinyjax.export.bounds import Bounds, Knowledge
+from tinyjax.export.parsing import parse_constraint
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.dimension import dim_as_value
@@ -65,9 +66,6 @@ class SymbolicScope:
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
-        # the parser makes sizes of this scope
-        from tinyjax.export.parsing import parse_constraint  # noqa: PLC0415
-
         if isinstance(constraints_str, str):
             raise ArgumentError(
                 "symbolic constraints are given as a sequence of strings, but got the string "

@@ -18,15 +18,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 from tinyjax.core.integers import larger, smaller
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export import polynomials
 from tinyjax.export.polynomials import MOST_DIGITS, Polynomial
 
-if TYPE_CHECKING:
-    from tinyjax.export.dims import SymbolicScope
+
+class Scope(Protocol):
+    """What sizes belong to: it makes them of polynomials."""
+
+    def dim(self, p: Polynomial) -> int:
+        """Return a polynomial as a size."""
+
 
 _LONGEST: Final = 10_000
 _DEEPEST: Final = 40
@@ -36,7 +41,7 @@ _TOKEN: Final = re.compile(r"\s*(?:(\.\.\.|[A-Za-z_][A-Za-z_0-9]*|[0-9]+|[-+*^()
 class _Parser:
     """Reads one text from left to right."""
 
-    def __init__(self, text: str, scope: SymbolicScope, like: Sequence[int | None] | None) -> None:
+    def __init__(self, text: str, scope: Scope, like: Sequence[int | None] | None) -> None:
         self._text = text
         self._scope = scope
         self._like = like
@@ -208,14 +213,12 @@ class _Parser:
 
 def polynomial(dim: int) -> Polynomial:
     """Return a size as a polynomial."""
-    # the module of sizes imports this one
-    from tinyjax.export.dims import SymbolicDim  # noqa: PLC0415
-
-    return dim.polynomial if isinstance(dim, SymbolicDim) else polynomials.constant(dim)
+    found: Polynomial | None = getattr(dim, "polynomial", None)
+    return polynomials.constant(dim) if found is None else found
 
 
 def parse_shape(
-    text: str, scope: SymbolicScope, like: Sequence[int | None] | None = None
+    text: str, scope: Scope, like: Sequence[int | None] | None = None
 ) -> tuple[int, ...]:
     """Read a shape.
 
@@ -233,7 +236,7 @@ def parse_shape(
     return found
 
 
-def parse_constraint(text: str, scope: SymbolicScope) -> tuple[Polynomial, str, Polynomial]:
+def parse_constraint(text: str, scope: Scope) -> tuple[Polynomial, str, Polynomial]:
     """Read a constraint: its left side, its comparison, and its right side.
 
     Raises:
