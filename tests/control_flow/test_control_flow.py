@@ -545,6 +545,12 @@ def test_branches_are_promoted_to_a_common_dtype() -> None:
     choose: Any = lax.cond
     found = tinyjax.jit(lambda p: choose(p, lambda: 1, lambda: 2.5))(True)
     assert (float(found), found.dtype.name, found.weak_type) == (1.0, "float32", True)
+    for numbers in ((1, np.int32(2)), (np.int32(2), 1)):  # of one dtype, the first has its way
+        ours, theirs = [
+            m.jit(lambda p, x, y: m.lax.cond(p, lambda: y, lambda: x))(True, *numbers)  # noqa: B023
+            for m in (tinyjax, jax)
+        ]
+        assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
     ints, floats = jnp.arange(2), jnp.ones(2, "float16")
     joined = tinyjax.jit(lambda i: lax.switch(i, [lambda: ints, lambda: floats, lambda: ints]))(0)
     assert (joined.dtype.name, str(joined)) == ("float16", "[0. 1.]")

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.lax
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -138,6 +139,13 @@ CALLS: dict[str, Calls] = {
         on(X, Y, (((1,), (1,)), ((), ()))),
         on(X, Y, (((1,), (1,)), ((0,), (0,)))),
         on(N, M, (((0,), (0,)), ((), ())), preferred_element_type="float32"),
+        on(X, N, (((1,), (1,)), ((), ()))),
+        on(
+            X.astype(ml_dtypes.float8_e5m2),
+            Y.astype(ml_dtypes.float8_e4m3fn),
+            (((1,), (1,)), ((), ())),
+            preferred_element_type="float32",
+        ),
     ],
     "batch_matmul": [on(X.reshape(2, 1, 3), Y.reshape(2, 3, 1))],
     "conv": [on(X.reshape(1, 2, 3), Y.reshape(1, 2, 3)[:, :, :2], (1,), "SAME")],

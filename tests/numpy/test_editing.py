@@ -28,6 +28,9 @@ CASES: Final[dict[str, Any]] = {
     "delete, distinct": lambda np, x: np.delete(
         x, np.array([0, -1]), axis=2, assume_unique_indices=True
     ),
+    "delete, one": lambda np, x: np.delete(
+        x, (x[0, 0, 0] > 9).astype("int32"), axis=2, assume_unique_indices=True
+    ),
     "insert": lambda np, x: np.insert(x, np.array([0, 2, 2]), 7.0, axis=1),
     "insert, a vector": lambda np, x: np.insert(x, 1, np.arange(4.0), axis=1),
     "unique": lambda np, x: np.unique(x, size=5),

@@ -792,6 +792,8 @@ def _join_avals(
             )
     try:
         dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
+        if all(a.dtype == first.dtype for a in avals):
+            weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
     except PromotionError as error:
         raise BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
     if len({aval.entries for aval in avals}) > 1:

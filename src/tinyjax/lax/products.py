@@ -12,7 +12,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives.broadcast import broadcast_in_dim
@@ -61,12 +61,13 @@ def dot_general(
 
     Args:
         lhs: any number.
-        rhs: of the same dtype.
+        rhs: likewise; of two dtypes, the operands are multiplied in one that holds both.
         dimension_numbers: the axes of either that are multiplied and summed, pairwise; then the
             axes of either that are aligned: ``((lhs_contract, rhs_contract), (lhs_batch,
             rhs_batch))``.
         precision: not used: products are computed in the full precision of their dtype.
-        preferred_element_type: the dtype of the result; that of the operands by default.
+        preferred_element_type: the dtype of the result; by default that which the operands promote
+            to.
         out_sharding: where the result is to lie.
 
     Returns:
@@ -74,7 +75,8 @@ def dot_general(
 
     Raises:
         ShapeError: paired axes differ in size.
-        DtypeError: the dtypes differ.
+        DtypeError: the dtypes have no common type, such as two float8 types, and no preferred one
+            is given.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -83,7 +85,7 @@ def dot_general(
         >>> lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,)))).shape
         (5, 2, 4)
     """
-    x, y = one_dtype("dot_general", (as_array(lhs), as_array(rhs)))
+    x, y = _of_one_dtype(as_array(lhs), as_array(rhs), preferred_element_type)
     try:
         (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     except (TypeError, ValueError):
@@ -99,6 +101,23 @@ def dot_general(
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
     return bind1(dot_general_p, (x, y), params)
+
+
+def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
+    """Bring two operands to a dtype that holds both."""
+    if x.dtype == y.dtype or x.weak_type or y.weak_type:
+        return one_dtype("dot_general", (x, y))
+    float8 = all(t.itemsize == 1 and dtypes.is_narrow_float(t) for t in (x.dtype, y.dtype))
+    if not float8:
+        wide = dtypes.promote([(x.dtype, False), (y.dtype, False)])[0]
+    elif preferred is not None:
+        wide = dtypes.float32
+    else:
+        raise DtypeError(
+            f"dot_general of {x.aval} and {y.aval} has no dtype of its own: say which result you "
+            "want by preferred_element_type, such as jnp.float32."
+        )
+    return [convert(x, wide), convert(y, wide)]
 
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from tinyjax import dtypes
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ArrayLike, canonical_axis
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
+from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, ones
@@ -116,7 +117,7 @@ def delete(
     Args:
         arr: any dtype.
         obj: which: an int, a slice, integers, or bools that are true for slices to delete. It must
-            be known, except for integers that are known to be distinct.
+            be known, except for one integer, and for integers that are known to be distinct.
         axis: along which; by default the array is flattened first.
         assume_unique_indices: a promise that the integers are distinct.
 
@@ -142,7 +143,7 @@ def delete(
         whole = dtypes.is_integer(places.dtype)
         if not whole and places.dtype != dtypes.bool_:
             raise DtypeError(f"delete needs integers or bools, but got {places.aval}.")
-        if whole and assume_unique_indices and places.ndim:
+        if whole and (assume_unique_indices if places.ndim else isinstance(places, Tracer)):
             return _without(x, reshape(places, (places.size,)), along)
         host = places.concrete("the places to delete (or give assume_unique_indices=True)")
         if not whole and host.shape != (n,):
