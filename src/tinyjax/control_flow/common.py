@@ -34,7 +34,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Body:
     """A loop's body that is made of a user's function, which messages are to name.
 

@@ -74,7 +74,7 @@ def cost_of(jaxpr: Jaxpr) -> Cost:
 def _cost(jaxpr: Jaxpr) -> Cost:
     # Numbers are added up here, and not costs of equations, which takes 3 us less for each.
     equations, bounded = len(jaxpr.eqns), True
-    evaluated, elements, flops, functions = float(equations), 0, 0.0, 0.0
+    evaluated, elements, flops, functions = float(equations), 0.0, 0.0, 0.0
     for eqn in jaxpr.eqns:
         for x in eqn.inputs:
             elements += x.aval.size
@@ -100,7 +100,7 @@ def _cost(jaxpr: Jaxpr) -> Cost:
                 elements += n * inner.elements
                 flops += n * inner.flops
                 functions += n * inner.functions
-    return Cost(equations, evaluated, float(elements), flops, functions, bounded)
+    return Cost(equations, evaluated, elements, flops, functions, bounded)
 
 
 def iterations(eqn: JaxprEqn) -> int | None:
