@@ -350,6 +350,47 @@ def test_one_body_in_several_loops() -> None:
             np.testing.assert_allclose(a, b, 1e-11)
 
 
+def _with_jvp(f: Any) -> Any:
+    f = tinyjax.custom_jvp(f)
+    f.defjvp(lambda p, t: (p[0] * jnp.sin(p[1]), t[0] * p[0] ** 2 + 2 * t[1] * p[0]))
+    return f
+
+
+def _with_vjp(f: Any) -> Any:
+    f = tinyjax.custom_vjp(f)
+    f.defvjp(lambda x, b: (x * jnp.sin(b), x), lambda x, ct: (ct * x**2, 2 * ct * x))
+    return f
+
+
+def _with_derivative(f: Any) -> Any:
+    f = tinyjax.custom_derivative(f)
+    f.defderivative(lambda x, b: (x * jnp.sin(b), lambda s, t: s * x**2 + 2 * t * x))
+    return f
+
+
+@pytest.mark.parametrize("rule", [_with_jvp, _with_vjp, _with_derivative])
+def test_derivatives_of_higher_order_of_what_has_a_rule(rule: Any) -> None:
+    """As without a loop: a derivative of the way back comes to what the rule is made of."""
+    f = rule(lambda x, b: x * jnp.sin(b))
+    loops: dict[str, Any] = {
+        "none": lambda x, b: f(f(f(x, b), b), b),
+        "while": lambda x, b: lax.while_loop(
+            lambda state: state[0] < 3, lambda state: (state[0] + 1, f(state[1], b)), (0, x)
+        )[1],
+        "scan": lambda x, b: lax.scan(
+            lambda c, _: (f(c, b), None), x, None, length=3, checkpoints=2
+        )[0],
+    }
+    found, b = {}, np.float64(0.8)
+    with tinyjax.config.scoped(tier="first"):
+        for name, loop in loops.items():
+            slope = tinyjax.grad(loop)
+            along = tinyjax.jvp(slope, (X, b), (X, b))[1]
+            found[name] = np.array([*tinyjax.grad(slope, (0, 1))(X, b), along])
+    for name in ("while", "scan"):
+        np.testing.assert_allclose(found[name], found["none"], 1e-6, err_msg=name)
+
+
 def test_loops_in_loops() -> None:
     def power(x: Any) -> Any:
         def inner(c: Any, _: Any) -> Any:

@@ -38,7 +38,8 @@ from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_updat
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.primitives.shape import full, zeros_like
 from tinyjax.transforms.calls import LinearMapParams
-from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms.linearize import linearize_jaxpr
+from tinyjax.transforms.transpose import backward_pass
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -51,6 +52,8 @@ Pull = Callable[
     [Array, Sequence[Array], Sequence[Array], Sequence[Array]],
     tuple[Sequence[Array], Sequence[Array]],
 ]
+#: What a body of a loop computes: takes its operands; returns its results.
+_Body = Callable[..., list[Array]]
 #: What a rule for linearization returns.
 Linearization = tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]
 
@@ -131,12 +134,27 @@ def _go_back(
     return outs[1 + width :]
 
 
+def _primal_half(body: Jaxpr, nonzero: Sequence[bool], results: int | None = None) -> _Body:
+    """The first results of a body, by default all, as its linearization computes them.
+
+    Where a function in the body has a rule, these are what the rule returns, as in a loop that
+    keeps all residuals. So a derivative of the way back does not come to the rule again.
+    """
+    primal = linearize_jaxpr(body, tuple(nonzero)).primal
+    n = len(body.outs) if results is None else results
+    jaxpr = dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
+    return lambda *operands: eval_jaxpr(jaxpr, [*primal.consts, *operands])
+
+
 def _pull_through(
     body: Jaxpr, operands: Sequence[Array], nonzero: Sequence[bool], cotangents: Sequence[Tangent]
 ) -> list[Tangent]:
     """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
-    linearized = linearize_flat(lambda *xs: eval_jaxpr(body, xs), operands, nonzero)
-    return linearized.pull_back(cotangents)
+    halves = linearize_jaxpr(body, tuple(nonzero))
+    computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
+    given = marked(cotangents, halves.nonzero_out)
+    found = backward_pass(halves.tangent, halves.residuals(operands, computed), given)
+    return with_zeros(nonzero, found)
 
 
 def _chosen(
@@ -212,7 +230,8 @@ def _while_programs(
     avals = params.body.in_avals
     other, state = avals[: params.num_body], avals[params.num_body :]
     fixed = params.condition.in_avals[: params.num_condition]
-    recording = stage(lambda *args: _record_while(args, params), [*fixed, *other, *state])
+    body = _primal_half(params.body, [*nz_other, *nz_state])
+    recording = stage(lambda *args: _record_while(args, params, body), [*fixed, *other, *state])
     residuals = [*avals, *recording.jaxpr.out_avals[len(state) :]]
     t_other, t_state = _tangents(other, nz_other), _tangents(state, nz_state)
     forward = stage(
@@ -220,7 +239,7 @@ def _while_programs(
         [*residuals, *t_other, *t_state],
     )
     backward = stage(
-        lambda *args: _pull_while(args, params, nz_other, nz_state), [*residuals, *t_state]
+        lambda *args: _pull_while(args, params, body, nz_other, nz_state), [*residuals, *t_state]
     )
     return _Programs.of(recording, forward, backward, len(residuals))
 
@@ -229,7 +248,7 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
     return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
 
 
-def _record_while(args: Arrays, params: WhileParams) -> Arrays:
+def _record_while(args: Arrays, params: WhileParams, body: _Body) -> Arrays:
     """Run a loop; return the last state, the number of iterations, and the states kept."""
     fixed, other, init = split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
@@ -239,7 +258,7 @@ def _record_while(args: Arrays, params: WhileParams) -> Arrays:
 
     def iteration(*args: Array) -> list[Array]:
         state, (n,), online = split_list(args, m, 1)
-        after = eval_jaxpr(params.body, [*other, *state])
+        after = body(*other, *state)
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
@@ -271,14 +290,18 @@ def _push_while(
 
 
 def _pull_while(
-    args: Sequence[Array], params: WhileParams, nz_other: Sequence[bool], nz_state: Sequence[bool]
+    args: Sequence[Array],
+    params: WhileParams,
+    body: _Body,
+    nz_other: Sequence[bool],
+    nz_state: Sequence[bool],
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
     m = len(nz_state)
     other, init, (n,), kept, ct_last = split_list(args, params.num_body, m, 1, 3 + m)
 
     def step(_: Array, state: Sequence[Array]) -> Sequence[Array]:
-        return eval_jaxpr(params.body, [*other, *state])
+        return body(*other, *state)
 
     def pull(
         _: Array, state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
@@ -330,12 +353,14 @@ def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
     nz_consts, _, nz_xs = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     operands = [*consts, *carry, *xs]
-    recording = stage(lambda *args: _record_scan(args, params), operands)
+    chosen = [*nz_consts, *nz_carry, *nz_xs]
+    body = _primal_half(params.jaxpr, chosen)
+    recording = stage(lambda *args: _record_scan(args, params, body), operands)
     results, kept = split_list(recording.jaxpr.out_avals, len(nz_out))
     residuals = [*operands, *kept]
     forward = stage(
         lambda *args: _push_scan(args, params, nonzero),
-        [*residuals, *_tangents(operands, [*nz_consts, *nz_carry, *nz_xs])],
+        [*residuals, *_tangents(operands, chosen)],
     )
     backward = stage(
         lambda *args: _pull_scan(args, params, nonzero), [*residuals, *_tangents(results, nz_out)]
@@ -361,7 +386,7 @@ def _write(stacked: Sequence[Array], parts: Sequence[Array], place: Array) -> li
     ]
 
 
-def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
+def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
     """Run a loop; return the last carry, the outputs, and the states kept."""
     assert params.checkpoints is not None, (
         "without checkpoints every iteration's residuals are kept"
@@ -375,7 +400,7 @@ def _record_scan(args: Arrays, params: ScanParams) -> Arrays:
     def iteration(i: Array, *args: Array) -> list[Array]:
         carry, ys = split_list(args, m)
         place = _place(i, params)
-        carry, parts = split_list(eval_jaxpr(jaxpr, [*consts, *carry, *_slices(xs, place)]), m)
+        carry, parts = split_list(body(*consts, *carry, *_slices(xs, place)), m)
         return [plus(i, 1), *carry, *_write(ys, parts, place)]
 
     def segment(start: Array, *args: Array) -> list[Array]:
@@ -421,10 +446,11 @@ def _pull_scan(
     nz_ys = nz_out[m:]
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_carry)
     consts, init, xs, kept, ct_carry, ct_ys = split_list(args, *sizes)
-    step_body = dce(jaxpr, [True] * m + [False] * len(nz_ys))
+    chosen = [*nz_consts, *nz_carry, *nz_xs]
+    body = _primal_half(jaxpr, chosen, m)
 
     def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
-        return eval_jaxpr(step_body, [*consts, *carry, *_slices(xs, _place(i, params))])
+        return body(*consts, *carry, *_slices(xs, _place(i, params)))
 
     def pull(
         i: Array, carry: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
@@ -433,7 +459,7 @@ def _pull_scan(
         slices = _slices(xs, place)
         given = [*with_zeros(nz_carry, cts), *with_zeros(nz_ys, _slices(ct_ys, place))]
         operands = [*consts, *carry, *slices]
-        found = _pull_through(jaxpr, operands, [*nz_consts, *nz_carry, *nz_xs], given)
+        found = _pull_through(jaxpr, operands, chosen, given)
         into_consts, into_carry, into_xs = split_list(found, k, m)
         increments = marked(into_consts, nz_consts)
         totals, collected = split_list(sums, len(increments))
