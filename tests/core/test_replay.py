@@ -17,16 +17,18 @@ from tinyjax import lax, random, tree
 from tinyjax.core import replay
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import NO_PARAMS, WITH_NUMBERS, registry
+from tinyjax.core.primitive import NO_PARAMS, WITH_NUMBERS, ZERO, Tangent, registry
 from tinyjax.core.replay import _write, replayed
 from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
+from tinyjax.lax import optimization_barrier
 from tinyjax.primitives.wrap_index import WrapParams
 from tinyjax.testing.libraries.calls import Library
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.signatures import Function
 from tinyjax.transforms import transpose
+from tinyjax.transforms.linearize import linearize_flat
 
 
 @attrs.frozen(eq=False)
@@ -320,6 +322,20 @@ def test_a_backward_pass_is_replayed() -> None:
     before = len(transpose._programs.known)
     _after(MANY, tinyjax.grad(f), jnp.array([0.5, 1.5, 2.5]))
     assert len(transpose._programs.known) > before
+
+
+def test_a_backward_pass_of_some_results_is_replayed() -> None:
+    """A result without a cotangent is told apart from others, and takes no part."""
+    x = jnp.array([0.5, 1.5, 2.5])
+    linearized = linearize_flat(
+        lambda x: [jnp.sin(x) * x, optimization_barrier((jnp.cos(x) * 2,))[0] * 3, x * 5], [x]
+    )
+    slopes = [np.cos(x) * x + np.sin(x), -6 * np.sin(x), np.full(3, 5.0)]
+    for place in [0, 1, 2, 1, 0] * MANY:
+        cotangents: list[Tangent] = [ZERO] * 3
+        cotangents[place] = jnp.ones(3)
+        (found,) = linearized.pull_back(cotangents)
+        np.testing.assert_allclose(np.asarray(found), slopes[place], 1e-5)
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])

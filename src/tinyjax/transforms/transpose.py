@@ -227,6 +227,7 @@ def _replayed_pull_back(
             key.append(place)
         for x in eqn.out_binders:
             places[x] = len(places)
+    key.append("results")  # of the last equation there may be any number of operands
     for x, cotangent in zip(outs, cotangents, strict=True):
         key.append(places.get(x) if isinstance(x, Var) else None)
         if cotangent is ZERO:
