@@ -185,6 +185,15 @@ def test_geomspace_of_complex_numbers_is_a_spiral() -> None:
         np.testing.assert_allclose(slope, (ahead - behind) / (2 * eps), 1e-6, 1e-6)
 
 
+@pytest.mark.parametrize("k", [2**31 - 1, -(2**31), 2**40, -(10**30)])
+def test_a_diagonal_far_outside_a_matrix(k: int) -> None:
+    x, near = np.arange(12).reshape(3, 4), min(max(k, -9), 9)
+    np.testing.assert_array_equal(jnp.tril(x, k), np.tril(x, near))
+    np.testing.assert_array_equal(jnp.triu(x, k), np.triu(x, near))
+    np.testing.assert_array_equal(jnp.tri(3, 4, k), np.tri(3, 4, near))
+    np.testing.assert_array_equal(jnp.eye(3, 4, k), np.eye(3, 4, near))
+
+
 def test_diff_zero_times_is_the_array_itself() -> None:
     x = np.arange(3.0)
     for kwargs in ({"append": 5.0}, {"prepend": np.array([1.0])}, {}):

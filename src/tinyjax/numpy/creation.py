@@ -321,7 +321,12 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
         )
     host = _host_of(x, x)
     if host.dtype == object and dtypes.is_inexact(wanted):  # ints of more than 64 bits
-        host = host.astype(np.float64)
+        try:
+            host = host.astype(np.float64)
+        except OverflowError:
+            raise NumberRangeError(
+                f"array: an int is beyond the range of {wanted.name}. Give a float."
+            ) from None
     if host.dtype == object or (host.dtype.kind in "iu" and dtypes.is_integer(wanted)):
         info = np.iinfo(wanted if dtypes.is_integer(wanted) else np.int64)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
@@ -882,6 +887,7 @@ def indices(
 def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array], Array]) -> Array:
     """Compare, for each element of a matrix, row + k with the column."""
     rows, columns = iota(shape, dtypes.int32, 0), iota(shape, dtypes.int32, 1)
+    k = min(max(k, -shape[0]), shape[1])  # beyond the matrix all are alike, and sums would wrap
     return compare(ew.add(rows, like(rows, k)) if k else rows, columns)
 
 

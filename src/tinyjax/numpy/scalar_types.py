@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.integers import is_one_of
 from tinyjax.dtypes import DType, DTypeLike, parse
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
 ]
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+_CASTINGS: Final = get_args(Casting)
 
 
 class ScalarType:
@@ -160,6 +163,8 @@ dtype = np.dtype
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:
     """Say whether values of one dtype can be converted to another under a rule of NumPy's."""
+    if not is_one_of(casting, _CASTINGS):
+        raise ArgumentError(f"casting must be one of {_CASTINGS}, but got {shortened(casting)}.")
     return bool(np.can_cast(dtypes.parse(from_), dtypes.parse(to), casting))
 
 
