@@ -173,7 +173,6 @@ DIFFERS: Final = {
     "shard_map": "takes all axes of a mesh, and `check_vma=True` only",
     "lax.pcast": "takes `to='varying'` only, of what varies already, too",
     "lax.all_gather": "takes no `to='reduced'`",
-    "make_mesh": "its axes are `Auto` by default",
     "debug.inspect_array_sharding": "takes arrays with data, not those that are traced",
     "debug.visualize_array_sharding": "prints plain text",
     "debug.visualize_sharding": "prints plain text",

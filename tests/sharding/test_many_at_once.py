@@ -16,14 +16,14 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, lax
 from tinyjax.errors import ShardingError
-from tinyjax.sharding import Mesh
+from tinyjax.sharding import AxisType, Mesh
 
 DEVICES = tinyjax.devices()
-GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
-ROW = tinyjax.make_mesh((4,), ("i",))
+GRID = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
+ROW = tinyjax.make_mesh((4,), ("i",), AxisType.Auto)
 BACKWARD = Mesh(np.array(DEVICES[::-1]), "i")
 TURNED = Mesh(np.array([DEVICES[i] for i in (2, 0, 3, 1)]).reshape(2, 2), ("x", "y"))
-PAIR = tinyjax.make_mesh((2,), ("i",), devices=DEVICES[2:])
+PAIR = tinyjax.make_mesh((2,), ("i",), AxisType.Auto, devices=DEVICES[2:])
 PLACES: list[Any] = [
     None,
     DEVICES[1],

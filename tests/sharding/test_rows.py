@@ -10,7 +10,7 @@ from specs import Spec, all_specs
 from tinyjax import NamedSharding, P
 from tinyjax.dtypes import HostArray, kind, real_part
 
-MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
+MESH = tinyjax.make_mesh((2, 2), ("x", "y"), tinyjax.sharding.AxisType.Auto)
 #: In the last places of a type; sums are made in another order.
 PLACES = 256
 

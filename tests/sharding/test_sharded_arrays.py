@@ -17,9 +17,9 @@ from tinyjax import Array, NamedSharding, P, lax, random
 from tinyjax.core.devices import PER_PROCESS, Device
 from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
 from tinyjax.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
-from tinyjax.sharding import AbstractMesh, SingleDeviceSharding
+from tinyjax.sharding import AbstractMesh, AxisType, SingleDeviceSharding
 
-MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
+MESH = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
 JAX_MESH = jax.make_mesh((2, 2), ("x", "y"), (jax.sharding.AxisType.Auto,) * 2)
 DATA = np.arange(32, dtype=np.float32).reshape(4, 8)
 SPECS = [P(), P("x"), P("y", "x"), P(None, ("x", "y")), P(("y", "x"))]

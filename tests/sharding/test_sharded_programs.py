@@ -12,9 +12,9 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, cache, config, lax
 from tinyjax.errors import ArgumentError, DonatedArrayError
-from tinyjax.sharding import SingleDeviceSharding
+from tinyjax.sharding import AxisType, SingleDeviceSharding
 
-MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
+MESH = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
 DATA = np.arange(16, dtype=np.float32).reshape(4, 4)
 #: where arguments of programs lie
 PLACES = [None, P(), P("x"), P("y", "x"), P(None, ("x", "y"))]
@@ -231,7 +231,7 @@ def test_programs_are_kept_on_disk(tmp_path: Path) -> None:
 
 
 def test_two_meshes_of_the_same_devices() -> None:
-    line = NamedSharding(tinyjax.make_mesh((4,), "z"), P("z"))
+    line = NamedSharding(tinyjax.make_mesh((4,), "z", AxisType.Auto), P("z"))
     x, y = put(DATA, P("x", "y")), tinyjax.device_put(DATA, line)
     for program in (jnp.matmul, tinyjax.jit(jnp.matmul)):
         np.testing.assert_allclose(np.asarray(program(x, y)), DATA @ DATA)

@@ -27,7 +27,7 @@ def get_abstract_mesh() -> AbstractMesh:
         >>> import tinyjax
         >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):
         ...     print(tinyjax.sharding.get_abstract_mesh())
-        AbstractMesh('data': 1, axis_types=(Auto,))
+        AbstractMesh('data': 1, axis_types=(Explicit,))
     """
     return get_mesh().abstract_mesh
 
@@ -164,12 +164,12 @@ def explicit_axes(
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import P
-        >>> from tinyjax.sharding import explicit_axes
+        >>> from tinyjax.sharding import AxisType, explicit_axes
         >>> @explicit_axes(in_sharding=P("data"))
         ... def twice(x):
         ...     print(tinyjax.typeof(x))
         ...     return 2 * x
-        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",), AxisType.Auto)):
         ...     print(tinyjax.typeof(twice(jnp.ones((4, 2)))))
         float32[4@data,2]
         float32[4,2]

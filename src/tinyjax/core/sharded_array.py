@@ -6,7 +6,7 @@ for such.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
@@ -119,6 +119,11 @@ class ShardedArray(Array):
         if device == first_device():
             return ConcreteArray(None, aval, buffer)
         return ShardedArray(aval, SingleDeviceSharding(device), buffer)
+
+    def __iter__(self) -> Iterator[Array]:
+        # rows of what is divided along them lie nowhere that types could tell
+        divided = self.shape and self.aval.entries[0]
+        return iter(self.gathered) if divided else super().__iter__()
 
     # Data on the host
 

@@ -386,8 +386,8 @@ class NamedSharding(Sharding):
     Example:
         >>> import tinyjax
         >>> from tinyjax import P, NamedSharding
-        >>> NamedSharding(tinyjax.make_mesh((1,), ("data",)), P("data"))
-        NamedSharding(mesh=Mesh('data': 1, axis_types=(Auto,)), spec=P('data',), memory_kind=device)
+        >>> NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        NamedSharding(mesh=Mesh('x': 1, axis_types=(Explicit,)), spec=P('x',), memory_kind=device)
     """
 
     mesh: AnyMesh = attrs.field()
@@ -642,7 +642,7 @@ def make_mesh(
     Args:
         axis_shapes: the sizes of its axes.
         axis_names: their names.
-        axis_types: ``AxisType.Auto``, which is the default, or ``AxisType.Explicit``, for all or
+        axis_types: ``AxisType.Explicit``, which is the default, or ``AxisType.Auto``, for all or
             for each.
         devices: the devices to take; by default ``tinyjax.devices()``.
 
@@ -652,7 +652,7 @@ def make_mesh(
     Example:
         >>> import tinyjax
         >>> tinyjax.make_mesh((1, 1), ("data", "model"))
-        Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Auto, Auto))
+        Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
     given = all_devices() if devices is None else tuple(devices)
@@ -664,7 +664,7 @@ def make_mesh(
         )
     grid = np.empty(wanted, object)
     grid[:] = given[:wanted]
-    return Mesh(grid.reshape(sizes), axis_names, axis_types)
+    return Mesh(grid.reshape(sizes), axis_names, axis_types or AxisType.Explicit)
 
 
 def resolve(where: object, function: str) -> Sharding:

@@ -36,7 +36,8 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import NamedSharding, P, lax
-        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("data",)), P("data"))
+        >>> from tinyjax.sharding import AxisType
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("data",), AxisType.Auto), P("data"))
         >>> @tinyjax.jit
         ... def f(x):
         ...     return lax.with_sharding_constraint(jnp.sin(x), rows) + 1

@@ -91,14 +91,16 @@ conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated"
 @conv_general_dilated_p.def_rule(DIVISION)
 def _conv_division(params: ConvParams, avals: Avals, outs: Avals) -> list[Entries]:
     x, w = [aval.entries for aval in avals]
-    (batch, *inside), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
-    whole(x, inside, "of features, or along which windows move")
+    (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
+    whole(x, (inside,), "of features")
     whole(w, window, "of features, or of the window")
     if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
         raise AmbiguousError("groups are divided")
     entries = [*undivided(len(x))]
     entries[params.numbers.out_spec[0]] = x[batch]
     entries[params.numbers.out_spec[1]] = w[features]
+    for axis, moved in zip(params.numbers.out_spec[2:], space, strict=True):
+        entries[axis] = x[moved]
     return [tuple(entries)]
 
 

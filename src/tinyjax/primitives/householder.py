@@ -16,7 +16,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -110,6 +112,9 @@ def _product_type(avals: Avals, params: NoParams) -> Avals:
     return (a.strip_weak(),)
 
 
+householder_product_p.def_rule(DIVISION)(of_stacks)
+
+
 def _product_of_one(a: HostArray, taus: HostArray, params: NoParams) -> Sequence[HostArray]:
     if not taus.size:
         return (np.eye(*a.shape, dtype=a.dtype),)
@@ -189,6 +194,9 @@ def _ormqr_type(avals: Avals, params: OrmqrParams) -> Avals:
             f"{'the rows' if params.left else 'the columns'} should be as many."
         )
     return (c.strip_weak(),)
+
+
+ormqr_p.def_rule(DIVISION)(of_stacks)
 
 
 def _ormqr_of_one(
@@ -301,6 +309,9 @@ def _hessenberg_type(avals: Avals, params: NoParams) -> Avals:
     return (x.strip_weak(), ShapedArray((*batch, max(n - 1, 0)), x.dtype))
 
 
+hessenberg_p.def_rule(DIVISION)(of_stacks)
+
+
 def _hessenberg_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
     return ma.lapack_routine("gehrd", a.dtype)(a)[:2]
 
@@ -380,6 +391,9 @@ def _tridiagonal_type(avals: Avals, params: TridiagonalParams) -> Avals:
         ShapedArray((*batch, n - 1), part),
         ShapedArray((*batch, n - 1), x.dtype),
     )
+
+
+tridiagonal_p.def_rule(DIVISION)(of_stacks)
 
 
 def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:

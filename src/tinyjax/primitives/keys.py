@@ -12,7 +12,10 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import undivided, whole
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     Avals,
     Hosts,
@@ -72,6 +75,12 @@ def _wrap_type(avals: Avals, params: WrapParams) -> Avals:
     return (ShapedArray(words.shape[:-1], dtype),)
 
 
+@random_wrap_p.def_rule(DIVISION)
+def _wrap_division(params: WrapParams, avals: Avals, outs: Avals) -> list[Entries]:
+    (words,) = avals
+    return [whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]]
+
+
 @random_wrap_p.def_lowering
 def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
     return (b.wrap_key(operands[0], params.dtype),)
@@ -118,6 +127,11 @@ def _unwrap_type(avals: Avals, params: NoParams) -> Avals:
     check_kind("random_unwrap", keys, "k")
     count = keys.dtype.itemsize // dtypes.uint32.itemsize
     return (ShapedArray((*keys.shape, count), dtypes.uint32),)
+
+
+@random_unwrap_p.def_rule(DIVISION)
+def _unwrap_division(params: NoParams, avals: Avals, outs: Avals) -> list[Entries]:
+    return [(*avals[0].entries, *undivided(1))]
 
 
 @random_unwrap_p.def_lowering

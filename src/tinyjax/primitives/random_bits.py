@@ -19,7 +19,10 @@ from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import undivided, whole
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     Avals,
     Hosts,
@@ -314,6 +317,13 @@ def _bits_type(avals: Avals, params: RandomBitsParams) -> Avals:
             f"{dtypes.dtype_name(dtype)}."
         )
     return (ShapedArray((*words.shape[:-1], *params.shape), dtype),)
+
+
+@random_bits_p.def_rule(DIVISION)
+def _bits_division(params: RandomBitsParams, avals: Avals, outs: Avals) -> list[Entries]:
+    (words,) = avals
+    keys = whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]
+    return [(*keys, *undivided(len(params.shape)))]
 
 
 @random_bits_p.def_lowering

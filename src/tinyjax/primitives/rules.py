@@ -12,6 +12,7 @@ from typing import NoReturn, TypeVar
 from tinyjax.core.array import Array, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -78,6 +79,7 @@ def has_params(primitive: Primitive[P]) -> bool:
 def def_without_results(primitive: Primitive[P]) -> None:
     """Register the types and the jvp of a primitive that returns nothing: it has effects alone."""
     primitive.def_abstract_eval(lambda avals, params: ())
+    primitive.def_rule(DIVISION)(lambda params, avals, outs: ())
 
     @primitive.def_jvp
     def jvp_without_results(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:

@@ -14,7 +14,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -77,6 +79,9 @@ def _sylvester_type(avals: Avals, params: NoParams) -> Avals:
             f"{c.shape}."
         )
     return (c.strip_weak(),)
+
+
+sylvester_p.def_rule(DIVISION)(of_stacks)
 
 
 def _sylvester_of_one(
@@ -191,6 +196,9 @@ def _sqrtm_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
     ma.check_matrices("sqrtm", x, square=True)
     return (ShapedArray(x.shape, dtypes.to_complex(x.dtype)),)
+
+
+sqrtm_p.def_rule(DIVISION)(of_stacks)
 
 
 def _sqrtm_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:

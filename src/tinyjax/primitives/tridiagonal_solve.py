@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyjax.core.array import Array
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -50,6 +53,12 @@ def _solve_type(avals: Avals, params: NoParams) -> Avals:
             f"tridiagonal_solve needs operands of one dtype, but got {', '.join(map(str, avals))}."
         )
     return (b.strip_weak(),)
+
+
+@tridiagonal_solve_p.def_rule(DIVISION)
+def _solve_division(params: NoParams, avals: Avals, outs: Avals) -> list[Entries]:
+    *diagonals, b = avals
+    return of_stacks(params, [b, *diagonals], outs)
 
 
 def _solve_one(

@@ -10,7 +10,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.costs import def_cubic_flops
+from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
+    DIVISION,
     NO_PARAMS,
     ZERO,
     Arrays,
@@ -71,6 +73,9 @@ def _product_type(avals: Avals, params: ProductParams) -> Avals:
             f"rows, but got shapes {a.shape} and {c.shape}."
         )
     return (c.strip_weak(),)
+
+
+symmetric_product_p.def_rule(DIVISION)(of_stacks)
 
 
 def _check_real(name: str, avals: Avals) -> None:
@@ -146,6 +151,9 @@ def _update_type(avals: Avals, params: NoParams) -> Avals:
             f"shapes {r.shape} and {w.shape}."
         )
     return (r.strip_weak(),)
+
+
+cholesky_update_p.def_rule(DIVISION)(of_stacks)
 
 
 def _update_of_one(r: HostArray, w: HostArray, params: NoParams) -> Sequence[HostArray]:

@@ -8,13 +8,14 @@ of the mesh there, and those of the results do again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray, explicit_types
 from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
+from tinyjax.core.jaxpr import Atom, JaxprEqn, subjaxprs
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,
@@ -30,6 +31,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind
 from tinyjax.errors import ShardingTypeError
+from tinyjax.primitives.broadcast import broadcast_in_dim_p
 from tinyjax.primitives.constraint import lie_as, unsaid
 
 P = TypeVar("P")
@@ -59,29 +61,68 @@ def _of_operand(ct: Array, aval: ShapedArray, types: Sequence[ShapedArray]) -> A
     return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
 
 
-def transpose(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
-    """Apply an equation's transpose rule: cotangents lie as operands do."""
+class Transposing:
+    """Applies transpose rules in a backward pass: cotangents lie as operands do.
+
+    What is repeated along an axis, such as a bias along the batch, is not divided there, although
+    what it meets may be. The cotangent is summed along that axis, so it stays as it is until then:
+    devices add sums, and do not gather what is added.
+    """
+
+    def __init__(self, eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> None:
+        uses = Counter(x for xs in (*[eqn.inputs for eqn in eqns], outs) for x in xs)
+        #: By which axes those values are not repeated that are used once.
+        self._repeated = {
+            eqn.out_binders[0]: eqn.params.dims
+            for eqn in eqns
+            if eqn.primitive is broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
+        }
+
+    def __call__(
+        self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands
+    ) -> Cotangents:
+        found = _transposed(eqn, cotangents, operands)
+        types = [*eqn.in_avals, *eqn.out_avals]
+        return [
+            self._laid(ct, x, aval, types)
+            if isinstance(ct, Array) and isinstance(operand, UndefinedPrimal)
+            else ct
+            for x, aval, operand, ct in zip(
+                eqn.inputs, eqn.in_avals, operands, found, strict=True
+            )
+        ]
+
+    def _laid(
+        self, ct: Array, x: Atom, aval: ShapedArray, types: Sequence[ShapedArray]
+    ) -> Array:
+        own, dims = ct.aval, self._repeated.get(x)
+        if dims is None or not isinstance(own, ExplicitArray) or own.is_hidden:
+            return _of_operand(ct, aval, types)
+        entries = [
+            aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)
+        ]
+        named = [name for names in entries for name in names]
+        if len({*named}) != len(named):
+            return _of_operand(ct, aval, types)
+        return lie_as(ct, own.divided(tuple(entries)))
+
+
+def _transposed(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+    """Apply an equation's transpose rule."""
     rule = eqn.primitive.rules.transpose
     try:
-        found = rule(cotangents, operands, eqn.params)
+        return rule(cotangents, operands, eqn.params)
     except ShardingTypeError:
         if subjaxprs(eqn.params):
             raise
-        found = rule(
-            [ct if ct is ZERO else unsaid(ct) for ct in cotangents],
-            [
-                UndefinedPrimal(x.aval.plain) if isinstance(x, UndefinedPrimal) else unsaid(x)
-                for x in operands
-            ],
-            eqn.params,
-        )
-    types = [*eqn.in_avals, *eqn.out_avals]
-    return [
-        _of_operand(ct, x.aval, types)
-        if isinstance(ct, Array) and isinstance(x, UndefinedPrimal)
-        else ct
-        for x, ct in zip(operands, found, strict=True)
-    ]
+    return rule(
+        [ct if ct is ZERO else unsaid(ct) for ct in cotangents],
+        [
+            UndefinedPrimal(x.aval.plain) if isinstance(x, UndefinedPrimal) else unsaid(x)
+            for x in operands
+        ],
+        eqn.params,
+    )
 
 
 def jvp(primitive: Primitive[P], primals: Arrays, tangents: Tangents, params: P) -> JvpResult:

@@ -113,7 +113,8 @@ def pull_back(
     kind = stand_in(Transposer)
     if kind is Transposer:
         if explicit_types and explicit.says_where(eqns):
-            return _pull_back(eqns, known, linear_inputs, outs, cotangents, explicit.transpose)
+            rule = explicit.Transposing(eqns, outs)
+            return _pull_back(eqns, known, linear_inputs, outs, cotangents, rule)
         if current_trace() is EVAL and len(eqns) >= _FEWEST:
             return _replayed_pull_back(eqns, known, linear_inputs, outs, cotangents)
         return _pull_back(eqns, known, linear_inputs, outs, cotangents)

@@ -71,11 +71,11 @@ if TYPE_CHECKING:
     from tinyjax.xla.profiling import start_profile as start_profile
     from tinyjax.xla.sharded import call_sharded as call_sharded
     from tinyjax.xla.sharded import of_arrays as of_arrays
-    from tinyjax.xla.sharded import of_parts as of_parts
     from tinyjax.xla.sharded import put as put
     from tinyjax.xla.sharded import runs_on_host as runs_on_host
     from tinyjax.xla.sharded_executable import COLLECTIVES as COLLECTIVES
     from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
+    from tinyjax.xla.sharded_executable import of_parts as of_parts
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
@@ -101,8 +101,8 @@ _LATER: Final = {
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve",
     "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
-    "sharded": "call_sharded of_arrays of_parts put runs_on_host",
-    "sharded_executable": "COLLECTIVES ShardedExecutable",
+    "sharded": "call_sharded of_arrays put runs_on_host",
+    "sharded_executable": "COLLECTIVES ShardedExecutable of_parts",
     "tiers": "decide forget run",
     "versions": "COMPILER",
 }

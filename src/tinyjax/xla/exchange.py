@@ -13,7 +13,8 @@ from tinyjax.core.devices import PER_PROCESS, Device, PartitionSpec, Sharding, g
 from tinyjax.core.sharding import NamedSharding, mesh_of_ids
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ProcessesDifferError
-from tinyjax.xla.sharded import of_parts, put
+from tinyjax.xla.sharded import put
+from tinyjax.xla.sharded_executable import of_parts
 
 
 def exchanged(data: HostArray, processes: Sequence[int]) -> HostArray:

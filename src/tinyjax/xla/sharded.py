@@ -13,7 +13,6 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
-from jaxlib.xla_client import batched_device_put
 
 from tinyjax.config import settings
 from tinyjax.core.array import (
@@ -43,7 +42,7 @@ from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError
 from tinyjax.xla.placing import on_devices, placement_of, undivided
 from tinyjax.xla.planned import PlannedExecutable
-from tinyjax.xla.sharded_executable import ShardedExecutable, placed, result_of
+from tinyjax.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
 
 _Compiled: TypeAlias = Executable | ShardedExecutable | PlannedExecutable
 
@@ -175,30 +174,6 @@ def _cuts(
                 pieces.append((tuple(there), place, tuple(here)))
         cuts.append((tuple([stop - start for start, stop in part]), tuple(pieces)))
     return cuts, [distinct.index(part) for part in wanted]
-
-
-def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
-    """Make an array of what this process's devices are to hold.
-
-    Args:
-        aval: the type of the array.
-        sharding: how it lies.
-        parts: the data for each device of this process, which nobody writes to, as XLA holds it.
-
-    Raises:
-        ShardingError: none of the devices is of this process.
-    """
-    every = backend().device_list(sharding.ids)
-    devices = [every[place] for place in sharding.addressable_places]
-    if not devices:
-        raise ShardingError(
-            f"all devices of {sharding!r} are of other processes. Every process that takes part "
-            "has a device in the mesh, as tinyjax.make_mesh arranges all."
-        )
-    shards = batched_device_put(
-        physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
-    )
-    return ShardedArray(aval, sharding, shards)
 
 
 def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) -> ShardedArray:

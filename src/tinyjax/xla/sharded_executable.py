@@ -21,11 +21,13 @@ from threading import Lock
 from typing import Any, Final
 
 import attrs
+import numpy as np
 from jaxlib.xla_client import (
     GSPMDSharding,
     HloSharding,
     LoadedExecutable,
     OpSharding,
+    batched_device_put,
 )
 
 from tinyjax.core.array import Array, ConcreteArray, check_donated
@@ -35,6 +37,8 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ShardingError
 from tinyjax.xla.backend import Backend, backend, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.loading import load_or_compile
@@ -111,6 +115,30 @@ def _named(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedShard
             divides = all(n % candidate.factor(axis) == 0 for axis, n in enumerate(shape))
             return candidate if divides else None
     return None
+
+
+def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
+    """Make an array of what this process's devices are to hold.
+
+    Args:
+        aval: the type of the array.
+        sharding: how it lies.
+        parts: the data for each device of this process, which nobody writes to, as XLA holds it.
+
+    Raises:
+        ShardingError: none of the devices is of this process.
+    """
+    every = backend().device_list(sharding.ids)
+    devices = [every[place] for place in sharding.addressable_places]
+    if not devices:
+        raise ShardingError(
+            f"all devices of {sharding!r} are of other processes. Every process that takes part "
+            "has a device in the mesh, as tinyjax.make_mesh arranges all."
+        )
+    shards = batched_device_put(
+        physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
+    )
+    return ShardedArray(aval, sharding, shards)
 
 
 # Programs
@@ -218,6 +246,9 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     aval, sharding = how
     if sharding is None:
         return ConcreteArray(None, aval, buffer)
+    if 0 in aval.shape:  # XLA makes what has no elements without dividing it
+        part = np.empty(sharding.shard_shape(aval.shape), physical(aval).dtype)
+        return of_parts(aval, sharding, [part] * len(sharding.addressable_places))
     return ShardedArray(aval, sharding, buffer)
 
 
