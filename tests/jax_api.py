@@ -170,7 +170,6 @@ DIFFERS: Final = {
     "lax.scatter_apply": "applies the function once to each element, and has derivatives",
     "lax.stage": "leaves an equation in jaxprs",
     "nn.scaled_dot_general": "takes no `configs`",
-    "shard_map": "takes all axes of a mesh, and `check_vma=True` only",
     "lax.pcast": "takes `to='varying'` only, of what varies already, too",
     "lax.all_gather": "takes no `to='reduced'`",
     "debug.inspect_array_sharding": "takes arrays with data, not those that are traced",

@@ -207,6 +207,9 @@ class VaryingArray(ShapedArray):
     def varying(self) -> Axes:
         return self._varying
 
+    def lying(self, sharding: Sharding) -> ShapedArray:
+        return self
+
     def with_varying(self, axes: Axes) -> ShapedArray:
         if axes == self._varying:
             return self

@@ -71,14 +71,22 @@ class LocatedLowering(Lowering):
     """
 
     def __init__(
-        self, module: Module, platform: str, locate: Locate, location: str = "", manual: Axes = ()
+        self,
+        module: Module,
+        platform: str,
+        locate: Locate,
+        location: str = "",
+        manual: Axes = (),
+        partly: bool = False,
     ) -> None:
-        super().__init__(module, platform, manual)
+        super().__init__(module, platform, manual, partly)
         self.locate = locate
         self.location = location
 
     def beside(self) -> LocatedLowering:
-        return LocatedLowering(self.module, self.platform, self.locate, self.location, self.manual)
+        return LocatedLowering(
+            self.module, self.platform, self.locate, self.location, self.manual, self.partly
+        )
 
     def emit(
         self,
@@ -159,7 +167,7 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
     if effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
     # on devices that have values of their own, collectives are written for their mesh
-    key = jaxpr.digest + repr(b.manual).encode() if b.manual else jaxpr.digest
+    key = jaxpr.digest + repr((b.manual, b.partly)).encode() if b.manual else jaxpr.digest
     function = b.module.called(
         key,
         name,

@@ -59,6 +59,9 @@ class MappedAxis:
         size: its size.
         name: its name for collectives.
         of_devices: whether it is an axis of a mesh, inside the function given to ``shard_map``.
+        partly: whether along another axis of that mesh it is one program.
+        checks: whether it is checked there what differs between devices; or if not, whether
+            ``shard_map`` was told that the function sees to it.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
         one_by_one: whether it goes over devices that are imitated: each calls Python functions by
             itself.
@@ -70,6 +73,8 @@ class MappedAxis:
     name: Hashable | None = None
     of_basis: bool = False
     of_devices: bool = attrs.field(default=False, kw_only=True)
+    partly: bool = attrs.field(default=False, kw_only=True)
+    checks: bool = attrs.field(default=True, kw_only=True)
     one_by_one: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
     divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)

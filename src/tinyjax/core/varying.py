@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from tinyjax.core.avals import NOWHERE, Axes, ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.trace import enclosing_axes
 from tinyjax.errors import ShardingError
 
 
@@ -34,6 +35,14 @@ def named(axes: Axes) -> str:
     return " and ".join(sorted(map(repr, axes)))
 
 
+def is_checked() -> bool:
+    """Say whether it is checked what differs between devices, where programs are staged for them.
+
+    Otherwise ``shard_map`` was given ``check_vma=False``.
+    """
+    return all(axis.checks for axis in enclosing_axes())
+
+
 def check_reached(jaxpr: Jaxpr, decided_by: Axes, what: str) -> None:
     """Check that devices reach the collectives in a program together.
 
@@ -46,7 +55,7 @@ def check_reached(jaxpr: Jaxpr, decided_by: Axes, what: str) -> None:
         ShardingError: devices would wait for others that never come there.
     """
     waited_for = decided_by and _communicating(jaxpr) & decided_by
-    if waited_for:
+    if waited_for and is_checked():
         raise ShardingError(
             f"{what} has a collective over {named(waited_for)}, but what decides "
             "whether it is run differs between the devices along that axis, so that some would "

@@ -24,7 +24,7 @@ def shard_map(
         mesh: likewise.
         in_specs: likewise.
         out_specs: likewise.
-        check_rep: the same as ``check_vma`` there: must be True.
+        check_rep: the same as ``check_vma`` there.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

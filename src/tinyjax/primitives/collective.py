@@ -320,6 +320,37 @@ def pvary(x: Array, axes: VaryingAxes) -> Array:
     return x
 
 
+#: The operand, of which all devices along an axis are taken to have the same.
+unvary_p: Primitive[CollectiveParams] = Primitive("unvary", CollectiveParams)
+unvary_p.def_impl(lambda operands, params: operands)
+unvary_p.def_abstract_eval(lambda avals, params: avals)
+unvary_p.def_lowering(lambda b, operands, params: operands)
+def_linear(unvary_p)
+def_simple_batch(unvary_p)
+
+
+@unvary_p.def_rule(VARIES)
+def _unvary_varies(params: CollectiveParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+    axis = {params.axis_name}
+    return given | axis, given - axis
+
+
+def _shared(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
+    """Each device has its share of the cotangent."""
+    own = bind1(pvary_p, (ct,), params)
+    return div(own, full_like(own, _size("unvary", params.axis_name)))
+
+
+def_transposes(unvary_p, _shared)
+
+
+def unvary(x: Array, axes: VaryingAxes) -> Array:
+    """Return an array as one of which devices along these axes have the same; nobody checks it."""
+    for name in sorted(axes & x.aval.varying, key=str):
+        x = bind1(unvary_p, (x,), CollectiveParams(name))
+    return x
+
+
 def varying_as(x: Array, like: ShapedArray) -> Array:
     """Return an array as one that varies between devices as those of a type do."""
     return pvary(x, like.varying) if like.varying else x
@@ -482,9 +513,17 @@ def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
     total: Array | None = None
     for axis in _names(axis_name):
         size = _size("axis_index", axis)
-        index = bind1(axis_index_p, (), CollectiveParams(axis))
+        index = _index(axis, size)
         total = index if total is None else add(mul(total, full_like(total, size)), index)
     return full((), 0, dtypes.int32) if total is None else total
+
+
+def _index(axis: Hashable, size: int) -> Array:
+    if not any(one.partly for one in enclosing_axes() if one.name == axis):
+        return bind1(axis_index_p, (), CollectiveParams(axis))
+    # XLA numbers devices for those programs alone that are of one device along every axis
+    number = bind1(psum_scatter_p, (iota((size,), dtypes.int32, 0),), GatherAxisParams(axis, size, 0))
+    return div(number, full((), size, dtypes.int32))
 
 
 def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:

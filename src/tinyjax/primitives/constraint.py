@@ -20,7 +20,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray, placer
-from tinyjax.core.trace import bind1
+from tinyjax.core.trace import bind1, on_devices
 from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -89,7 +89,9 @@ def _batch(
 
 
 def constrain(x: Array, sharding: Sharding) -> Array:
-    """Say where a value lies."""
+    """Say where a value lies; within ``shard_map``, only to XLA."""
+    if on_devices.get() is not None:
+        sharding = sharding.hidden(sharding.axis_names)
     return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding))
 
 

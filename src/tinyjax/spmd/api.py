@@ -7,15 +7,19 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.core.array import Array
+from tinyjax.core.avals import Axes
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.sharding import AnyMesh, NamedSharding, get_mesh
+from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.primitive import Avals
 from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import on_devices
+from tinyjax.core.trace import enclosing_axes
 from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
-from tinyjax.spmd.declared import local_type
+from tinyjax.primitives.collective import pvary, unvary
+from tinyjax.spmd.declared import ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
 from tinyjax.transforms.varying import on_axes
 from tinyjax.tree import PyTreeDef
@@ -71,8 +75,12 @@ def shard_map(
             that one does not name, devices get copies.
         mesh: the devices; by default those of the mesh in force (``set_mesh``). An ``AbstractMesh``
             is for programs that are compiled and not run.
-        axis_names: must be empty, or name all axes of the mesh.
-        check_vma: must be True: it is always checked that results are the same where they have to.
+        axis_names: the axes of the mesh along which each device runs the function; by default all,
+            or inside another such function those that are left. Along the others XLA divides it
+            like any program.
+        check_vma: whether it is checked that results are the same where they have to be. Without
+            it the function sees to that itself; derivatives taken inside it are each device's own,
+            and ``psum`` transposes to ``psum``, as under ``vmap``.
 
     Returns:
         A function of whole arguments to whole results. It can be transformed, and ``f`` may take
@@ -109,11 +117,6 @@ def shard_map(
         return decorate
     if not callable(f):
         raise ArgumentError(f"shard_map takes a function, but got {described(f)}.")
-    if not check_vma:
-        raise ArgumentError(
-            "shard_map has no check_vma=False: that results are the same on all devices where "
-            "out_specs says so is always checked."
-        )
     fun = f
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -122,55 +125,108 @@ def shard_map(
                 f"{describe_function(fun)}, given to shard_map, takes arguments by position only, "
                 f"but got {', '.join(kwargs)} by name."
             )
-        found: R = _call(fun, args, _mesh(mesh, axis_names), in_specs, out_specs)
+        grid = _mesh(mesh)
+        found: R = _call(fun, args, grid, _axes(grid, axis_names), in_specs, out_specs, check_vma)
         return found
 
     imitate(call, fun)
     return call
 
 
-def _mesh(mesh: AnyMesh | None, axis_names: Collection[str]) -> AnyMesh:
+def _mesh(mesh: AnyMesh | None) -> AnyMesh:
     found = get_mesh() if mesh is None else mesh
     if found.empty:
         raise ShardingError(
             "shard_map needs a mesh of devices: give mesh=tinyjax.make_mesh(shape, names), or put "
             "one in force by tinyjax.set_mesh."
         )
-    if axis_names and {*axis_names} != {*found.axis_names}:
-        raise ShardingError(
-            f"shard_map takes all axes of the mesh, {found.axis_names}, but axis_names has "
-            f"{', '.join(axis_names)}. Name an axis in no specification, and devices along it "
-            "compute the same."
-        )
-    if on_devices.get() is not None:
-        raise ShardingError("shard_map is called inside a function given to shard_map.")
     return found
 
 
+def _axes(mesh: AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
+    """The axes of a mesh along which each device is to run a function, in the mesh's order."""
+    outside = [axis.name for axis in enclosing_axes() if axis.of_devices]
+    wanted = {*axis_names} or {*mesh.axis_names} - {*outside}
+    wrong = wanted - {*mesh.axis_names}
+    if wrong:
+        raise ShardingError(
+            f"axis_names of shard_map has {named(frozenset(wrong))}, but the axes of the mesh are "
+            f"{mesh.axis_names}."
+        )
+    again = wanted.intersection(outside)
+    if again or not wanted:
+        raise ShardingError(
+            f"shard_map is called inside a function given to shard_map, which each device along "
+            f"{named(frozenset(outside))} runs already. Name other axes: axis_names={{...}}."
+        )
+    return tuple([name for name in mesh.axis_names if name in wanted])
+
+
 def _call(
-    fun: Callable[..., Any], args: tuple[Any, ...], mesh: AnyMesh, in_specs: Any, out_specs: Any
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    mesh: AnyMesh,
+    axes: tuple[str, ...],
+    in_specs: Any,
+    out_specs: Any,
+    checks: bool,
 ) -> Any:
     leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = as_arrays(leaves, fun, in_tree)
     args_tree = tree.structure(args)
     if in_specs is None:
-        specs = [PartitionSpec(*x.aval.entries) for x in arrays]
+        told = [[[n for n in names if n in axes] for names in x.aval.entries] for x in arrays]
+        specs = [PartitionSpec(*entries) for entries in told]
     else:
-        specs = _specs(in_specs, args_tree, mesh, "in_specs")
+        specs = _specs(in_specs, args_tree, mesh, axes, "in_specs")
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         NamedSharding(mesh, spec).check(x.shape, what)
     flat = FlatFunction(fun, in_tree)
     parts = [local_type(x.aval, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
-    with on_axes(mesh.shape_tuple):
-        staged = stage(flat, parts, fun)
-    joined = _specs(out_specs, flat.out_tree, mesh, "out_specs")
-    _check_results(fun, staged, joined, flat.out_tree)
-    outs: Sequence[Array] = bind_shard_map(staged, arrays, mesh, specs, joined)
+    sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
+    here = frozenset(axes)
+    partly = len(axes) < len(mesh.axis_names)
+    with on_axes(sizes, partly, checks, own=not checks):
+        own = [aval.with_varying(aval.varying | here) for aval in parts]
+        staged = stage(flat, parts if checks else own, fun)
+    joined = _specs(out_specs, flat.out_tree, mesh, axes, "out_specs")
+    if checks:
+        _check_results(fun, staged, here, joined, flat.out_tree)
+    else:
+        with on_axes(sizes, partly, checks):
+            staged = _taken_to_be_shared(staged, parts, here, joined)
+    like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
+    outs: Sequence[Array] = bind_shard_map(staged, arrays, like, specs, joined)
     return tree.unflatten(flat.out_tree, outs)
 
 
-def _specs(given: Any, treedef: PyTreeDef, mesh: AnyMesh, name: str) -> list[PartitionSpec]:
+def _taken_to_be_shared(
+    staged: Staged, parts: Avals, axes: Axes, out_specs: Sequence[PartitionSpec]
+) -> Staged:
+    """Return a program of parts whose results do not vary where they are to be the same.
+
+    Args:
+        staged: the program, whose arguments are each device's own.
+        parts: the types of the parts that devices have.
+        axes: the axes of the mesh along which they run it.
+        out_specs: how results are joined.
+    """
+    n = len(staged.consts)
+
+    def run(*args: Array) -> list[Array]:
+        own = [x if i < n else pvary(x, axes) for i, x in enumerate(args)]
+        outs = eval_jaxpr(staged.jaxpr, own)
+        return [unvary(x, axes - {*s.names}) for x, s in zip(outs, out_specs, strict=True)]
+
+    program = stage(run, [*[x.aval.plain for x in staged.consts], *parts])
+    assert not program.consts, "a program is closed"
+    return Staged(program.jaxpr, staged.consts)
+
+
+def _specs(
+    given: Any, treedef: PyTreeDef, mesh: AnyMesh, axes: tuple[str, ...], name: str
+) -> list[PartitionSpec]:
     found: list[PartitionSpec] = []
     for spec in tree.flatten_prefix(given, treedef, is_place, name):
         if not isinstance(spec, PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
@@ -178,13 +234,20 @@ def _specs(given: Any, treedef: PyTreeDef, mesh: AnyMesh, name: str) -> list[Par
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
                 f"one is {spec!r}."
             )
-        found.append(NamedSharding(mesh, spec).spec)
+        others = [axis for axis in NamedSharding(mesh, spec).spec.names if axis not in axes]
+        if others:
+            raise ShardingError(
+                f"{name} of shard_map has {spec!r}, but each device runs the function along "
+                f"{', '.join(axes)} only. Along other axes XLA divides it: leave them out."
+            )
+        found.append(spec)
     return found
 
 
 def _check_results(
     fun: Callable[..., Any],
     staged: Staged,
+    axes: Axes,
     out_specs: Sequence[PartitionSpec],
     out_tree: PyTreeDef,
 ) -> None:
@@ -201,7 +264,7 @@ def _check_results(
                 f"out_specs of shard_map has {spec} for {what} of {describe_function(fun)}, which "
                 f"is {aval}: there are not as many axes."
             )
-        wrong = aval.varying - {*spec.names}
+        wrong = (aval.varying & axes) - {*spec.names}
         if wrong:
             raise ShardingError(
                 f"{what} of {describe_function(fun)} may differ between the devices along "

@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.avals import NOWHERE, ShapedArray
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import Params, Primitive
@@ -28,29 +28,49 @@ class ShardMapParams(Params):
         mesh: the devices.
         in_specs: how the operands are divided.
         out_specs: how the results are joined.
+        axes: the axes of the mesh along which devices run it. Along the others it is one program.
+        checks: whether it is checked that devices have the same where they have to.
     """
 
     jaxpr: Jaxpr
     mesh: AnyMesh
     in_specs: Specs
     out_specs: Specs
+    axes: tuple[str, ...]
+    checks: bool = True
+
+    @property
+    def sizes(self) -> tuple[tuple[str, int], ...]:
+        """These axes, with their sizes."""
+        return tuple([axis for axis in self.mesh.shape_tuple if axis[0] in self.axes])
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is one program along some axes of the mesh."""
+        return len(self.axes) < len(self.mesh.axis_names)
+
+    def with_program(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> ShardMapParams:
+        """The same of another program."""
+        return attrs.evolve(self, jaxpr=jaxpr, in_specs=in_specs, out_specs=out_specs)
 
 
 shard_map_p: Primitive[ShardMapParams] = Primitive("shard_map", ShardMapParams)
 
 
 def local_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
-    """The type of a device's part of an array, which varies along the axes that divide it.
+    """The type of a device's part of an array, which varies along the axes that divide it, too.
 
     Raises:
         ShardingError: the array cannot be divided so.
     """
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
-    return aval.plain.with_shape(shape).with_varying(frozenset(spec.names))
+    plain = aval.plain
+    return plain.with_shape(shape).with_varying(plain.varying | frozenset(spec.names))
 
 
 def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
     """The type of an array of which devices have parts of a type."""
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
-    return aval.with_shape(shape).with_varying(NOWHERE).lying(sharding)
+    whole = aval.with_shape(shape).with_varying(aval.varying - {*spec.names})
+    return whole if whole.varying else whole.lying(sharding)

@@ -39,15 +39,14 @@ def _along(
     """Map over the axes of the mesh from one on.
 
     Args:
-        number: the axis.
+        number: the axis, among those along which devices run the program.
         args: the operands, with an axis in front for each axis of the mesh that divides them.
         names: what these are called.
         params: the parameters.
     """
-    mesh = params.mesh
-    if number == len(mesh.axis_names):
+    if number == len(params.axes):
         return eval_jaxpr(erased(params.jaxpr), args)
-    name, size = mesh.shape_tuple[number]
+    name, size = params.sizes[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]
     mapped = MappedAxis(size, name, one_by_one=True)

@@ -12,7 +12,7 @@ What is run, by NumPy or by XLA, is the program without these types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,12 +20,13 @@ import attrs
 
 from tinyjax import xla
 from tinyjax.core.array import Array
-from tinyjax.core.avals import Axes, same_types
+from tinyjax.core.avals import NOWHERE, Axes, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.lowering import call_jaxpr, sharding_text, tensors
 from tinyjax.core.primitive import (
+    FITS,
     STEPWISE,
     Arrays,
     Avals,
@@ -44,7 +45,7 @@ from tinyjax.core.sharding import AnyMesh, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.core.varying import axes_of
+from tinyjax.core.varying import axes_of, joined
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.shape import reshape
 from tinyjax.spmd.declared import (
@@ -68,21 +69,45 @@ from tinyjax.transforms.varying import erased, on_axes, refit
 def bind_shard_map(
     staged: Staged,
     args: Sequence[Array],
-    mesh: AnyMesh,
+    like: ShardMapParams,
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
 ) -> Sequence[Array]:
-    """Bind a program of parts; of what it closes over each device has a copy."""
+    """Bind a program of parts; of what it closes over each device has a copy.
+
+    Args:
+        staged: the program.
+        args: the whole arguments.
+        like: on which mesh, and how, it is run.
+        in_specs: how arguments are divided.
+        out_specs: how results are joined.
+    """
     specs = (*[COPIES] * len(staged.consts), *in_specs)
-    with on_axes(mesh.shape_tuple):
-        jaxpr = refit(staged.jaxpr, _axes(specs), _axes(out_specs))
-    params = ShardMapParams(jaxpr, mesh, specs, tuple(out_specs))
-    return bind(shard_map_p, (*staged.consts, *args), params)
+    operands = (*staged.consts, *args)
+    with _on_axes(like):
+        jaxpr = refit(staged.jaxpr, _axes(specs, axes_of([x.aval for x in operands])), _axes(out_specs))
+    return bind(shard_map_p, operands, like.with_program(jaxpr, specs, tuple(out_specs)))
 
 
-def _axes(specs: Iterable[PartitionSpec]) -> list[Axes]:
-    """The axes of the mesh along which parts vary."""
-    return [frozenset(spec.names) for spec in specs]
+def _on_axes(params: ShardMapParams) -> AbstractContextManager[None]:
+    return on_axes(params.sizes, params.is_partial, params.checks)
+
+
+def _axes(specs: Sequence[PartitionSpec], given: Sequence[Axes] | None = None) -> list[Axes]:
+    """The axes of the mesh along which parts vary, of what varies along others already."""
+    before = [NOWHERE] * len(specs) if given is None else given
+    return [frozenset(spec.names) | axes for spec, axes in zip(specs, before, strict=True)]
+
+
+@shard_map_p.def_rule(FITS)
+def _fit(
+    params: ShardMapParams, given: Sequence[Axes]
+) -> tuple[Sequence[Axes], ShardMapParams]:
+    inside = axes_of(params.jaxpr.in_avals)
+    wanted = joined(given, [axes - {*params.axes} for axes in inside])
+    with _on_axes(params):
+        jaxpr = refit(params.jaxpr, _axes(params.in_specs, wanted), _axes(params.out_specs))
+    return wanted, attrs.evolve(params, jaxpr=jaxpr)
 
 
 @shard_map_p.def_abstract_eval
@@ -115,7 +140,8 @@ shard_map_p.def_rule(STEPWISE)(emulate)
 @shard_map_p.def_rule(RECORDED_IN)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
-    return on_axes(mesh.shape_tuple)
+    sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
+    return on_axes(sizes, len(sizes) < len(mesh.axis_names), params["checks"])
 
 
 @shard_map_p.def_rule(SHARDINGS)
@@ -130,7 +156,8 @@ def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedS
 @shard_map_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     mesh, jaxpr = params.mesh, erased(params.jaxpr)
-    outer, b.manual = b.manual, mesh.shape_tuple
+    outer, b.manual = (b.manual, b.partly), mesh.shape_tuple
+    b.partly = params.is_partial
     try:
         if len(mesh.ids) == 1:
             return call_jaxpr(b, jaxpr, "part", operands)
@@ -138,7 +165,7 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         # a function, since the block must not mention what is outside of it
         region = b.region(types, lambda xs: call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
     finally:
-        b.manual = outer
+        b.manual, b.partly = outer
 
     def lie(specs: Specs, ndims: Sequence[int]) -> str:
         texts = [
@@ -147,7 +174,7 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         ]
         return f"#sdy.sharding_per_value<[{', '.join(map(str, texts))}]>"
 
-    axes = ", ".join([f'"{name}"' for name in mesh.axis_names])
+    axes = ", ".join([f'"{name}"' for name in params.axes])
     attributes = {
         "in_shardings": lie(params.in_specs, [a.ndim for a in jaxpr.in_avals]),
         "manual_axes": f"#sdy<manual_axes{{{axes}}}>",
@@ -158,14 +185,14 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
 
 @shard_map_p.def_jvp
 def _jvp(primals: Arrays, tangents: Tangents, params: ShardMapParams) -> JvpResult:
-    nonzero, mesh = nonzeros(tangents), params.mesh
-    with on_axes(mesh.shape_tuple):
+    nonzero = nonzeros(tangents)
+    with _on_axes(params):
         staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
     in_specs, out_specs = params.in_specs, params.out_specs
     outs = bind_shard_map(
         staged,
         [*primals, *present(tangents)],
-        mesh,
+        params,
         (*in_specs, *marked(in_specs, nonzero)),
         (*out_specs, *marked(out_specs, nonzero_out)),
     )
@@ -194,11 +221,13 @@ class _Linearized:
     nonzero_out: tuple[bool, ...]
 
 
-def _linearized(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> _Linearized:
+def _linearized(
+    jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]
+) -> _Linearized:
     def make() -> _Linearized:
         halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)
-        computed = axes_of(primal.jaxpr.out_avals)[n:]
+        computed = [found & {*axes} for found in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
         divided = [i is None and bool(next(places)) for i in halves.forwarded]
 
@@ -206,8 +235,8 @@ def _linearized(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> _Linearized:
             return [
                 *outs[:n],
                 *[
-                    reshape(x, (1, *x.shape)) if axes else x
-                    for x, axes in zip(outs[n:], computed, strict=True)
+                    reshape(x, (1, *x.shape)) if found else x
+                    for x, found in zip(outs[n:], computed, strict=True)
                 ],
             ]
 
@@ -226,24 +255,26 @@ def _linearized(jaxpr: Jaxpr, nonzero: tuple[bool, ...]) -> _Linearized:
             Staged(extend(primal.jaxpr, with_axis), primal.consts),
             stage(tangent, avals),
             halves.forwarded,
-            computed,
+            tuple(computed),
             halves.nonzero_out,
         )
 
-    return jaxpr.derive(("shard_map", nonzero), make)
+    return jaxpr.derive(("shard_map", axes, nonzero), make)
 
 
 @shard_map_p.def_linearize
 def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams) -> LinearizeResult:
-    mesh, in_specs, out_specs = params.mesh, params.in_specs, params.out_specs
-    with on_axes(mesh.shape_tuple):
-        halves = _linearized(params.jaxpr, tuple(nonzero))
+    in_specs, out_specs = params.in_specs, params.out_specs
+    with _on_axes(params):
+        halves = _linearized(params.jaxpr, params.axes, tuple(nonzero))
     n = len(out_specs)
     computed = [
-        PartitionSpec(tuple([name for name in mesh.axis_names if name in axes])) if axes else COPIES
+        PartitionSpec(tuple([name for name in params.axes if name in axes]))
+        if axes & {*params.axes}
+        else COPIES
         for axes in halves.computed
     ]
-    outs = bind_shard_map(halves.primal, primals, mesh, in_specs, (*out_specs, *computed))
+    outs = bind_shard_map(halves.primal, primals, params, in_specs, (*out_specs, *computed))
     rest, rest_specs = iter(outs[n:]), iter(computed)
     residuals = [next(rest) if i is None else primals[i] for i in halves.forwarded]
     specs = [next(rest_specs) if i is None else in_specs[i] for i in halves.forwarded]
@@ -252,7 +283,7 @@ def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams)
         return bind_shard_map(
             halves.tangent,
             [*residuals, *tangents],
-            mesh,
+            params,
             (*specs, *marked(in_specs, nonzero)),
             marked(out_specs, halves.nonzero_out),
         )
@@ -262,14 +293,14 @@ def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams)
 
 @shard_map_p.def_transpose
 def _transpose(cotangents: Tangents, operands: Operands, params: ShardMapParams) -> Cotangents:
-    mesh, linear, nonzero = params.mesh, are_undefined(operands), nonzeros(cotangents)
+    linear, nonzero = are_undefined(operands), nonzeros(cotangents)
     known = [not unknown for unknown in linear]
-    with on_axes(mesh.shape_tuple):
+    with _on_axes(params):
         transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
     found = bind_shard_map(
         transposed.staged,
         [*defined(operands), *present(cotangents)],
-        mesh,
+        params,
         (*marked(params.in_specs, known), *marked(params.out_specs, nonzero)),
         marked(marked(params.in_specs, linear), transposed.nonzero_out),
     )
@@ -280,10 +311,9 @@ def _transpose(cotangents: Tangents, operands: Operands, params: ShardMapParams)
 def _batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ShardMapParams
 ) -> BatchResult:
-    mesh = params.mesh
-    if mapped.name in mesh.axis_names:  # by that name the program means an axis of the mesh
+    if mapped.name in params.axes:  # by that name the program means an axis of the mesh
         mapped = attrs.evolve(mapped, name=None)
-    with on_axes(mesh.shape_tuple):
+    with _on_axes(params):
         staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
 
     def inserted(specs: Specs, axes: BatchAxes) -> list[PartitionSpec]:
@@ -293,4 +323,4 @@ def _batch(
         ]
 
     in_specs, out_specs = inserted(params.in_specs, axes), inserted(params.out_specs, out_axes)
-    return bind_shard_map(staged, values, mesh, in_specs, out_specs), out_axes
+    return bind_shard_map(staged, values, params, in_specs, out_specs), out_axes

@@ -26,21 +26,25 @@ class Lowering(Builder):
         platform: what the program runs on, such as ``"cpu"``.
         manual: the axes of a mesh, with their sizes, each of whose devices runs this function on
             values of its own; none where it is one program of them all.
+        partly: whether it is one program of those along the other axes of the mesh.
         results: the types of the current equation's results.
     """
 
-    def __init__(self, module: Module, platform: str, manual: Axes = ()) -> None:
+    def __init__(
+        self, module: Module, platform: str, manual: Axes = (), partly: bool = False
+    ) -> None:
         super().__init__()
         self.module = module
         self.platform = platform
         self.manual = manual
+        self.partly = partly
         self.results: Sequence[TensorType] = ()
         # What the ordered callbacks written so far in this block leave to the next one.
         self._token: Value | None = None
 
     def beside(self) -> Lowering:
         """Return a builder of another function of the same module."""
-        return Lowering(self.module, self.platform, self.manual)
+        return Lowering(self.module, self.platform, self.manual, self.partly)
 
     # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
@@ -142,7 +146,7 @@ class Lowering(Builder):
         It is for operations that XLA refuses to divide so, or divides wrongly.
         """
         mesh = self.module.a_mesh()
-        if mesh is None or self.manual:
+        if mesh is None or (self.manual and not self.partly):
             return x
         entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
         text = f"#sdy.sharding<@{mesh}, [{entries}]>"

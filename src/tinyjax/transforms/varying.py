@@ -20,8 +20,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax.core.array import Array, ConcreteArray, is_splat
-from tinyjax.core.avals import NOWHERE, Axes
+from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
+from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import (
     FITS,
@@ -37,11 +37,18 @@ from tinyjax.core.primitive import (
     field_names,
 )
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
-from tinyjax.core.trace import Running, Trace, current_trace, on_devices, use_trace
-from tinyjax.core.varying import axes_of, joined, named, union
+from tinyjax.core.trace import (
+    Running,
+    Trace,
+    current_trace,
+    enclosing_axes,
+    on_devices,
+    use_trace,
+)
+from tinyjax.core.varying import axes_of, is_checked, joined, named, union
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import Source
-from tinyjax.primitives.collective import pvary, pvary_p
+from tinyjax.primitives.collective import psum, pvary, pvary_p, unvary_p
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace
 from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace
@@ -80,7 +87,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
         typed = tuple([_typed(x, axes) for x, axes in zip(program.outs, least, strict=True)])
         return Jaxpr(program.in_binders, program.eqns, typed)
 
-    return jaxpr.derive(("refit", wanted, least), make)
+    return jaxpr.derive(("refit", wanted, least, is_checked()), make)
 
 
 def _lift(x: Array, axes: Axes) -> Array:
@@ -136,7 +143,7 @@ def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
 
 
 def erased(jaxpr: Jaxpr) -> Jaxpr:
-    """Return the same program with types that do not say what varies, and without ``pvary``."""
+    """Return the same program with types that do not say what varies, and without casts."""
 
     def make() -> Jaxpr:
         env: dict[Var, Atom] = {}
@@ -158,7 +165,7 @@ def erased(jaxpr: Jaxpr) -> Jaxpr:
         eqns: list[JaxprEqn] = []
         for eqn in jaxpr.eqns:
             inputs = tuple(map(read, eqn.inputs))
-            if eqn.primitive is pvary_p:
+            if eqn.primitive in (pvary_p, unvary_p):
                 env[eqn.out_binders[0]] = inputs[0]
                 continue
             params = _with_programs(eqn.params, erased) if subjaxprs(eqn.params) else eqn.params
@@ -173,9 +180,26 @@ def erased(jaxpr: Jaxpr) -> Jaxpr:
 
 
 class _VaryingRecorder(Recorder):
-    """A recorder that makes operands vary along the same axes."""
+    """A recorder that makes operands vary along the same axes.
+
+    What a function closes over is a copy on each device here, whatever its type says of how it lies
+    outside.
+    """
 
     __slots__ = ()
+
+    def atom(self, value: Array) -> Atom:
+        aval = value.aval
+        if type(aval) is not ExplicitArray or (
+            type(value) is StagingTracer and value._trace is self
+        ):
+            return super().atom(value)
+        if type(value) is ConcreteArray:  # one number everywhere
+            return super().atom(splat(first_element(value), aval.plain))
+        if id(value) not in self.consts:
+            super().atom(value)
+            self.consts[id(value)] = (Var(aval.plain), value)
+        return self.consts[id(value)][0]
 
     def record(
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
@@ -272,7 +296,9 @@ class _VaryingTransposer(Transposer):
         for x, ct in zip(operands, found, strict=True):
             if isinstance(x, UndefinedPrimal) and ct is not None and ct is not ZERO:
                 more = ct.aval.varying - x.aval.varying
-                if more:
+                if more and not is_checked():
+                    found = [psum(y, [*more]) if y is ct else y for y in found]
+                elif more:
                     name = getattr(eqn.params, "name", eqn.primitive.name)
                     raise DifferentiationError(
                         f"the transpose, or bwd rule, of {name} gives a cotangent of type "
@@ -282,6 +308,44 @@ class _VaryingTransposer(Transposer):
         return found
 
 
+# Traces that check nothing: whatever is computed varies
+
+
+def _everywhere() -> Axes:
+    return frozenset([axis.name for axis in enclosing_axes() if axis.of_devices])
+
+
+class _OwnRecorder(_VaryingRecorder):
+    """A recorder all of whose values vary, those that devices have computed together, too.
+
+    So ``psum`` transposes to ``psum``, as under ``vmap``.
+    """
+
+    __slots__ = ()
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        outs = super().record(primitive, args, params, source)
+        if primitive is pvary_p:
+            return outs
+        axes = _everywhere()
+        with use_trace(self):
+            return [out if axes <= out.aval.varying else pvary(out, axes) for out in outs]
+
+
+class _OwnStagingTrace(_OwnRecorder, StagingTrace):
+    __slots__ = ()
+
+
+class _OwnLinearTrace(_OwnRecorder, LinearTrace):
+    __slots__ = ()
+
+    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
+        axes = _everywhere()
+        return super().new_inputs([aval.with_varying(axes) for aval in avals])
+
+
 _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
     StagingTrace: _VaryingStagingTrace,
     LinearTrace: _VaryingLinearTrace,
@@ -289,6 +353,15 @@ _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
     LinearizeTrace: _VaryingLinearizeTrace,
     BatchTrace: _VaryingBatchTrace,
     Transposer: _VaryingTransposer,
+}
+
+
+#: Of functions that see themselves to what differs between devices.
+_OWN_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
+    **_STAND_INS,
+    StagingTrace: _OwnStagingTrace,
+    LinearTrace: _OwnLinearTrace,
+    Transposer: Transposer,
 }
 
 
@@ -311,16 +384,25 @@ class _AxisTrace(Trace):
 
 
 @contextmanager
-def on_axes(sizes: Sequence[tuple[str, int]]) -> Iterator[None]:
+def on_axes(
+    sizes: Sequence[tuple[str, int]],
+    partly: bool = False,
+    checks: bool = True,
+    own: bool = False,
+) -> Iterator[None]:
     """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
 
     Args:
         sizes: the axes of the mesh, with their sizes.
+        partly: whether the mesh has other axes, along which it is one program.
+        checks: whether it is checked what differs between devices.
+        own: whether all values are each device's own, even those that they computed together.
     """
     trace = current_trace()
     for name, size in sizes:
-        trace = _AxisTrace(trace, MappedAxis(size, name, of_devices=True))
-    token = on_devices.set(_STAND_INS)
+        axis = MappedAxis(size, name, of_devices=True, partly=partly, checks=checks)
+        trace = _AxisTrace(trace, axis)
+    token = on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
     try:
         with Running(trace):
             yield
