@@ -35,8 +35,8 @@ from tinyjax.errors import JaxprTypeError
 
 #: Evaluates a program on NumPy arrays.
 RunOnHosts: TypeAlias = Callable[[Jaxpr, Hosts], list[HostArray]]
-#: The rule of a primitive that is a loop: evaluates it on NumPy arrays, given what evaluates its
-#: programs: ``rule(operands, params, run) -> results``.
+#: The rule of a primitive that is a loop, or moves values between devices: evaluates it on NumPy
+#: arrays, given what evaluates its programs: ``rule(operands, params, run) -> results``.
 ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")
 
 

@@ -7,6 +7,7 @@ import attrs
 from tinyjax.core.array import Array, first_element, hider, splat
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
+from tinyjax.core.evaluation import ON_HOSTS
 from tinyjax.core.lowering import sharding_text
 from tinyjax.core.primitive import (
     Arrays,
@@ -47,6 +48,10 @@ def _impl(operands: Hosts, params: ConstraintParams) -> Hosts:
 def _evaluate(args: Arrays, params: ConstraintParams) -> Arrays:
     (x,) = args
     return [placer[0](x, params.sharding.decided(x.sharding))]
+
+
+# a program that the host computes has one place
+sharding_constraint_p.def_rule(ON_HOSTS)(lambda operands, params, run: operands)
 
 
 @sharding_constraint_p.def_abstract_eval
@@ -118,6 +123,9 @@ def _hide(args: Arrays, params: HideParams) -> Arrays:
     if isinstance(x.aval, ExplicitArray):  # one number everywhere
         return [splat(first_element(x.concrete("data")), x.aval.plain)]
     return args
+
+
+hide_p.def_rule(ON_HOSTS)(lambda operands, params, run: operands)
 
 
 @hide_p.def_abstract_eval
