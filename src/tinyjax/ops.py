@@ -8,7 +8,8 @@ from typing import Any, Literal
 import attrs
 
 from tinyjax import numpy as jnp
-from tinyjax.core.array import Array, ArrayLike, UpdateOptions, as_array
+from tinyjax.core.array import Array, ArrayLike, UpdateOptions, as_array, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
@@ -17,6 +18,7 @@ from tinyjax.primitives.reduce import highest, lowest
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
 
+@placed
 def segment_sum(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -25,6 +27,7 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Sum the rows of an array that belong to the same segment.
 
@@ -38,6 +41,7 @@ def segment_sum(
         unique_indices: a promise that no id comes twice.
         bucket_size: reduce so many rows at a time first, which rounds less.
         mode: what becomes of ids out of range, as for ``x.at[ids]``.
+        out_sharding: where the result is to lie.
 
     Returns:
         An array with one row per segment; that of a segment without rows is zero.
@@ -57,6 +61,7 @@ def segment_sum(
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
+@placed
 def segment_prod(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -65,6 +70,7 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows."""
     options = _options(indices_are_sorted, unique_indices, mode)
@@ -72,6 +78,7 @@ def segment_prod(
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
+@placed
 def segment_max(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -80,6 +87,7 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Take the largest of each segment: as ``segment_sum``, and the least value for no rows."""
     options = _options(indices_are_sorted, unique_indices, mode)
@@ -87,6 +95,7 @@ def segment_max(
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
+@placed
 def segment_min(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -95,6 +104,7 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Take the least of each segment: as ``segment_sum``, and the largest value for no rows."""
     options = _options(indices_are_sorted, unique_indices, mode)

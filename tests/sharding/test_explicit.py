@@ -187,7 +187,36 @@ ROWS: list[Row] = [
     row("checkpoint", (B, XY), of=lambda lib, x: lib.checkpoint(lambda x: x * x)(x)),
     row("shard_map", (B, XY), of=lambda lib, x: mapped(lib, lambda x: x * 2, x, lib.P("x", "y"))),
     row("shard_map sum", (B, XY), of=lambda lib, x: mapped(lib, total(lib), x, lib.P(None, "y"))),
+    row("layer", (B, X), ((4, 4), NONE), ((4,), ()), of=lambda lib, x, w, b: (x @ w + b) ** 2),
+    row(
+        "scale",
+        *((B, XY), ((1, 4), ()), ((), ())),
+        of=lambda lib, x, a, b: lib.numpy.maximum(x * a, b) / lib.numpy.sqrt(x.var(1) + 1)[:, None],
+    ),
+    row("key_data", (V, X), of=lambda lib, x: (x, lib.random.key_data(keys_of(lib, x)))),
+    row(
+        "draws",
+        (V, X),
+        of=lambda lib, x: (
+            x[:, None] * lib.vmap(lambda k: lib.random.uniform(k, (4,)))(keys_of(lib, x))
+        ),
+    ),
+    row(
+        "segment_sum",
+        *((B, X), (V, X)),
+        of=lambda lib, x, i: lib.ops.segment_sum(x, i.astype(int), 4, out_sharding=lib.P("y")),
+    ),
+    row(
+        "reduce_sum",
+        (B, XY),
+        of=lambda lib, x: lib.lax.reduce_sum(x, (0,), out_sharding=lib.P("x")),
+    ),
 ]
+
+
+def keys_of(lib: Any, x: Any) -> Any:
+    """A key for each element."""
+    return lib.vmap(lambda i: lib.random.fold_in(lib.random.key(0), i))(x.astype("uint32"))
 
 
 def times(x: Any, y: Any) -> Any:
@@ -322,6 +351,14 @@ MORE: list[tuple[Row, str]] = [
     (row("reshape", ((8, 2, 4), X), of=lambda lib, x: x.reshape(4, 2, 4, 2)), "float32[4@x,2,4,2]"),
     (row("places", (B, Y), (V, X), of=lambda lib, x, i: x[i.astype(int)]), "float32[8@x,4@y]"),
     (row("vmap", (B, X), (B, NONE), of=lambda lib, x, y: lib.vmap(times)(x, y)), "float32[8@x,4]"),
+    (
+        row(  # jax's gradient in the window is twice what it should be
+            "conv along space",
+            *(((2, 2, 8), (None, None, "x")), ((2, 2, 3), ())),
+            of=lambda lib, x, w: lib.lax.conv(x, w, (1,), "SAME"),
+        ),
+        "float32[2,2,8@x]",
+    ),
     (row("inverse", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.inv(a)), "float32[8@x,3,3]"),
 ]
 
@@ -344,6 +381,9 @@ def test_what_programs_communicate() -> None:
         (sums,) = step.communication_analysis().collectives
         assert (sums.kind, sums.axes, sums.bytes) == ("all-reduce", ("x",), w.nbytes)
         assert step.output_shardings.spec == P()
+        # what is repeated along what is divided is summed where it lies, not gathered
+        bias = tinyjax.jit(tinyjax.grad(lambda b, x: ((x + b) ** 2).sum())).lower(w[0], x)
+        assert bias.compile().communication_analysis().counts == {"all-reduce": 1}
         none = tinyjax.jit(lambda x: tinyjax.numpy.tanh(x).T * 2).lower(x).compile()
         assert none.communication_analysis().counts == {}
 
@@ -357,6 +397,40 @@ def test_types_that_are_asked_for() -> None:
             found = lib.eval_shape(lambda x: x.T, x)
             assert [*found.sharding.spec] == [None, "x"]
             assert lib.eval_shape(lambda x: x.T, found).sharding.spec[0] == "x"
+
+
+def test_programs_that_call_python() -> None:
+    """The host computes them, where a value lies in one place."""
+
+    def called(x: Any, w: Any) -> Any:
+        y = tinyjax.pure_callback(lambda x: 2 * np.asarray(x), x.aval.plain, x)
+        return tinyjax.reshard(y, P("x")) * auto_axes(tinyjax.numpy.multiply, out_sharding=P("x"))(
+            w, 3.0
+        )
+
+    with mesh_in_force(tinyjax):
+        x, w = (tinyjax.reshard(WEIGHTS, P(*spec)) for spec in (X, Y))
+        for f in (called, tinyjax.jit(called)):
+            assert str(f(x, w).aval) == "float32[4@x,2]"
+            np.testing.assert_array_equal(f(x, w), 6 * WEIGHTS**2)
+        slope = tinyjax.jit(tinyjax.grad(lambda w: called(x, w).sum()))(w)
+        assert str(slope.aval) == "float32[4,2@y]"
+        np.testing.assert_array_equal(slope, 6 * WEIGHTS)
+
+
+def test_arrays_without_elements() -> None:
+    with mesh_in_force(tinyjax):
+        x = tinyjax.device_put(np.ones((0, 4), np.float32), P("x", "y"))
+        for found in (2.0 * x, tinyjax.jit(lambda x: tinyjax.numpy.concatenate([x, x]))(x)):
+            assert str(found.aval) == "float32[0@x,4@y]"
+            assert (np.asarray(found).shape, np.asarray(found + x).shape) == ((0, 4), (0, 4))
+            assert [s.data.shape for s in found.addressable_shards] == [(0, 2)] * 4
+
+
+def test_rows_of_what_is_divided_along_them_are_read_on_the_host() -> None:
+    with mesh_in_force(tinyjax):
+        found = [*tinyjax.reshard(WEIGHTS, P("x"))]
+        np.testing.assert_array_equal(np.stack(found), WEIGHTS)
 
 
 def test_types_of_axes_for_a_while() -> None:

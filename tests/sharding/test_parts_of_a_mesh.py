@@ -28,7 +28,7 @@ def free(lib: Any, f: Any, ins: Any, outs: Any, names: Any = SPEC) -> Any:
 def within(lib: Any, inner: Any, ins: Any, outs: Any) -> Any:
     """Run a function along y within one that is run along x."""
     p = lib.P
-    return over(lib, lambda a: over(lib, inner, ins, outs, "y")(a), p("x"), p("x"), "x")
+    return over(lib, over(lib, inner, ins, outs, "y"), p("x"), p("x"), "x")
 
 
 #: What is computed of an array whose rows are divided over x, and columns over y.
@@ -145,20 +145,20 @@ def test_what_a_function_closes_over_is_a_copy_on_each_device() -> None:
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("has 'z'", lambda x: over(tinyjax, lambda a: a, P(), P(), "z")(x)),
-        ("along x only", lambda x: over(tinyjax, lambda a: a, P("y"), P(), "x")(x)),
-        ("along x only", lambda x: over(tinyjax, lambda a: a, P("x"), P("y"), "x")(x)),
+        ("has 'z'", over(tinyjax, lambda a: a, P(), P(), "z")),
+        ("along x only", over(tinyjax, lambda a: a, P("y"), P(), "x")),
+        ("along x only", over(tinyjax, lambda a: a, P("x"), P("y"), "x")),
         (
             "inside a function given",
-            lambda x: over(
+            over(
                 tinyjax,
-                lambda a: over(tinyjax, lambda b: b, P(), P(), "x")(a),
+                over(tinyjax, lambda b: b, P(), P(), "x"),
                 *(P("x"), P("x"), "x"),
-            )(x),
+            ),
         ),
         (
             "may differ",
-            lambda x: over(tinyjax, lambda a: a + lax.axis_index("x"), P(), P(), "x")(x),
+            over(tinyjax, lambda a: a + lax.axis_index("x"), P(), P(), "x"),
         ),
     ],
 )

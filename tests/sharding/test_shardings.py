@@ -111,7 +111,10 @@ MISTAKES: list[tuple[str, Callable[[Any], Any]]] = [
         "on the devices 0, 1, 2, 3 and on 0, 1",
         lambda lib: lib.numpy.add(
             lib.device_put(np.ones(4), by(lib, "x")),
-            lib.device_put(np.ones(4), lib.NamedSharding(lib.sharding.Mesh(devices(lib, 0, 1), "z"), lib.P("z"))),
+            lib.device_put(
+                np.ones(4),
+                lib.NamedSharding(lib.sharding.Mesh(devices(lib, 0, 1), "z"), lib.P("z")),
+            ),
         ),
     ),
 ]

@@ -58,6 +58,7 @@ class RaggedDotDimensionNumbers:
     rhs_group_dimensions: Axes = attrs.field(converter=_axes)
 
 
+@placed
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -65,6 +66,7 @@ def ragged_dot(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     group_offset: ArrayLike | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Multiply the rows of a matrix, group by group, by a matrix for each group.
 
@@ -75,6 +77,7 @@ def ragged_dot(
         precision: not used: products are computed in the full precision of their dtype.
         preferred_element_type: the dtype of the result; that of the operands by default.
         group_offset: must be None.
+        out_sharding: where the result is to lie.
 
     Returns:
         Shape ``(m, n)``; zeros in the rows that belong to no group. All rows are multiplied by all

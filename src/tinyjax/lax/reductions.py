@@ -11,8 +11,16 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.api import vmap
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    ConcreteArray,
+    as_array,
+    canonical_axis,
+    placed,
+)
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
@@ -79,7 +87,13 @@ def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> R
     return fun
 
 
-reduce_sum: Final = _reduction("reduce_sum", _bc.reduce_sum_p, "Return the sum over axes.")
+@placed
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
+    """Return the sum over axes, which is to lie as ``out_sharding`` says."""
+    x = as_array(operand)
+    return bind1(_bc.reduce_sum_p, (x,), _bc.ReduceParams(_axes_of("reduce_sum", x, axes)))
+
+
 reduce_prod: Final = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")
 reduce_max: Final = _reduction("reduce_max", _rd.reduce_max_p, "Return the greatest over axes.")
 reduce_min: Final = _reduction("reduce_min", _rd.reduce_min_p, "Return the least over axes.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, put, put_result
+from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed, put, put_result
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.trace import bind1
@@ -514,8 +514,9 @@ def full_like(
     return laid_like(out, array, sharding, "full_like")
 
 
-def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """Return an array of zeros."""
+@placed
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Placement = None) -> Array:
+    """Return an array of zeros, which is to lie as ``out_sharding`` says."""
     return full(shape, 0, dtype)
 
 

@@ -12,7 +12,8 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, random
-from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.array import Array, ArrayLike, canonical_axis, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import is_one_of, one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
@@ -67,13 +68,17 @@ def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
     return default_float() if wanted is None else dtypes.check(wanted)
 
 
-def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+@placed
+def zeros(
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, out_sharding: Placement = None
+) -> Array:
     """Return zeros.
 
     Args:
         key: not used.
         shape: the shape of the result.
         dtype: the default float if None.
+        out_sharding: where the result is to lie.
 
     Example:
         >>> import tinyjax
@@ -83,13 +88,17 @@ def zeros(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
     return full(shape, 0, _dtype(dtype, None))
 
 
-def ones(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+@placed
+def ones(
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, out_sharding: Placement = None
+) -> Array:
     """Return ones.
 
     Args:
         key: not used.
         shape: the shape of the result.
         dtype: the default float if None.
+        out_sharding: where the result is to lie.
 
     Example:
         >>> import tinyjax

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.array import Array, ArrayLike, placed
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, listed
 from tinyjax.dtypes import HostArray, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -28,12 +29,14 @@ Bins: TypeAlias = ArrayLike | Sequence[ArrayLike]
 Range: TypeAlias = Array | HostArray | Sequence[ArrayLike]
 
 
+@placed
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Count how often each integer from 0 on occurs.
 
@@ -43,6 +46,7 @@ def bincount(
         minlength: the least size of the result.
         length: the size of the result; integers that do not fit are not counted. Needed where ``x``
             is traced.
+        out_sharding: where the result is to lie.
 
     Returns:
         A vector, of integers or of the weights' dtype.

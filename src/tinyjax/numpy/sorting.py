@@ -11,7 +11,16 @@ from math import prod
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Axis, as_array, canonical_axes, canonical_axis
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    Axis,
+    as_array,
+    canonical_axes,
+    canonical_axis,
+    placed,
+)
+from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -405,6 +414,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, True)
 
 
+@placed
 @replayed
 def percentile(
     a: ArrayLike,
@@ -414,8 +424,13 @@ def percentile(
     overwrite_input: bool = False,
     method: Method = "linear",
     keepdims: bool = False,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
-    """Return quantiles for fractions given in percent; other arguments as for ``quantile``."""
+    """Return quantiles for fractions given in percent; other arguments as for ``quantile``.
+
+    The result lies as ``out_sharding`` says.
+    """
     no_out("percentile", out)
     return _quantile("percentile", a, q, axis, method, keepdims, False, 100)
 

@@ -522,7 +522,9 @@ def _index(axis: Hashable, size: int) -> Array:
     if not any(one.partly for one in enclosing_axes() if one.name == axis):
         return bind1(axis_index_p, (), CollectiveParams(axis))
     # XLA numbers devices for those programs alone that are of one device along every axis
-    number = bind1(psum_scatter_p, (iota((size,), dtypes.int32, 0),), GatherAxisParams(axis, size, 0))
+    number = bind1(
+        psum_scatter_p, (iota((size,), dtypes.int32, 0),), GatherAxisParams(axis, size, 0)
+    )
     return div(number, full((), size, dtypes.int32))
 
 

@@ -10,9 +10,9 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
-from tinyjax.core.sharding import AnyMesh, NamedSharding, get_mesh
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Avals
+from tinyjax.core.sharding import AnyMesh, NamedSharding, get_mesh
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import enclosing_axes
 from tinyjax.core.varying import named

@@ -85,7 +85,9 @@ def bind_shard_map(
     specs = (*[COPIES] * len(staged.consts), *in_specs)
     operands = (*staged.consts, *args)
     with _on_axes(like):
-        jaxpr = refit(staged.jaxpr, _axes(specs, axes_of([x.aval for x in operands])), _axes(out_specs))
+        jaxpr = refit(
+            staged.jaxpr, _axes(specs, axes_of([x.aval for x in operands])), _axes(out_specs)
+        )
     return bind(shard_map_p, operands, like.with_program(jaxpr, specs, tuple(out_specs)))
 
 
@@ -100,9 +102,7 @@ def _axes(specs: Sequence[PartitionSpec], given: Sequence[Axes] | None = None) -
 
 
 @shard_map_p.def_rule(FITS)
-def _fit(
-    params: ShardMapParams, given: Sequence[Axes]
-) -> tuple[Sequence[Axes], ShardMapParams]:
+def _fit(params: ShardMapParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
     wanted = joined(given, [axes - {*params.axes} for axes in inside])
     with _on_axes(params):
@@ -221,9 +221,7 @@ class _Linearized:
     nonzero_out: tuple[bool, ...]
 
 
-def _linearized(
-    jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]
-) -> _Linearized:
+def _linearized(jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) -> _Linearized:
     def make() -> _Linearized:
         halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)

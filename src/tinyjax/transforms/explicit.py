@@ -78,29 +78,21 @@ class Transposing:
             if eqn.primitive is broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
         }
 
-    def __call__(
-        self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands
-    ) -> Cotangents:
+    def __call__(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         found = _transposed(eqn, cotangents, operands)
         types = [*eqn.in_avals, *eqn.out_avals]
         return [
             self._laid(ct, x, aval, types)
             if isinstance(ct, Array) and isinstance(operand, UndefinedPrimal)
             else ct
-            for x, aval, operand, ct in zip(
-                eqn.inputs, eqn.in_avals, operands, found, strict=True
-            )
+            for x, aval, operand, ct in zip(eqn.inputs, eqn.in_avals, operands, found, strict=True)
         ]
 
-    def _laid(
-        self, ct: Array, x: Atom, aval: ShapedArray, types: Sequence[ShapedArray]
-    ) -> Array:
+    def _laid(self, ct: Array, x: Atom, aval: ShapedArray, types: Sequence[ShapedArray]) -> Array:
         own, dims = ct.aval, self._repeated.get(x)
         if dims is None or not isinstance(own, ExplicitArray) or own.is_hidden:
             return _of_operand(ct, aval, types)
-        entries = [
-            aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)
-        ]
+        entries = [aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)]
         named = [name for names in entries for name in names]
         if len({*named}) != len(named):
             return _of_operand(ct, aval, types)
