@@ -103,6 +103,27 @@ def test_keys_of_random_numbers() -> None:
     np.testing.assert_array_equal(tinyjax.random.key_data(spread), tinyjax.random.key_data(keys))
 
 
+@pytest.mark.parametrize("kind", ["pinned_host", "unpinned_host"])
+def test_memories(kind: str) -> None:
+    assert kind in [memory.kind for memory in on(0).device.addressable_memories()]
+    for place in (on(0), on(2), by("x"), by()):
+        there = place.with_memory_kind(kind)
+        assert (there == place, there.is_equivalent_to(place, 2)) == (False, False)
+        assert there.with_memory_kind("device") == place
+        for x in (
+            tinyjax.device_put(DATA, there),
+            tinyjax.device_put(tinyjax.device_put(DATA, place), there),
+            tinyjax.jit(lambda x: x * 1, out_shardings=there)(tinyjax.device_put(DATA, place)),
+            tinyjax.jit(lambda x, to=there: tinyjax.device_put(x * 1, to))(DATA),
+        ):
+            assert x.sharding == there
+            np.testing.assert_array_equal(np.asarray(x), DATA)
+            np.testing.assert_array_equal(np.asarray(x + 1), DATA + 1)
+            assert tinyjax.device_put(x, place).sharding == place
+    with pytest.raises(ShardingError, match="no other memories"):
+        on(0).with_memory_kind("disk")
+
+
 def test_trees() -> None:
     tree: dict[str, Any] = {"w": DATA, "b": (np.ones(4), 2.0)}
     rows, whole = by("x"), by()

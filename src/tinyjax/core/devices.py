@@ -51,12 +51,12 @@ class Device:
         return self.id % PER_PROCESS
 
     def default_memory(self) -> Memory:
-        """Return the memory in which arrays lie: it has no other."""
+        """Return the memory in which arrays lie that were put into no other."""
         return Memory(self)
 
     def addressable_memories(self) -> list[Memory]:
         """Return its memories."""
-        return [self.default_memory()]
+        return [Memory(self, kind) for kind in _MEMORIES]
 
     def memory_stats(self) -> dict[str, int] | None:
         """Return what is known of its memory: nothing, since it is the processor's."""
@@ -69,8 +69,10 @@ class Device:
         return f"{self.platform.capitalize()}Device(id={self.id})"
 
 
-#: What the memory of a device is called.
+#: What the memory of a device is called, and the kinds of memory that it has. The processor has one
+#: memory: the others are names of it, so that programs which move arrays to the host can be tried.
 _MEMORY: Final = "device"
+_MEMORIES: Final = (_MEMORY, "pinned_host", "unpinned_host")
 
 
 @attrs.frozen
@@ -300,17 +302,19 @@ UNDIVIDED: Final = _Undivided()
 
 
 def _memory_kind(given: object) -> str:
-    if given not in {None, _MEMORY}:
+    if given is None:
+        return _MEMORY
+    if not isinstance(given, str) or given not in _MEMORIES:
         raise ShardingError(
-            f"memory_kind must be {_MEMORY!r}, but got {given!r}: arrays lie in the memory of "
-            "their devices."
+            f"memory_kind must be {', '.join(map(repr, _MEMORIES))} or None, but got {given!r}: "
+            "devices have no other memories."
         )
-    return _MEMORY
+    return given
 
 
 def memory_kind_field() -> Any:
     """Make the attribute of shardings that says in which memory of a device arrays lie."""
-    return attrs.field(default=_MEMORY, converter=_memory_kind, eq=False, kw_only=True)
+    return attrs.field(default=_MEMORY, converter=_memory_kind, kw_only=True)
 
 
 #: The part of an array that a device holds.
@@ -387,17 +391,16 @@ class Sharding:
         """Whether the mesh has no devices, so that programs are compiled for it but not run."""
         return False
 
-    #: In which memory of its devices an array lies: each has one.
+    #: In which memory of its devices an array lies.
     memory_kind: str
 
     def with_memory_kind(self, kind: str) -> Self:
-        """Return the same sharding: devices have one memory.
+        """Return the same in another memory of the devices.
 
         Raises:
             ShardingError: they have none of this kind.
         """
-        _memory_kind(kind)
-        return self
+        raise NotImplementedError
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of each part of an array.
@@ -493,7 +496,7 @@ class SingleDeviceSharding(Sharding):
 
     Attributes:
         device: the device.
-        memory_kind: in which of its memories; there is one.
+        memory_kind: in which of its memories.
 
     Example:
         >>> import tinyjax
@@ -519,7 +522,14 @@ class SingleDeviceSharding(Sharding):
         return True
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        return self.ids == other.ids and not other.is_abstract
+        return (
+            self.ids == other.ids
+            and self.memory_kind == other.memory_kind
+            and not other.is_abstract
+        )
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self.device, memory_kind=kind)
 
     @property
     def spec(self) -> PartitionSpec:

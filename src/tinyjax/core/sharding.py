@@ -378,7 +378,7 @@ class NamedSharding(Sharding):
         mesh: the mesh; or one without devices, for programs that are compiled but not run.
         spec: over which of its axes each axis of the array is divided. Along the others, devices
             hold copies.
-        memory_kind: in which of their memories; there is one.
+        memory_kind: in which of their memories.
 
     Raises:
         ShardingError: the mesh has no such axis, or one is named twice.
@@ -466,7 +466,7 @@ class NamedSharding(Sharding):
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         if self is other:  # nearly always
             return True
-        if self.is_abstract != other.is_abstract:
+        if self.is_abstract != other.is_abstract or self.memory_kind != other.memory_kind:
             return False
         if isinstance(other, SingleDeviceSharding):
             return self.ids == other.ids
@@ -480,17 +480,23 @@ class NamedSharding(Sharding):
 
     def update(self, *, spec: PartitionSpec | None = None) -> NamedSharding:
         """Return the sharding with another specification."""
-        return self if spec is None else NamedSharding(self.mesh, spec)
+        return self if spec is None else self._of(spec)
+
+    def _of(self, spec: PartitionSpec) -> NamedSharding:
+        return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def stripped(self) -> NamedSharding:
         """The same without what says nothing at the end of the specification."""
         spec = self.spec.stripped()
-        return self if spec is self.spec else NamedSharding(self.mesh, spec)
+        return self if spec is self.spec else self._of(spec)
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
         # a mesh whose axes types tell of has no others to choose from
         entry = names if self.mesh.explicit_axes else PartitionSpec.UNCONSTRAINED
-        return NamedSharding(self.mesh, self.spec.inserted(axis, entry))
+        return self._of(self.spec.inserted(axis, entry))
 
     @property
     def is_explicit(self) -> bool:
@@ -499,7 +505,8 @@ class NamedSharding(Sharding):
     def hidden(self, names: Sequence[str]) -> NamedSharding:
         types = zip(self.mesh.axis_names, self.mesh.axis_types, strict=True)
         mesh = self.mesh.of_types([AxisType.Auto if n in names else of for n, of in types])
-        return self if mesh == self.mesh else NamedSharding(mesh, self.spec)
+        kind = self.memory_kind
+        return self if mesh == self.mesh else NamedSharding(mesh, self.spec, memory_kind=kind)
 
     def constraint_text(self, ndim: int, mesh_name: str) -> str:
         # along axes of the mesh of which types do not tell XLA may divide as it likes
@@ -513,8 +520,8 @@ class NamedSharding(Sharding):
         if not told:
             return None
         entries = [tuple([name for name in self.spec.axes(i) if name in told]) for i in range(ndim)]
-        spec = PartitionSpec(*entries)
-        return self if spec == self.spec else NamedSharding(self.mesh, spec)
+        # it is not of the type in which memory a value lies
+        return NamedSharding(self.mesh, PartitionSpec(*entries))
 
     def decided(self, now: Sharding) -> NamedSharding:
         if PartitionSpec.UNCONSTRAINED not in self.spec.partitions:
@@ -526,7 +533,7 @@ class NamedSharding(Sharding):
             free = entry is PartitionSpec.UNCONSTRAINED
             stays = () if kept is None or not free else kept.axes(axis)
             entries.append(entry if not free else () if used & {*stays} else stays)
-        return NamedSharding(self.mesh, PartitionSpec(*entries))
+        return self._of(PartitionSpec(*entries))
 
     @property
     def mesh_text(self) -> str | None:

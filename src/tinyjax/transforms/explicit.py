@@ -72,7 +72,7 @@ class Transposing:
     def __init__(self, eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> None:
         uses = Counter(x for xs in (*[eqn.inputs for eqn in eqns], outs) for x in xs)
         #: By which axes those values are not repeated that are used once.
-        self._repeated = {
+        self._repeated: dict[Atom, tuple[int, ...]] = {
             eqn.out_binders[0]: eqn.params.dims
             for eqn in eqns
             if eqn.primitive is broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1

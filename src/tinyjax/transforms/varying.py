@@ -195,7 +195,7 @@ class _VaryingRecorder(Recorder):
         ):
             return super().atom(value)
         if type(value) is ConcreteArray:  # one number everywhere
-            return super().atom(splat(first_element(value), aval.plain))
+            return super().atom(splat(first_element(value.host), aval.plain))
         if id(value) not in self.consts:
             super().atom(value)
             self.consts[id(value)] = (Var(aval.plain), value)

@@ -74,7 +74,7 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
             return None
         for x in jaxpr.outs:
             if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
-                made[x] = x.aval.sharding
+                made.setdefault(x, x.aval.sharding)
         return _Wishes(
             tuple(found),
             tuple([used.get(v) for v in jaxpr.in_binders]),
