@@ -123,6 +123,12 @@ def test_against_jax(name: str, kind: str) -> None:
                 np.testing.assert_allclose(found, other, rtol=2e-5, atol=2e-5)
 
 
+def test_as_a_decorator() -> None:
+    mesh = tinyjax.make_mesh((2, 2), SPEC)
+    alone = tinyjax.shard_map(mesh=mesh, in_specs=P(SPEC), out_specs=P(), check_vma=False)
+    assert float(alone(tinyjax.numpy.sum)(np.ones(8))) == 2.0  # of the first device
+
+
 def test_what_a_function_closes_over_is_a_copy_on_each_device() -> None:
     with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), SPEC)):
         x = tinyjax.device_put(DATA, P(*SPEC))
