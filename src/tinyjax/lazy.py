@@ -32,8 +32,8 @@ def loader(
         module: the module's name.
         parts: the names, with blanks between them, that other modules hold. These go by their names
             within ``module``, or by whole names, which have a dot; nothing stands for ``module``
-            itself, whose modules are named. The last module that has a name gives it. A name of
-            Python's has an underscore behind it there, which is left out.
+            itself, whose modules are named. The last module that has a name gives it. What its
+            module calls otherwise is written with that name: ``map=map_``.
         why: says why another name is missing, or nothing.
 
     Example:
@@ -42,19 +42,19 @@ def loader(
         >>> load("lax").__name__
         'tinyjax.lax'
     """
-    homes = {
-        name.removesuffix("_"): (part, name)
-        for part, names in parts.items()
-        for name in names.split()
-    }
+    homes: dict[str, tuple[str, str]] = {}
+    for part, names in parts.items():
+        for given in names.split():
+            name, _, there = given.partition("=")
+            homes[name] = (part, there or name)
 
     def load(name: str) -> Any:
-        home, known = homes.get(name, (None, name))
-        if home is None:
+        if name not in homes:
             raise unknown(module, name, why(name))
+        home, there = homes[name]
         if not home:
             return import_module(f"{module}.{name}")
-        found = getattr(import_module(home if "." in home else f"{module}.{home}"), known)
+        found = getattr(import_module(home if "." in home else f"{module}.{home}"), there)
         setattr(sys.modules[module], name, found)
         return found
 

@@ -296,7 +296,7 @@ _LATER: Final = {
         "conv_shape_tuple conv_transpose_shape_tuple reduce_window_shape_tuple"
     ),
     "tinyjax.control_flow.cond": "cond switch",
-    "tinyjax.control_flow.loops": "associative_scan fori_loop map_",
+    "tinyjax.control_flow.loops": "associative_scan fori_loop map=map_",
     "tinyjax.control_flow.scan": "scan",
     "tinyjax.control_flow.while_loop": "while_loop",
     "tinyjax.numpy.promotion": "broadcast_shapes",
