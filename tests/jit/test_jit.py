@@ -1,6 +1,7 @@
 """``jit``: signatures, static and donated arguments, what is compiled and what is found again."""
 
 import copy
+import dataclasses
 import functools
 import gc
 import itertools
@@ -238,9 +239,20 @@ def test_equal_static_values_of_different_types_are_different() -> None:
     assert float(kinds(1.0, 1.0)) == 2.0
 
 
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    power: Any
+    note: str = dataclasses.field(default="", compare=False)
+
+
+_Attributes = attrs.make_class("_Attributes", ["power"], frozen=True)
+
+
 @pytest.mark.parametrize(
     "values",
     [
+        (_Options(1), _Options(1.0), _Options(_Options(1)), _Options(_Options(True))),
+        (_Attributes((0.0,)), _Attributes((-0.0,))),
         ((1,), (1.0,), (True,)),
         ((0.0,), (-0.0,)),
         (("a", (2, (0.0,))), ("a", (2.0, (0.0,))), ("a", (2, (-0.0,)))),
@@ -263,6 +275,19 @@ def test_static_values_whose_items_differ_in_type_or_sign_are_different(
         for value in values:
             compiled(1.0, value)
     assert list(map(repr, traced)) == list(map(repr, values))
+
+
+def test_what_equality_leaves_out_is_not_compared() -> None:
+    traced: list[str] = []
+
+    def f(x: Any, options: _Options) -> Any:
+        traced.append(options.note)
+        return x
+
+    compiled = tinyjax.jit(f, static_argnums=1)
+    for note in "ab":
+        compiled(1.0, _Options(2, note))
+    assert traced == ["a"]
 
 
 def test_static_arguments_may_be_any_hashable_value() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -68,8 +70,8 @@ class StaticArguments:
         return call
 
 
-def same_value(a: object, b: object) -> bool:
-    """Say whether two static arguments are one: equal and of one type, and so are their items.
+def same_value(a: Any, b: Any) -> bool:
+    """Say whether two static arguments are one: equal and of one type, and so are their parts.
 
     Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
     -0.0.
@@ -93,7 +95,27 @@ def same_value(a: object, b: object) -> bool:
         return all(map(same_value, a, b))
     if isinstance(a, frozenset) and isinstance(b, frozenset):
         return {(type(x), repr(x)) for x in a} == {(type(x), repr(x)) for x in b}
+    if names := _compared(type(a)):
+        return all(same_value(getattr(a, name), getattr(b, name)) for name in names)
     return not isinstance(a, (float, complex)) or repr(a) == repr(b)
+
+
+_known: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
+
+
+def _compared(kind: type[Any]) -> tuple[str, ...]:
+    """The fields that ``==`` compares where dataclasses or attrs wrote it, not the user."""
+    names = _known.get(kind)
+    if names is None:
+        code = getattr(kind.__eq__, "__code__", None)
+        names = ()
+        if code is not None and code.co_filename.startswith(("<string>", "<attrs generated")):
+            if is_dataclass(kind):
+                names = tuple([field.name for field in fields(kind) if field.compare])
+            elif attrs.has(kind):
+                names = tuple([field.name for field in attrs.fields(kind) if field.eq])
+        _known[kind] = names
+    return names
 
 
 _NONE = StaticArguments()
