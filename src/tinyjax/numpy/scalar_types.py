@@ -15,7 +15,6 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.integers import is_one_of
 from tinyjax.dtypes import DType, DTypeLike, parse
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array
@@ -71,7 +70,6 @@ __all__ = [
 ]
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
-_CASTINGS: Final = get_args(Casting)
 
 
 class ScalarType:
@@ -163,9 +161,13 @@ dtype = np.dtype
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:
     """Say whether values of one dtype can be converted to another under a rule of NumPy's."""
-    if not is_one_of(casting, _CASTINGS):
-        raise ArgumentError(f"casting must be one of {_CASTINGS}, but got {shortened(casting)}.")
-    return bool(np.can_cast(dtypes.parse(from_), dtypes.parse(to), casting))
+    given = dtypes.parse(from_), dtypes.parse(to)
+    try:
+        return bool(np.can_cast(*given, casting))
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"casting must be one of {get_args(Casting)}, but got {shortened(casting)}."
+        ) from None
 
 
 def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
