@@ -201,6 +201,17 @@ def mutants(session: nox.Session) -> None:
     run(session, "python", "-m", "mutants", *session.posargs, env=TESTS)
 
 
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """List the lines and branches of the package that no test of a plain run reaches.
+
+    It takes some three times as long as the tests. Arguments go to pytest.
+    """
+    install(session, ".", "test", "examples", "types", "coverage")
+    wanted = ("--cov=tinyjax", "--cov-branch", "--cov-report=term-missing:skip-covered")
+    run(session, *SUITE, *wanted, "--cov-fail-under=97", *session.posargs)
+
+
 #: Older processors, to be imitated: what OpenBLAS calls each, which of the instructions that it may
 #: choose NumPy keeps, and XLA's newest. (With less than AVX, XLA cannot compile float16.)
 PROCESSORS: dict[str, tuple[str, set[str], str]] = {
