@@ -4,7 +4,10 @@ import itertools
 import json
 import math
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import jax
@@ -450,3 +453,24 @@ def test_functions_are_not_written() -> None:
     with pytest.raises(ExportError, match="cannot be written with"):
         jaxprs.encode_program(jaxpr)
     jaxprs.encode_program(programs.closed(jaxpr))
+
+
+def test_another_process_loads_what_a_program_needs(tmp_path: Path) -> None:
+    def settled(x: Any) -> Any:
+        return lax.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, x)
+
+    def chosen(x: Any) -> Any:
+        return lax.cond(x.sum() > 0, settled, jnp.cos, x)
+
+    file = tmp_path / "program"
+    file.write_bytes(export.export(jit(chosen))(struct("b")).serialize())
+    code = f"""
+import numpy as np
+from pathlib import Path
+from tinyjax import export
+print(export.deserialize(Path({str(file)!r}).read_bytes()).call(np.ones(3, np.float32)))
+from tinyjax.source.jaxprs.programs import op
+print([op[name] is not None for name in ("cond", "scan", "while")])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[3. 3. 3.]\n[True, True, True]\n"

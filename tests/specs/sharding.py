@@ -9,7 +9,7 @@ from tinyjax import NamedSharding, P, lax
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
-from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p
+from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p, unvary_p
 from tinyjax.primitives.constraint import HideParams, constrain, hide_p, sharding_constraint_p
 from tinyjax.spmd import shard_map_p
 
@@ -42,12 +42,19 @@ WITHIN = {
 }
 
 
-def within(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]) -> Spec:
-    """A row of a collective by which each device finds the sum of all parts."""
+def taken_to_be_shared(x: Any) -> Any:
+    def total(part: Array) -> Array:
+        return lax.psum(part, "x")
+
+    return tinyjax.shard_map(total, mesh=MESH, in_specs=P("x"), out_specs=P(), check_vma=False)(x)
+
+
+def total_of_parts(name: str, primitive: Primitive[Any], times_total: Callable[[Any], Any]) -> Spec:
+    """A row of a primitive by which rows are multiplied by their sum."""
     return Spec(
         name,
         primitive,
-        on_devices(lambda x: x * total(x)),
+        times_total,
         [Case(ArraySpec((4,))), Case(ArraySpec((4, 3)))],
         numpy=lambda x: x * x.sum(0, keepdims=True, dtype=x.dtype),
         dtypes=["float64"],
@@ -56,7 +63,13 @@ def within(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]
     )
 
 
+def within(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]) -> Spec:
+    """A row of a collective by which each device finds the sum of all parts."""
+    return total_of_parts(name, primitive, on_devices(lambda x: x * total(x)))
+
+
 SPECS: list[Spec] = [
+    total_of_parts("unvary", unvary_p, lambda x: x * taken_to_be_shared(x)),
     within("pvary", pvary_p, lambda x: lax.pcast(lax.psum(x, "x"), "x", to="varying")),
     within(
         "all_gather_invariant",

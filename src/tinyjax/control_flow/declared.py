@@ -36,7 +36,7 @@ class CondParams(Params):
     branches: tuple[Jaxpr, ...]
 
 
-cond_p: Primitive[CondParams] = Primitive("cond", CondParams)
+cond_p: Primitive[CondParams] = Primitive("cond", CondParams, rules_in="tinyjax.control_flow.cond")
 
 
 @cond_p.def_rule(FITS)
@@ -85,7 +85,7 @@ class ScanParams(Params):
     progress: Progress | None = None
 
 
-scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams)
+scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams, rules_in="tinyjax.control_flow.scan")
 
 
 @scan_p.def_rule(FITS)
@@ -156,7 +156,9 @@ class WhileParams(Params):
     progress: Progress | None = None
 
 
-while_p: Primitive[WhileParams] = Primitive("while", WhileParams)
+while_p: Primitive[WhileParams] = Primitive(
+    "while", WhileParams, rules_in="tinyjax.control_flow.while_loop"
+)
 
 
 @while_p.def_rule(FITS)

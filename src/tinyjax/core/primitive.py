@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum
+from importlib import import_module
 from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
 
 import attrs
@@ -331,6 +332,8 @@ class Primitive(Generic[P]):
         orders: whether it orders its operands by value, so that what it does with other values
             does not tell what depends on what.
         chooses: whether each element of its result is an element of one of its operands.
+        rules_in: the module that registers its rules, where that is not the one that declares it:
+            it is loaded by whoever finds the primitive by its name (``with_rules``).
         rules: the rules registered on it; use the ``def_`` methods to add to them.
 
     Example:
@@ -349,6 +352,7 @@ class Primitive(Generic[P]):
     effectful: bool = attrs.field(default=False, kw_only=True)
     orders: bool = attrs.field(default=False, kw_only=True)
     chooses: bool = attrs.field(default=False, kw_only=True)
+    rules_in: str = attrs.field(default="", kw_only=True)
     rules: Rules[P] = attrs.field(
         init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True)
     )
@@ -368,6 +372,12 @@ class Primitive(Generic[P]):
 
     def __repr__(self) -> str:
         return self.name
+
+    def with_rules(self) -> Primitive[P]:
+        """Load the module that registers its rules, and return the primitive."""
+        if self.rules_in:
+            import_module(self.rules_in)
+        return self
 
     @property
     def multiple_results(self) -> bool:

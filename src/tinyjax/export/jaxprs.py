@@ -360,7 +360,7 @@ def _primitive(module: object, attribute: object) -> Primitive[Any]:
             "tinyjax does not have. Programs for symbolic sizes are loaded by the version that "
             "exported them: load it with that, or export it anew."
         )
-    return found
+    return found.with_rules()
 
 
 def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:

@@ -29,7 +29,7 @@ from tinyjax.tracebacks import fold
 from tinyjax.transforms import transpose
 from tinyjax.transforms.batching import BatchTrace
 from tinyjax.transforms.jvp import JVPTrace
-from tinyjax.xla import sharded
+from tinyjax.xla import sharded_executable
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.host_callbacks import HostProgram
 
@@ -72,7 +72,7 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield HostProgram, "_run", _spanned("execute", _program)
     yield Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
     yield (
-        sharded,
+        sharded_executable,
         "batched_device_put",
         _spanned("transfer", lambda aval, *rest: _moved(aval.nbytes)),
     )

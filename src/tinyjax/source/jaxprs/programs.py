@@ -224,7 +224,7 @@ class Operations:
             raise AttributeError(
                 f"there is no primitive '{name}'. Import the module that defines it."
             )
-        return Operation(registry[name])
+        return Operation(registry[name].with_rules())
 
 
 #: The primitives by name.
