@@ -270,3 +270,21 @@ def test_binomials_end_whatever_their_parameters() -> None:
     np.testing.assert_array_equal(found[1:3, :3], [[0, 0, 2], [0, 0, 30]])
     assert np.isnan(found[[0, 4], :3]).all()
     assert np.isnan(found[:, [3, 5]]).all()
+
+
+def test_derivatives_without_64_bit_types() -> None:
+    """Special functions compute in float64 inside; jax's programs have float32 alone."""
+
+    def slopes(m: Any) -> list[Any]:
+        key = m.random.PRNGKey(0)
+        beta = m.grad(lambda a: m.random.beta(key, a, 2.0))
+        gamma = m.jit(m.grad(lambda a: m.random.gamma(key, a)))
+        special = m.scipy.special
+        below = m.jit(m.grad(special.gammainc, (0, 1)))(2.0, 3.0)
+        return [beta(3.0), gamma(20.0), *below, m.jit(m.grad(special.betainc, 2))(2.0, 3.0, 0.4)]
+
+    with jax.enable_x64(False), tinyjax.enable_x64(False):
+        expected = slopes(jax)
+        found = slopes(tinyjax)
+    assert {x.dtype for x in found} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(found, expected, 1e-4)

@@ -66,7 +66,7 @@ def _fraction(a: Array, b: Array, x: Array) -> Array:
         return m + 1, *[jnp.where(going, y, z) for y, z in after]
 
     d = 1 / away(1 - (a + b) * x / (a + 1))
-    start = (jnp.ones((), a.dtype), jnp.ones_like(a), d, d)
+    start = (jnp.ones_like(a, shape=()), jnp.ones_like(a), d, d)
     return iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
 
 

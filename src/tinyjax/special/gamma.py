@@ -211,7 +211,7 @@ def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         return n + 1, term, total + term, rate, slope - term * rate
 
     one, zero = jnp.ones_like(a), jnp.zeros_like(a)
-    first = jnp.ones((), a.dtype)
+    first = jnp.ones_like(a, shape=())
     start = (first, one, one, zero, zero) if with_slope else (first, one, one)
     # the derivative's terms are greater by a factor that grows as a logarithm
     least = EPS / 64 if with_slope else max(EPS / 4, wanted_precision() / 64)
@@ -258,7 +258,7 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         return n + 1, next_c, next_d, new, change, slope_c, slope_d, slope
 
     d = 1 / away(first)
-    start: tuple[Array, ...] = (jnp.ones((), a.dtype), full_like(a, 1 / _TINY), d, d, one)
+    start: tuple[Array, ...] = (jnp.ones_like(a, shape=()), full_like(a, 1 / _TINY), d, d, one)
     if with_slope:
         start = (*start, zero, d * d, d * d)
     state = iterate(lambda s: (s[4] > least) & (s[0] < 5000), step, start, together=not with_slope)
