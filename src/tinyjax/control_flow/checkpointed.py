@@ -28,7 +28,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import fill_list, marked, split_list
+from tinyjax.core.lists import marked, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
@@ -154,7 +154,7 @@ def _pull_through(
     computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
     given = marked(cotangents, halves.nonzero_out)
     found = backward_pass(halves.tangent, halves.residuals(operands, computed), given)
-    return fill_list(nonzero, found, ZERO)
+    return with_zeros(nonzero, found)
 
 
 def _chosen(

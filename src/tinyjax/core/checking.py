@@ -14,6 +14,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
+from itertools import chain
 from types import CodeType, NoneType, UnionType
 from typing import (
     Any,
@@ -67,29 +68,27 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
         return test
 
     def admit(name: str, value: Any) -> Any:
-        if name not in tests or (tests[name] or learn(name))(value):
+        if name not in tests:
             return value
-        hint = _hint(fun, name)
+        test = tests[name] or learn(name)
+        if test(value):
+            return value
         if isinstance(value, (np.generic, ConcreteArray)) and not value.shape:
             number = value.item()  # NumPy's numbers are Python's where these are asked for
-            if learn(name)(number):
+            if test(number):
                 return number
-        _judge(fun, name, value, hint)
+        _judge(fun, name, value, _hint(fun, name))
         return value
 
     @wraps(fun)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         call_it: Callable[..., R] = fun
         try:
-            for name, value in zip(names, args, strict=False):
+            for name, value in chain(zip(names, args, strict=False), kwargs.items()):
                 if name in tests and not (tests[name] or learn(name))(value):
                     admitted = [admit(*pair) for pair in zip(names, args, strict=False)]
                     rest = {name: admit(name, value) for name, value in kwargs.items()}
                     return call_it(*admitted, *args[len(names) :], **rest)
-            for name, value in kwargs.items():
-                if name in tests and not (tests[name] or learn(name))(value):
-                    rest = {name: admit(name, value) for name, value in kwargs.items()}
-                    return call_it(*args, **rest)
             return fun(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())

@@ -19,7 +19,7 @@ def present(tangents: Tangents) -> list[Array]:
     return [t for t in tangents if t is not ZERO]
 
 
-def with_zeros(nonzero: Iterable[bool], found: Iterable[Array]) -> list[Tangent]:
+def with_zeros(nonzero: Iterable[bool], found: Iterable[Tangent]) -> list[Tangent]:
     """Undo ``present``: tangents, ``ZERO`` where there is none."""
     return fill_list(nonzero, found, ZERO)
 

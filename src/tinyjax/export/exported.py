@@ -446,16 +446,14 @@ class Exported:
         return self._once(key, lambda: self._sized(family, dict(key)))
 
     def _sized(self, family: Family, sizes: dict[str, int]) -> Exported:
-        with _refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
-            jaxpr = with_sizes(family.jaxpr, sizes)
         make_vjp = None
         if self._make_vjp is not None:
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
         names = set().union(*(variables_of(size) for size in sizes.values()))
-        symbolic = Family(jaxpr, None, frozenset(names)) if names else None
         portables = [""]
-        if symbolic is None:
-            with _refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+        with _refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+            jaxpr = with_sizes(family.jaxpr, sizes)
+            if not names:
                 platforms = _main_first(self.platforms)
                 portables = [_portable(jaxpr, self.fun_name, p) for p in platforms]
         return attrs.evolve(
@@ -465,7 +463,7 @@ class Exported:
             portable=portables[0],
             others=tuple(portables[1:]),
             make_vjp=make_vjp,
-            family=symbolic,
+            family=Family(jaxpr, None, frozenset(names)) if names else None,
         )
 
     def _of_types(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Exported:

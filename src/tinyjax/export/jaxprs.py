@@ -24,12 +24,12 @@ from tinyjax import dtypes
 from tinyjax.core.array import first_element, literal_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, subjaxprs
 from tinyjax.core.primitive import Primitive
 from tinyjax.errors import ExportError, TinyjaxError
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
-from tinyjax.export.programs import check, programs_in
+from tinyjax.export.programs import check
 from tinyjax.primitives.convolution import ConvDimensionNumbers
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.gather_scatter import (
@@ -139,7 +139,7 @@ class _Writer:
         pending = [jaxpr]
         while pending:
             program = pending[-1]
-            inner = [p for eqn in program.eqns for p in programs_in(eqn.params)]
+            inner = [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
             missing = [p for p in inner if id(p) not in self._numbers]
             if not missing:
                 pending.pop()
@@ -249,7 +249,7 @@ def decode_program(text: str, scope: SymbolicScope) -> Jaxpr:
     depths: list[int] = []
     for given in _of(list, json.loads(text)):
         program = _Reader(scope, programs).program(given)
-        inner = [p for eqn in program.eqns for p in programs_in(eqn.params)]
+        inner = [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
         numbers = {id(p): depth for p, depth in zip(programs, depths, strict=True)}
         depths.append(1 + max([numbers[id(p)] for p in inner], default=0))
         if depths[-1] > _DEEPEST:

@@ -15,7 +15,7 @@ import attrs
 from tinyjax.core.array import first_element, literal_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs, typecheck_jaxpr
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.primitive import Params, Primitive, field_names
 from tinyjax.core.programs import INLINED
@@ -88,16 +88,7 @@ def check(jaxpr: Jaxpr, when: str) -> None:
         except (TinyjaxError, ArithmeticError, AttributeError) as error:
             text = error.message if isinstance(error, TinyjaxError) else str(error)
             raise ExportError(f"the exported program is not valid {when}: {text}") from error
-        pending += [p for eqn in program.eqns for p in programs_in(eqn.params)]
-
-
-def programs_in(params: Any) -> list[Jaxpr]:
-    """Return the programs in an equation's parameters."""
-    found: list[Jaxpr] = []
-    for name in field_names(type(params)):
-        value = getattr(params, name)
-        found += [p for p in (value if type(value) is tuple else (value,)) if type(p) is Jaxpr]
-    return found
+        pending += [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
 
 
 class _Rewriting:

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
-from tinyjax.core.array import PYTHON_NUMBERS, Array
+from tinyjax.core.array import is_array_like
 from tinyjax.core.primitive import Primitive
 from tinyjax.facade.primitives import register_batch
 from tinyjax.facade.tables import RuleTable
@@ -48,7 +46,7 @@ def defvectorized(primitive: Primitive[Any]) -> None:
 
 def is_vmappable(x: object) -> bool:
     """Say whether a value is one that ``vmap`` maps: an array, or a number."""
-    return isinstance(x, (Array, np.ndarray, np.generic)) or type(x) in PYTHON_NUMBERS
+    return is_array_like(x)
 
 
 def register_vmappable(data_type: type, *of_jax: object) -> None:

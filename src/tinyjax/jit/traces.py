@@ -163,9 +163,7 @@ def _drop_oldest() -> None:
 
     A process cannot hold any number of compiled programs.
     """
-    programs = sum(
-        [len(t.entries) for known in [*_by_function.values()] for t in [*known.values()]]
-    )
+    programs = sum([len(traces.entries) for traces in _all_shared()])
     while programs > _MOST_PROGRAMS and len(_by_function) > 1:
         oldest = _by_function.popitem(last=False)[1]
         programs -= sum([len(traces.entries) for traces in oldest.values()])

@@ -318,9 +318,9 @@ def reduce_window(
         for x, start in zip(leaves, treedef.flatten_up_to(init_value, "init_value"), strict=True)
     ]
     moves = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    placed = [(x, start, _wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
+    moved = [(x, start, _wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
     if treedef is tree.LEAF:
-        ((x, start, params),) = placed
+        ((x, start, params),) = moved
         operation, _ = _only_operation(computation, x.dtype)
         found = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
         if operation is not None and found is not None:
@@ -328,8 +328,8 @@ def reduce_window(
             if operation is _ew.add and isinstance(start, ConcreteArray) and not start.host.any():
                 return out
             return bind1(operation, pair("reduce_window", start, out), NO_PARAMS)
-    windows = [(_windows(x, start, params), start) for x, start, params in placed]
-    inside = _inside(windows[0][0].shape[1:], pairs[0][0].shape, placed[0][2])
+    windows = [(_windows(x, start, params), start) for x, start, params in moved]
+    inside = _inside(windows[0][0].shape[1:], pairs[0][0].shape, moved[0][2])
     if inside.all():
         return _fold(computation, treedef, windows, (0,))
 

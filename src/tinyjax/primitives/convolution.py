@@ -21,7 +21,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.costs import FLOPS
 from tinyjax.core.devices import Entries, Placement
 from tinyjax.core.explicit import AmbiguousError, undivided, whole
-from tinyjax.core.integers import SymbolicSize, int_pairs, integers, larger, listed
+from tinyjax.core.integers import int_pairs, integers, larger, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.primitive import (
     DIVISION,
@@ -112,9 +112,7 @@ def _conv_flops(params: ConvParams, avals: Avals, outs: Avals) -> float:
 
 
 def _dilated(n: int, dilation: int) -> int:
-    if isinstance(n, SymbolicSize):
-        return larger((n - 1) * dilation + 1, 0)
-    return (n - 1) * dilation + 1 if n else 0
+    return larger((n - 1) * dilation + 1, 0)
 
 
 def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
