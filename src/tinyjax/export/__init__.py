@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from tinyjax.export.calling import call_exported_p, exported_tangent_p
 from tinyjax.export.dims import SymbolicScope, is_symbolic_dim
-from tinyjax.export.exported import (
-    DisabledSafetyCheck,
-    Exported,
-    call_exported_p,
-    default_export_platform,
-    deserialize,
-    export,
-    exported_tangent_p,
-)
+from tinyjax.export.exported import DisabledSafetyCheck, Exported, deserialize
+from tinyjax.export.exporting import export
 from tinyjax.export.format import VERSION
+from tinyjax.export.platforms import default_export_platform
 from tinyjax.export.symbolic import max_dim, min_dim, symbolic_args_specs, symbolic_shape
 from tinyjax.export.trees import (
     register_namedtuple_serialization,

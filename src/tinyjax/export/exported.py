@@ -1,255 +1,30 @@
-"""``Exported``: a program that needs nothing of its source, and the primitive that calls it."""
+"""``Exported``: a program that needs nothing of its source."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any, Final, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import attrs
-import numpy as np
 
 from tinyjax import tree, xla
-from tinyjax.api import vjp
-from tinyjax.config import scoped
-from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.devices import PLATFORM, platform_in_view
-from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr
 from tinyjax.core.lowering import tensors
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.staging import stage
-from tinyjax.core.tangents import defined, of_undefined, with_zeros
-from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, DifferentiationError, ExportError, TinyjaxError
-from tinyjax.export.dims import is_symbolic_dim
+from tinyjax.core.trace import EVAL, bind, check_concrete, current_trace
+from tinyjax.errors import ArgumentError, ExportError
+from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
+from tinyjax.export.families import Family, family_of, variables_of
 from tinyjax.export.format import VERSION, Content, decode, encode
-from tinyjax.export.programs import (
-    Place,
-    Sized,
-    Solution,
-    closed,
-    inspect,
-    is_symbolic,
-    scope_of,
-    told,
-    variables_of,
-    with_sizes,
-)
-from tinyjax.frames import describe_function, wraps
-from tinyjax.jit import JitFunction, JitParams, jit, jit_p
-from tinyjax.jit.stages import Lowered, check_arguments
-from tinyjax.primitives.rules import instantiate, instantiate_all
-from tinyjax.primitives.shape import moveaxis
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
-from tinyjax.tree import PyTreeDef, SequenceKey, path_str
+from tinyjax.export.platforms import listed, main_first, portable_form
+from tinyjax.export.programs import refusing, told, with_sizes
+from tinyjax.jit import JitParams, jit_p
+from tinyjax.jit.stages import check_arguments
+from tinyjax.tree import PyTreeDef
 
-P = ParamSpec("P")
 T = TypeVar("T")
-
-
-@attrs.frozen(repr=False)
-class Program(Sized):
-    """An exported program, as the primitive that calls it knows it.
-
-    Attributes:
-        name: the function's name; programs that differ in name only are the same.
-        portable: the program in portable form.
-        in_avals: the types of its parameters.
-        out_avals: the types of its results.
-        num_consts: how many of the parameters are arrays that came with it.
-        text: returns the program in StableHLO.
-        vjp: returns the program of its derivative, where there is one.
-        jaxpr: of a program for many sizes, in place of its text, the program; it is called so only
-            in a program for many sizes.
-    """
-
-    name: str = attrs.field(eq=False)
-    portable: str
-    in_avals: tuple[ShapedArray, ...]
-    out_avals: tuple[ShapedArray, ...]
-    num_consts: int
-    text: Callable[[], str] = attrs.field(eq=False)
-    vjp: Callable[[], Exported] | None = attrs.field(eq=False)
-    jaxpr: Jaxpr | None = None
-    _family: Exported | None = attrs.field(default=None, eq=False)
-
-    @property
-    def inlined(self) -> Jaxpr | None:
-        return self.jaxpr
-
-    def with_sizes(self, sizes: Mapping[str, int]) -> Program:
-        return self if self._family is None else self._family.with_sizes(sizes).program
-
-    def __repr__(self) -> str:
-        return f"<{self.name}, {len(self.portable)} bytes>"
-
-
-@attrs.frozen(repr=False)
-class CallExportedParams(Params):
-    """An exported program to be called."""
-
-    program: Program
-
-
-call_exported_p: Primitive[CallExportedParams] = Primitive("call_exported", CallExportedParams)
-
-
-@call_exported_p.def_evaluate
-def _call_evaluate(args: Arrays, params: CallExportedParams) -> Arrays:
-    return bind(jit_p, args, JitParams(_calling(params.program), params.program.name))
-
-
-@call_exported_p.def_abstract_eval
-def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
-    program = params.program
-    given, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
-    if given != expected:
-        raise ArgumentError(
-            f"'{program.name}' was exported for ({', '.join(map(str, program.in_avals))}), but was "
-            f"applied to ({', '.join(map(str, avals))})."
-        )
-    return program.out_avals
-
-
-@call_exported_p.def_lowering
-def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) -> Values:
-    program = params.program
-    entry = b.module.embed(program.portable.encode(), program.text, program.name)
-    return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
-
-
-@call_exported_p.def_jvp
-def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -> JvpResult:
-    program = params.program
-    if program.vjp is None:
-        raise DifferentiationError(
-            f"'{program.name}' is an exported program without its derivative. Where it is "
-            "exported, keep that with it: exported.serialize(vjp_order=1), or a higher order for "
-            "derivatives of derivatives. Or use tinyjax.lax.stop_gradient on its arguments."
-        )
-    outs = bind(call_exported_p, primals, params)
-    n = program.num_consts
-    args = primals[n:]
-    given = [
-        instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
-    ]
-    out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
-    map_params = ExportedTangentParams(program.name, program.vjp, len(args), out_avals)
-    found = bind(exported_tangent_p, (*args, *given), map_params)
-    return outs, with_zeros([is_inexact(a.dtype) for a in program.out_avals], found)
-
-
-@call_exported_p.def_batch
-def _call_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallExportedParams
-) -> BatchResult:
-    # Its shapes are fixed, so it is called for one example after the other.
-    examples = [moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
-
-    def one(example: list[Array]) -> list[Array]:
-        rest = iter(example)
-        args = [x if i is None else next(rest) for x, i in zip(values, axes, strict=True)]
-        return list(bind(call_exported_p, args, params))
-
-    outs = map_(one, examples)
-    return outs, [0] * len(outs)
-
-
-@attrs.frozen(repr=False)
-class ExportedTangentParams(Params):
-    """The tangent map of an exported program, which is known by its transpose only.
-
-    Attributes:
-        name: the program's name.
-        vjp: returns the program of the transpose.
-        num_args: how many operands come first in which the map is not linear.
-        out_avals: the types of its results.
-    """
-
-    name: str = attrs.field(eq=False)
-    vjp: Callable[[], Exported]
-    num_args: int
-    out_avals: tuple[ShapedArray, ...]
-
-
-exported_tangent_p: Primitive[ExportedTangentParams] = Primitive(
-    "exported_tangent", ExportedTangentParams
-)
-
-
-def _forward_mode(name: str) -> DifferentiationError:
-    return DifferentiationError(
-        f"'{name}' is an exported program, whose derivative serves reverse mode (grad, vjp, "
-        "jacrev), but was asked for in forward mode (jvp, jacfwd, or a linearized function "
-        "applied). Use reverse mode, or export what jvp of the function gives."
-    )
-
-
-@exported_tangent_p.def_evaluate
-def _tangent_evaluate(args: Arrays, params: ExportedTangentParams) -> Arrays:
-    raise _forward_mode(params.name)
-
-
-@exported_tangent_p.def_abstract_eval
-def _tangent_type(avals: Avals, params: ExportedTangentParams) -> Avals:
-    return params.out_avals
-
-
-@exported_tangent_p.def_lowering
-def _tangent_lowering(b: Lowering, operands: Values, params: ExportedTangentParams) -> Values:
-    raise _forward_mode(params.name)
-
-
-@exported_tangent_p.def_jvp
-def _tangent_jvp(primals: Arrays, tangents: Tangents, params: ExportedTangentParams) -> JvpResult:
-    raise _forward_mode(params.name)
-
-
-@exported_tangent_p.def_batch
-def _tangent_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ExportedTangentParams
-) -> BatchResult:
-    raise _forward_mode(params.name)
-
-
-@exported_tangent_p.def_transpose
-def _tangent_transpose(
-    cotangents: Tangents, operands: Operands, params: ExportedTangentParams
-) -> Cotangents:
-    n = params.num_args
-    args = defined(operands[:n])
-    assert len(args) == n, "the program's arguments are no tangents"
-    found = params.vjp().call(*args, *instantiate_all(cotangents, params.out_avals))
-    return [*[None] * n, *of_undefined(operands[n:], found)]
-
-
-@lru_cache(maxsize=256)
-def _calling(program: Program) -> Jaxpr:
-    """A jaxpr that does nothing but call it."""
-
-    def call(*args: Array) -> list[Array]:
-        return list(bind(call_exported_p, args, CallExportedParams(program)))
-
-    return stage(call, program.in_avals, call).jaxpr
 
 
 @attrs.frozen
@@ -286,21 +61,6 @@ class DisabledSafetyCheck:
 
 #: So many sizes of a program for many are kept, by the sizes and by the types of arguments.
 _MOST_KEPT: Final = 512
-
-
-@attrs.frozen(eq=False)
-class Family:
-    """A program for many sizes.
-
-    Attributes:
-        jaxpr: the program; the arrays that the function closes over are its first parameters.
-        solution: how the sizes of a call are found; None of a program with sizes of another.
-        variables: what its sizes depend on.
-    """
-
-    jaxpr: Jaxpr
-    solution: Solution | None
-    variables: frozenset[str]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -376,7 +136,7 @@ class Exported:
         if current_trace() is EVAL:
             check_concrete(arrays)
             donated = tuple([len(self.consts) + i for i in self.donated])
-            program = JitParams(_calling(self.program), self.fun_name, donated)
+            program = JitParams(calling(self.program), self.fun_name, donated)
             outs = bind(jit_p, operands, program)
         else:
             outs = bind(call_exported_p, operands, CallExportedParams(self.program))
@@ -388,7 +148,7 @@ class Exported:
             if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
                 return self
             raise ArgumentError(
-                f"'{self.fun_name}' was exported for {_listed(self.platforms)}, but is called on "
+                f"'{self.fun_name}' was exported for {listed(self.platforms)}, but is called on "
                 f"'{platform}'. Export it for that, too: platforms=['{platform}', ...]."
             )
         return self._once(
@@ -400,7 +160,7 @@ class Exported:
 
     def _portables(self) -> dict[str, str]:
         """The program in portable form, by platform."""
-        main, *others = _main_first(self.platforms)
+        main, *others = main_first(self.platforms)
         texts = self.others or ("",) * len(others)  # of a program for many sizes
         return {main: self.portable, **dict(zip(others, texts, strict=True))}
 
@@ -451,11 +211,11 @@ class Exported:
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
         names = set().union(*(variables_of(size) for size in sizes.values()))
         portables = [""]
-        with _refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
+        with refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
             jaxpr = with_sizes(family.jaxpr, sizes)
             if not names:
-                platforms = _main_first(self.platforms)
-                portables = [_portable(jaxpr, self.fun_name, p) for p in platforms]
+                platforms = main_first(self.platforms)
+                portables = [portable_form(jaxpr, self.fun_name, p) for p in platforms]
         return attrs.evolve(
             self,
             in_avals=jaxpr.in_avals[len(self.consts) :],
@@ -516,7 +276,7 @@ class Exported:
         if platform is not None:
             if platform not in self.platforms:
                 raise ArgumentError(
-                    f"'{self.fun_name}' was exported for {_listed(self.platforms)}, but its "
+                    f"'{self.fun_name}' was exported for {listed(self.platforms)}, but its "
                     f"program for '{platform}' is asked for."
                 )
             portable = self._portables()[platform]
@@ -599,11 +359,17 @@ class Exported:
                 self.out_avals,
                 len(self.consts),
                 self.mlir_module,
-                self.vjp if self.has_vjp() else None,
+                self._pull_back if self.has_vjp() else None,
                 None if self._family is None else self._family.jaxpr,
-                None if self._family is None else self,
+                None if self._family is None else self._program_of_sizes,
             ),
         )
+
+    def _pull_back(self, *primals_and_cotangents: Array) -> Any:
+        return self.vjp().call(*primals_and_cotangents)
+
+    def _program_of_sizes(self, sizes: Mapping[str, int]) -> Program:
+        return self.with_sizes(sizes).program
 
     def _once(self, what: object, make: Callable[[], T]) -> T:
         """Return what ``make`` returned the first time."""
@@ -611,240 +377,6 @@ class Exported:
             self._made[what] = make()
         found: T = self._made[what]
         return found
-
-
-def export(
-    fun: JitFunction[P, Any],
-    *,
-    platforms: Sequence[str] | None = None,
-    disabled_checks: Sequence[DisabledSafetyCheck] = (),
-) -> Callable[P, Exported]:
-    """Return a function that exports ``fun`` for its arguments, without running it.
-
-    Shapes are fixed, and so are the values of static arguments and of what the function closes
-    over; arrays among these are kept with the program.
-
-    Args:
-        fun: what ``jit`` returned.
-        platforms: where the program is to run: some of "cpu", "cuda", "rocm" and "tpu"; None for
-            the CPU. Each has a program of its own. Here only that for the CPU can be called.
-        disabled_checks: what is not checked: with ``DisabledSafetyCheck.platform()`` a program for
-            other platforms is called on the CPU.
-
-    Returns:
-        A function of the same arguments (a ``ShapeDtypeStruct`` may stand for an array) that
-        returns an ``Exported``.
-
-    Raises:
-        ArgumentError: ``fun`` is not what ``jit`` returned, or there is no such platform.
-        ExportError: when called, if the program calls Python functions (``pure_callback``,
-            ``debug.print`` and kin), or closes over a traced value; or, for other platforms than
-            the CPU, if it calls LAPACK.
-
-    Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax import export
-        >>> @tinyjax.jit
-        ... def norm(x):
-        ...     return jnp.sqrt(jnp.sum(x**2))
-        >>> data = export.export(norm)(jnp.zeros(2)).serialize(vjp_order=1)
-
-        Another process, that has ``data`` only:
-
-        >>> loaded = export.deserialize(data)
-        >>> loaded
-        <exported norm: (float32[2]) -> (float32[])>
-        >>> loaded.call(jnp.array([3.0, 4.0]))
-        Array(5., dtype=float32)
-        >>> tinyjax.grad(loaded.call)(jnp.array([3.0, 4.0]))
-        Array([0.6, 0.8], dtype=float32)
-    """
-    if not isinstance(fun, JitFunction):
-        raise ArgumentError(
-            f"export takes a jitted function, but got {describe_function(fun)}. Write "
-            "export(jit(f))(*args)."
-        )
-
-    wanted = (default_export_platform(),) if platforms is None else tuple(platforms)
-    unknown = [p for p in wanted if p not in _PLATFORMS]
-    if unknown or not wanted or len({*wanted}) < len(wanted):
-        raise ArgumentError(
-            f"export takes platforms out of {_listed(_PLATFORMS)}, each once, but got "
-            f"{[*wanted]!r:.100}."
-        )
-
-    @wraps(fun)
-    def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
-        def lower() -> Lowered:
-            return fun.lower(*args, **kwargs)
-
-        with scoped(progress=False):  # bars are this process's
-            return _export(lower, wanted, tuple(disabled_checks))
-
-    return exporter
-
-
-#: The platforms that XLA has.
-_PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
-
-
-def _listed(platforms: Sequence[str]) -> str:
-    return ", ".join([f"'{p}'" for p in platforms])
-
-
-def _main_first(platforms: Sequence[str]) -> list[str]:
-    """Return the platforms, that of this process first."""
-    return sorted(platforms, key=lambda p: p != PLATFORM)
-
-
-def _export(
-    lower: Callable[[], Lowered],
-    platforms: tuple[str, ...],
-    disabled_checks: tuple[DisabledSafetyCheck, ...],
-) -> Exported:
-    found: dict[str, Lowered] = {}
-    for platform in _main_first(platforms):
-        if platform == PLATFORM:
-            found[platform] = lower()
-        else:
-            with platform_in_view(platform):  # functions for platforms are chosen by it
-                found[platform] = lower()
-    lowered = next(iter(found.values()))
-    if any(isinstance(const, Tracer) for const in lowered.consts):
-        raise ExportError(
-            f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
-            "its own. Make that value an argument, or export outside of the transformation."
-        )
-    if lowered.compilation.placement is not None:
-        raise ExportError(
-            f"'{lowered.name}' is a program for several devices, which another process may not "
-            "have. Export it without shardings."
-        )
-    for platform, other in found.items():
-        _check_alike(platform, other, lowered)
-    jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
-    family, portables = None, [""]
-    if is_symbolic(jaxpr):
-        jaxpr = closed(jaxpr)
-        if any(closed(other.jaxpr) != jaxpr for other in found.values()):
-            raise ExportError(
-                f"'{lowered.name}' does different things on different platforms, and is exported "
-                "for symbolic sizes: export it for each platform by itself."
-            )
-        family = _family(lowered.name, jaxpr, lowered.in_tree, num_consts)
-    else:
-        portables = [_portable(x.jaxpr, x.name, platform) for platform, x in found.items()]
-    return Exported(
-        lowered.name,
-        lowered.in_tree,
-        lowered.out_tree,
-        lowered.arguments,
-        jaxpr.out_avals,
-        tuple([i - num_consts for i in lowered.donated]),
-        lowered.consts,
-        portables[0],
-        lambda: _export_vjp(found, platforms, disabled_checks),
-        family,
-        platforms,
-        tuple(portables[1:]),
-        disabled_checks,
-    )
-
-
-def _check_alike(platform: str, other: Lowered, lowered: Lowered) -> None:
-    """Check that a program for another platform is called like the first."""
-    types = [(x.out_tree, x.jaxpr.type, len(x.consts)) for x in (other, lowered)]
-    if types[0] != types[1] or not all(
-        x is y or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=is_inexact(x.dtype))
-        for x, y in zip(other.consts, lowered.consts, strict=True)
-    ):
-        raise ExportError(
-            f"'{lowered.name}' closes over other arrays or returns other types on '{platform}' "
-            "than on other platforms. Export it for each platform by itself."
-        )
-
-
-def _family(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> Family:
-    if effects(jaxpr).any:
-        raise _calls_python(name)
-    avals = jaxpr.in_avals[num_consts:]
-    scope = scope_of(avals, name)
-    leaves = tree.leaves_with_path(tree.unflatten(in_tree, range(in_tree.num_leaves)))
-    places: list[Place] = []
-    for i, ((which, *rest), _) in enumerate(leaves):
-        at = path_str("args" if which == SequenceKey(0) else "kwargs", rest)
-        places += [
-            Place(f"{at}.shape[{axis}]", i, axis, n)
-            for axis, n in enumerate(avals[i].shape)
-            if is_symbolic_dim(n)
-        ]
-    solution = Solution.of(name, scope, places)
-    known = {step.variable for step in solution.steps}
-    inspect(jaxpr, name, scope, known)
-    return Family(jaxpr, solution, frozenset(known))
-
-
-@contextmanager
-def _refusing(what: str) -> Iterator[None]:
-    """Refuse a program where something of it cannot be computed with: it may be anybody's."""
-    try:
-        yield
-    except ExportError:
-        raise
-    except Exception as error:  # of rules, of MLIR
-        text = error.message if isinstance(error, TinyjaxError) else str(error)
-        raise ExportError(f"{what}: {text}") from error
-
-
-def _calls_python(name: str) -> ExportError:
-    return ExportError(
-        f"'{name}' calls Python functions while it runs, which another process does not have. "
-        "Leave out its callbacks: pure_callback, io_callback, error_if, debug.print and the like."
-    )
-
-
-def _portable(jaxpr: Jaxpr, name: str, platform: str) -> str:
-    text, host_functions = xla.lowered(jaxpr, name, platform=platform)
-    if host_functions:
-        raise _calls_python(name)
-    called = re.search(r'call_target_name = "(\w+)"', text)
-    if called and platform != PLATFORM:
-        raise ExportError(
-            f"'{name}' calls '{called[1]}', a function of the processor that '{platform}' does not "
-            f"have: of its linear algebra tinyjax knows that of '{PLATFORM}' only. Export it "
-            "for that."
-        )
-    return xla.to_portable(text)
-
-
-def _export_vjp(
-    found: Mapping[str, Lowered],
-    platforms: tuple[str, ...],
-    disabled_checks: tuple[DisabledSafetyCheck, ...],
-) -> Exported:
-    lowered = next(iter(found.values()))
-    in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
-    varies = [is_inexact(aval.dtype) for aval in in_avals]
-
-    def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
-        primals = primals_and_cotangents[: len(in_avals)]
-        cotangents = primals_and_cotangents[len(in_avals) :]
-        jaxpr = found[platform_in_view.value].jaxpr
-
-        def differentiable(*given: Array) -> list[Array]:
-            rest = iter(given)
-            args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
-            outs = eval_jaxpr(jaxpr, (*lowered.consts, *args))
-            return [out for out in outs if is_inexact(out.dtype)]
-
-        _, pull = vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
-        return tuple(pull(list(cotangents)))
-
-    pull_back.__name__ = f"vjp_{lowered.name}"
-    avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
-    # lower takes these in place of arrays, which is beyond what the signature of a function says
-    structs: list[Any] = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
-    return _export(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
 def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exported:
@@ -869,8 +401,8 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     content = decode(bytes(data), key)
     derivative, family = content.vjp, None
     if content.jaxpr is not None:
-        with _refusing("what was exported is no program for symbolic sizes"):
-            family = _family(content.name, content.jaxpr, content.in_tree, len(content.consts))
+        with refusing("what was exported is no program for symbolic sizes"):
+            family = family_of(content.name, content.jaxpr, content.in_tree, len(content.consts))
     exported = Exported(
         content.name,
         content.in_tree,
@@ -890,8 +422,3 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         for platform in exported.platforms:
             exported.mlir_module(platform)
     return exported
-
-
-def default_export_platform() -> str:
-    """Return the platform that programs are exported for, unless another is asked for."""
-    return "cpu"

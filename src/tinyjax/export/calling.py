@@ -1,0 +1,227 @@
+"""The primitives that call an exported program and its derivative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from tinyjax.control_flow.loops import map_
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.primitive import (
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    Cotangents,
+    JvpResult,
+    MappedAxis,
+    Operands,
+    Params,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.staging import stage
+from tinyjax.core.tangents import defined, of_undefined, with_zeros
+from tinyjax.core.trace import bind
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.export.programs import Sized
+from tinyjax.jit import JitParams, jit_p
+from tinyjax.primitives.rules import instantiate, instantiate_all
+from tinyjax.primitives.shape import moveaxis
+from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.stablehlo.types import Values
+
+
+@attrs.frozen(repr=False)
+class Program(Sized):
+    """An exported program, as the primitive that calls it knows it.
+
+    Attributes:
+        name: the function's name; programs that differ in name only are the same.
+        portable: the program in portable form.
+        in_avals: the types of its parameters.
+        out_avals: the types of its results.
+        num_consts: how many of the parameters are arrays that came with it.
+        text: returns the program in StableHLO.
+        pull_back: calls the program of its derivative, where there is one, with the arguments and
+            the cotangents.
+        jaxpr: of a program for many sizes, in place of its text, the program; it is called so only
+            in a program for many sizes.
+        of_sizes: of a program for many sizes, returns the one for some of them.
+    """
+
+    name: str = attrs.field(eq=False)
+    portable: str
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    num_consts: int
+    text: Callable[[], str] = attrs.field(eq=False)
+    pull_back: Callable[..., Any] | None = attrs.field(eq=False)
+    jaxpr: Jaxpr | None = None
+    of_sizes: Callable[[Mapping[str, int]], Program] | None = attrs.field(default=None, eq=False)
+
+    @property
+    def inlined(self) -> Jaxpr | None:
+        return self.jaxpr
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> Program:
+        return self if self.of_sizes is None else self.of_sizes(sizes)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, {len(self.portable)} bytes>"
+
+
+@attrs.frozen(repr=False)
+class CallExportedParams(Params):
+    """An exported program to be called."""
+
+    program: Program
+
+
+call_exported_p: Primitive[CallExportedParams] = Primitive("call_exported", CallExportedParams)
+
+
+@call_exported_p.def_evaluate
+def _call_evaluate(args: Arrays, params: CallExportedParams) -> Arrays:
+    return bind(jit_p, args, JitParams(calling(params.program), params.program.name))
+
+
+@call_exported_p.def_abstract_eval
+def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
+    program = params.program
+    given, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
+    if given != expected:
+        raise ArgumentError(
+            f"'{program.name}' was exported for ({', '.join(map(str, program.in_avals))}), but was "
+            f"applied to ({', '.join(map(str, avals))})."
+        )
+    return program.out_avals
+
+
+@call_exported_p.def_lowering
+def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) -> Values:
+    program = params.program
+    entry = b.module.embed(program.portable.encode(), program.text, program.name)
+    return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
+
+
+@call_exported_p.def_jvp
+def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -> JvpResult:
+    program = params.program
+    if program.pull_back is None:
+        raise DifferentiationError(
+            f"'{program.name}' is an exported program without its derivative. Where it is "
+            "exported, keep that with it: exported.serialize(vjp_order=1), or a higher order for "
+            "derivatives of derivatives. Or use tinyjax.lax.stop_gradient on its arguments."
+        )
+    outs = bind(call_exported_p, primals, params)
+    n = program.num_consts
+    args = primals[n:]
+    given = [
+        instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
+    ]
+    out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
+    map_params = ExportedTangentParams(program.name, program.pull_back, len(args), out_avals)
+    found = bind(exported_tangent_p, (*args, *given), map_params)
+    return outs, with_zeros([is_inexact(a.dtype) for a in program.out_avals], found)
+
+
+@call_exported_p.def_batch
+def _call_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallExportedParams
+) -> BatchResult:
+    # Its shapes are fixed, so it is called for one example after the other.
+    examples = [moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
+
+    def one(example: list[Array]) -> list[Array]:
+        rest = iter(example)
+        args = [x if i is None else next(rest) for x, i in zip(values, axes, strict=True)]
+        return list(bind(call_exported_p, args, params))
+
+    outs = map_(one, examples)
+    return outs, [0] * len(outs)
+
+
+@attrs.frozen(repr=False)
+class ExportedTangentParams(Params):
+    """The tangent map of an exported program, which is known by its transpose only.
+
+    Attributes:
+        name: the program's name.
+        pull_back: calls the program of the transpose, with the operands of the first kind and the
+            cotangents.
+        num_args: how many operands come first in which the map is not linear.
+        out_avals: the types of its results.
+    """
+
+    name: str = attrs.field(eq=False)
+    pull_back: Callable[..., Any]
+    num_args: int
+    out_avals: tuple[ShapedArray, ...]
+
+
+exported_tangent_p: Primitive[ExportedTangentParams] = Primitive(
+    "exported_tangent", ExportedTangentParams
+)
+
+
+def _forward_mode(name: str) -> DifferentiationError:
+    return DifferentiationError(
+        f"'{name}' is an exported program, whose derivative serves reverse mode (grad, vjp, "
+        "jacrev), but was asked for in forward mode (jvp, jacfwd, or a linearized function "
+        "applied). Use reverse mode, or export what jvp of the function gives."
+    )
+
+
+@exported_tangent_p.def_evaluate
+def _tangent_evaluate(args: Arrays, params: ExportedTangentParams) -> Arrays:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_abstract_eval
+def _tangent_type(avals: Avals, params: ExportedTangentParams) -> Avals:
+    return params.out_avals
+
+
+@exported_tangent_p.def_lowering
+def _tangent_lowering(b: Lowering, operands: Values, params: ExportedTangentParams) -> Values:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_jvp
+def _tangent_jvp(primals: Arrays, tangents: Tangents, params: ExportedTangentParams) -> JvpResult:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_batch
+def _tangent_batch(
+    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ExportedTangentParams
+) -> BatchResult:
+    raise _forward_mode(params.name)
+
+
+@exported_tangent_p.def_transpose
+def _tangent_transpose(
+    cotangents: Tangents, operands: Operands, params: ExportedTangentParams
+) -> Cotangents:
+    n = params.num_args
+    args = defined(operands[:n])
+    assert len(args) == n, "the program's arguments are no tangents"
+    found = params.pull_back(*args, *instantiate_all(cotangents, params.out_avals))
+    return [*[None] * n, *of_undefined(operands[n:], found)]
+
+
+@lru_cache(maxsize=256)
+def calling(program: Program) -> Jaxpr:
+    """Return a jaxpr that does nothing but call a program."""
+
+    def call(*args: Array) -> list[Array]:
+        return list(bind(call_exported_p, args, CallExportedParams(program)))
+
+    return stage(call, program.in_avals, call).jaxpr

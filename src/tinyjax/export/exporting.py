@@ -1,0 +1,201 @@
+"""``export``: makes of a jitted function a program that needs nothing of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec
+
+import numpy as np
+
+from tinyjax.api import vjp
+from tinyjax.config import scoped
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.devices import PLATFORM, platform_in_view
+from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.trace import Tracer
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import ArgumentError, ExportError
+from tinyjax.export.exported import DisabledSafetyCheck, Exported
+from tinyjax.export.families import family_of
+from tinyjax.export.platforms import (
+    PLATFORMS,
+    default_export_platform,
+    listed,
+    main_first,
+    portable_form,
+)
+from tinyjax.export.programs import closed, is_symbolic
+from tinyjax.frames import describe_function, wraps
+from tinyjax.jit import JitFunction, jit
+from tinyjax.jit.stages import Lowered
+
+P = ParamSpec("P")
+
+
+def export(
+    fun: JitFunction[P, Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[P, Exported]:
+    """Return a function that exports ``fun`` for its arguments, without running it.
+
+    Shapes are fixed, and so are the values of static arguments and of what the function closes
+    over; arrays among these are kept with the program.
+
+    Args:
+        fun: what ``jit`` returned.
+        platforms: where the program is to run: some of "cpu", "cuda", "rocm" and "tpu"; None for
+            the CPU. Each has a program of its own. Here only that for the CPU can be called.
+        disabled_checks: what is not checked: with ``DisabledSafetyCheck.platform()`` a program for
+            other platforms is called on the CPU.
+
+    Returns:
+        A function of the same arguments (a ``ShapeDtypeStruct`` may stand for an array) that
+        returns an ``Exported``.
+
+    Raises:
+        ArgumentError: ``fun`` is not what ``jit`` returned, or there is no such platform.
+        ExportError: when called, if the program calls Python functions (``pure_callback``,
+            ``debug.print`` and kin), or closes over a traced value; or, for other platforms than
+            the CPU, if it calls LAPACK.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> @tinyjax.jit
+        ... def norm(x):
+        ...     return jnp.sqrt(jnp.sum(x**2))
+        >>> data = export.export(norm)(jnp.zeros(2)).serialize(vjp_order=1)
+
+        Another process, that has ``data`` only:
+
+        >>> loaded = export.deserialize(data)
+        >>> loaded
+        <exported norm: (float32[2]) -> (float32[])>
+        >>> loaded.call(jnp.array([3.0, 4.0]))
+        Array(5., dtype=float32)
+        >>> tinyjax.grad(loaded.call)(jnp.array([3.0, 4.0]))
+        Array([0.6, 0.8], dtype=float32)
+    """
+    if not isinstance(fun, JitFunction):
+        raise ArgumentError(
+            f"export takes a jitted function, but got {describe_function(fun)}. Write "
+            "export(jit(f))(*args)."
+        )
+
+    wanted = (default_export_platform(),) if platforms is None else tuple(platforms)
+    unknown = [p for p in wanted if p not in PLATFORMS]
+    if unknown or not wanted or len({*wanted}) < len(wanted):
+        raise ArgumentError(
+            f"export takes platforms out of {listed(PLATFORMS)}, each once, but got "
+            f"{[*wanted]!r:.100}."
+        )
+
+    @wraps(fun)
+    def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
+        def lower() -> Lowered:
+            return fun.lower(*args, **kwargs)
+
+        with scoped(progress=False):  # bars are this process's
+            return _export(lower, wanted, tuple(disabled_checks))
+
+    return exporter
+
+
+def _export(
+    lower: Callable[[], Lowered],
+    platforms: tuple[str, ...],
+    disabled_checks: tuple[DisabledSafetyCheck, ...],
+) -> Exported:
+    found: dict[str, Lowered] = {}
+    for platform in main_first(platforms):
+        if platform == PLATFORM:
+            found[platform] = lower()
+        else:
+            with platform_in_view(platform):  # functions for platforms are chosen by it
+                found[platform] = lower()
+    lowered = next(iter(found.values()))
+    if any(isinstance(const, Tracer) for const in lowered.consts):
+        raise ExportError(
+            f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
+            "its own. Make that value an argument, or export outside of the transformation."
+        )
+    if lowered.compilation.placement is not None:
+        raise ExportError(
+            f"'{lowered.name}' is a program for several devices, which another process may not "
+            "have. Export it without shardings."
+        )
+    for platform, other in found.items():
+        _check_alike(platform, other, lowered)
+    jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
+    family, portables = None, [""]
+    if is_symbolic(jaxpr):
+        jaxpr = closed(jaxpr)
+        if any(closed(other.jaxpr) != jaxpr for other in found.values()):
+            raise ExportError(
+                f"'{lowered.name}' does different things on different platforms, and is exported "
+                "for symbolic sizes: export it for each platform by itself."
+            )
+        family = family_of(lowered.name, jaxpr, lowered.in_tree, num_consts)
+    else:
+        portables = [portable_form(x.jaxpr, x.name, platform) for platform, x in found.items()]
+    return Exported(
+        lowered.name,
+        lowered.in_tree,
+        lowered.out_tree,
+        lowered.arguments,
+        jaxpr.out_avals,
+        tuple([i - num_consts for i in lowered.donated]),
+        lowered.consts,
+        portables[0],
+        lambda: _export_vjp(found, platforms, disabled_checks),
+        family,
+        platforms,
+        tuple(portables[1:]),
+        disabled_checks,
+    )
+
+
+def _check_alike(platform: str, other: Lowered, lowered: Lowered) -> None:
+    """Check that a program for another platform is called like the first."""
+    types = [(x.out_tree, x.jaxpr.type, len(x.consts)) for x in (other, lowered)]
+    if types[0] != types[1] or not all(
+        x is y or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=is_inexact(x.dtype))
+        for x, y in zip(other.consts, lowered.consts, strict=True)
+    ):
+        raise ExportError(
+            f"'{lowered.name}' closes over other arrays or returns other types on '{platform}' "
+            "than on other platforms. Export it for each platform by itself."
+        )
+
+
+def _export_vjp(
+    found: Mapping[str, Lowered],
+    platforms: tuple[str, ...],
+    disabled_checks: tuple[DisabledSafetyCheck, ...],
+) -> Exported:
+    lowered = next(iter(found.values()))
+    in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
+    varies = [is_inexact(aval.dtype) for aval in in_avals]
+
+    def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
+        primals = primals_and_cotangents[: len(in_avals)]
+        cotangents = primals_and_cotangents[len(in_avals) :]
+        jaxpr = found[platform_in_view.value].jaxpr
+
+        def differentiable(*given: Array) -> list[Array]:
+            rest = iter(given)
+            args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
+            outs = eval_jaxpr(jaxpr, (*lowered.consts, *args))
+            return [out for out in outs if is_inexact(out.dtype)]
+
+        _, pull = vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
+        return tuple(pull(list(cotangents)))
+
+    pull_back.__name__ = f"vjp_{lowered.name}"
+    avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
+    # lower takes these in place of arrays, which is beyond what the signature of a function says
+    structs: list[Any] = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
+    return _export(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)

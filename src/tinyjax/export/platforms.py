@@ -1,0 +1,57 @@
+"""The platforms that programs are exported for, and their portable form on each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from tinyjax import xla
+from tinyjax.core.devices import PLATFORM
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.errors import ExportError
+
+#: The platforms that XLA has.
+PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
+
+
+def listed(platforms: Sequence[str]) -> str:
+    """Return the platforms as text: ``'cpu', 'cuda'``."""
+    return ", ".join([f"'{p}'" for p in platforms])
+
+
+def main_first(platforms: Sequence[str]) -> list[str]:
+    """Return the platforms, that of this process first."""
+    return sorted(platforms, key=lambda p: p != PLATFORM)
+
+
+def default_export_platform() -> str:
+    """Return the platform that programs are exported for, unless another is asked for."""
+    return "cpu"
+
+
+def portable_form(jaxpr: Jaxpr, name: str, platform: str) -> str:
+    """Return a program in StableHLO's portable form, as text.
+
+    Raises:
+        ExportError: it calls functions that the platform, or another process, does not have.
+    """
+    text, host_functions = xla.lowered(jaxpr, name, platform=platform)
+    if host_functions:
+        raise calls_python(name)
+    called = re.search(r'call_target_name = "(\w+)"', text)
+    if called and platform != PLATFORM:
+        raise ExportError(
+            f"'{name}' calls '{called[1]}', a function of the processor that '{platform}' does not "
+            f"have: of its linear algebra tinyjax knows that of '{PLATFORM}' only. Export it "
+            "for that."
+        )
+    return xla.to_portable(text)
+
+
+def calls_python(name: str) -> ExportError:
+    """Return the error of a program that calls Python functions."""
+    return ExportError(
+        f"'{name}' calls Python functions while it runs, which another process does not have. "
+        "Leave out its callbacks: pure_callback, io_callback, error_if, debug.print and the like."
+    )
