@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.core.array import Functions
 
 ROOT = Path(tinyjax.__file__).parent
-#: What is imported for type checkers only, and handed in when the package is loaded.
-HANDED_IN = ("tinyjax.core.array", "tinyjax.numpy")
 
 
 def _module(path: Path) -> str:
@@ -32,7 +33,7 @@ def imports(text: str, files: Collection[str]) -> Iterator[str]:
 def graph() -> dict[str, set[str]]:
     """The modules that each module imports."""
     files = {_module(path): path for path in ROOT.rglob("*.py")}
-    edges = {
+    return {
         name: {
             found
             for found in imports(path.read_text(encoding="utf-8"), files.keys())
@@ -40,9 +41,6 @@ def graph() -> dict[str, set[str]]:
         }
         for name, path in files.items()
     }
-    importer, imported = HANDED_IN
-    edges[importer].remove(imported)
-    return edges
 
 
 def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
@@ -74,3 +72,20 @@ def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
 def test_no_file_imports_itself_by_way_of_others() -> None:
     circles = [sorted(nodes) for nodes in strong_components(graph()) if len(nodes) > 1]
     assert not circles, "files that import each other: see docs/design.md for the order"
+
+
+def test_handed_in_functions_have_the_signatures_that_arrays_call_them_by() -> None:
+    declared = {n: f for n, f in vars(Functions).items() if inspect.isfunction(f) and n[0] != "_"}
+    assert len(declared) > 60
+    for name, function in declared.items():
+        given = inspect.signature(getattr(jnp, name)).parameters
+        _, *expected = inspect.signature(function).parameters.values()
+        is_method = getattr(tinyjax.Array, name, None) is getattr(jnp, name)
+        assert not is_method or len(given) == len(expected), name
+        for parameter in expected:
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                continue
+            found = given[parameter.name]
+            assert (found.kind, found.default) == (parameter.kind, parameter.default), name
+            loose = ("Any", "int | Sequence[int]")
+            assert parameter.annotation in (found.annotation, *loose), (name, found)
