@@ -325,6 +325,11 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.jit(lambda x: m.lax.cond(x > 0, lambda: m.debug.print("{}", x), lambda: None)),
         )
     ],
+    "rounding by Python": lambda m: [
+        (y, str(y.dtype))
+        for x in (m.numpy.float32([1.5, 2.5]), m.numpy.int8(3))
+        for y in (round(x), round(x, None), round(x, 0), m.jit(round)(x))
+    ],
     "updates by lists": lambda m: [
         m.numpy.zeros(3).at[m.numpy.array([0, 2])].set([1, 2.5]),
         m.numpy.zeros(3).at[:2].add((m.numpy.float32(1), 2)),

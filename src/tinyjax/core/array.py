@@ -839,8 +839,10 @@ class Array:
     def __invert__(self) -> Array:
         return _numpy.invert(self)
 
-    def __round__(self, decimals: int = 0) -> Array:
-        return _numpy.round(self, decimals)
+    def __round__(self, ndigits: int | None = None) -> Array:
+        if ndigits is None:
+            return _numpy.astype(_numpy.round(self), int)
+        return _numpy.round(self, ndigits)
 
     def __lt__(self, other: ArrayLike) -> Array:
         try:
