@@ -4,7 +4,9 @@ A program that raises must raise under both, an error of the same built-in class
 """
 
 import collections
+import io
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -55,6 +57,29 @@ def node(m: Any, x: Any, value: int) -> Any:
 
 def two_axes(m: Any, f: Callable[[Any], Any]) -> Any:
     return m.vmap(m.vmap(f, axis_name="i"), axis_name="j")(m.numpy.arange(6.0).reshape(2, 3))
+
+
+def told(m: Any) -> list[str]:
+    """What debug prints and calls with, in the form of one call and in that of two."""
+    seen: list[str] = []
+
+    def note(*args: Any, **kwargs: Any) -> None:
+        seen.append(f"{[float(x) for x in args]} { {k: float(x) for k, x in kwargs.items()} }")
+
+    out = io.StringIO()
+    with redirect_stdout(out):
+
+        def f(x: Any) -> Any:
+            m.debug.callback(note, x, ordered=True, k=x)
+            m.debug.callback(ordered=True)(note, x, ordered=x)
+            m.debug.print("one {} {y}", x, ordered=True, partitioned=False, y=x)
+            m.debug.print(ordered=True)("two {} {ordered}", x, ordered=x)
+            m.debug.print(skip_format_check=True, ordered=True)("three {}", x, x)
+            return x
+
+        m.jit(f)(np.float32(2))
+        m.effects_barrier()
+    return [*seen, *out.getvalue().splitlines()]
 
 
 def operation_by_operation(m: Any) -> Any:
@@ -325,6 +350,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.jit(lambda x: m.lax.cond(x > 0, lambda: m.debug.print("{}", x), lambda: None)),
         )
     ],
+    "debugging in two calls": told,
     "rounding by Python": lambda m: [
         (y, str(y.dtype))
         for x in (m.numpy.float32([1.5, 2.5]), m.numpy.int8(3))

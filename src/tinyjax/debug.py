@@ -10,9 +10,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from string import Formatter
-from typing import Any, ParamSpec, TextIO, TypeVar
+from typing import Any, ParamSpec, TextIO, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
@@ -59,15 +60,39 @@ class OrderedDebugEffect(Effect):
     """The effect of ordered ones, for signatures."""
 
 
+@overload
 def callback(
-    callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any
-) -> None:
+    callback: None = None, *, ordered: bool = False, partitioned: bool = False
+) -> Callable[..., None]: ...
+
+
+@overload
+def callback(
+    callback: Callable[..., Any],
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> None: ...
+
+
+def callback(
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Call a Python function with values of the program, and ignore its results.
+
+    Without a function it returns one that takes the function and its arguments, all of them the
+    function's: ``callback(ordered=True)(fun, *args, **kwargs)``.
 
     Args:
         callback: takes NumPy arrays, read-only, in place of the arrays among the arguments.
         args: its arguments: arrays in any containers, and other objects unchanged.
         ordered: whether to keep the program's order among ordered calls.
+        partitioned: of no effect: an array on several devices is handed over whole.
         kwargs: more arguments for ``callback``.
 
     Raises:
@@ -84,17 +109,59 @@ def callback(
         >>> seen
         [3.0]
     """
-    debug_callback(callback, args, kwargs, ordered)
+
+    def call(callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+        debug_callback(callback, args, kwargs, ordered)
+
+    if callback is None and not args and not kwargs:
+        return call
+    untyped: Any = callback  # debug_callback says if it is none
+    call(untyped, *args, **kwargs)
+    return None
 
 
-def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+@overload
+def print(
+    fmt: None = None,
+    *,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+) -> Callable[..., None]: ...
+
+
+@overload
+def print(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None: ...
+
+
+def print(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Print values of the program when it runs.
+
+    Without a format it returns a function that takes the format and its arguments, all of them the
+    format's: ``print(ordered=True)("x = {x}", x=x)``.
 
     Args:
         fmt: a format string, with a field such as ``{}`` or ``{x:.3f}`` for every argument; not an
             f-string, which would be filled in while the program is traced.
         args: arrays, and other objects unchanged.
         ordered: whether to keep the program's order among ordered calls.
+        partitioned: of no effect: an array on several devices is printed whole.
+        skip_format_check: whether the fields may be others than the arguments, of which those in
+            excess are not printed.
         kwargs: the same for fields with names.
 
     Raises:
@@ -109,22 +176,47 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
         >>> _ = f(jnp.array([1.0, 2.0]))
         x = [1. 2.], of 1
     """
-    if not isinstance(fmt, str):
-        raise ArgumentError(
-            f"debug.print takes a format string first, but got {type(fmt).__name__}. Write "
-            "debug.print('x = {}', x)."
-        )
-    _check_format(fmt, args, kwargs)
-    debug_callback(_write, (fmt, *args), kwargs, ordered)
+    say = partial(_said, "print", _write, ordered, skip_format_check)
+    return say if fmt is None and not args and not kwargs else say(fmt, *args, **kwargs)
 
 
-def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+@overload
+def log(
+    fmt: None = None,
+    *,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+) -> Callable[..., None]: ...
+
+
+@overload
+def log(
+    fmt: str,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> None: ...
+
+
+def log(
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    **kwargs: Any,
+) -> Callable[..., None] | None:
     """Log values of the program when it runs: to the logger ``tinyjax.debug``, at the level INFO.
 
     Args:
-        fmt: a format string, as for ``print``.
+        fmt: a format string, as for ``print``; without one it returns a function, as ``print``.
         args: arrays, and other objects unchanged.
         ordered: whether to keep the program's order among ordered calls.
+        partitioned: of no effect: an array on several devices is logged whole.
+        skip_format_check: as for ``print``.
         kwargs: the same for fields with names.
 
     Raises:
@@ -143,10 +235,28 @@ def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
         x = 1.0
         >>> logger.removeHandler(handler)
     """
+    say = partial(_said, "log", _tell, ordered, skip_format_check)
+    return say if fmt is None and not args and not kwargs else say(fmt, *args, **kwargs)
+
+
+def _said(
+    name: str,
+    say: Callable[..., None],
+    ordered: bool,
+    skip_format_check: bool,
+    fmt: object,
+    /,
+    *args: Any,
+    **kwargs: Any,
+) -> None:
     if not isinstance(fmt, str):
-        raise ArgumentError(f"debug.log takes a format string first, but got {type(fmt).__name__}.")
-    _check_format(fmt, args, kwargs)
-    debug_callback(_tell, (fmt, *args), kwargs, ordered)
+        raise ArgumentError(
+            f"debug.{name} takes a format string first, but got {type(fmt).__name__}. Write "
+            f"debug.{name}('x = {{}}', x)."
+        )
+    if not skip_format_check:
+        _check_format(name, fmt, args, kwargs)
+    debug_callback(say, (fmt, *args), kwargs, ordered)
 
 
 def _tell(fmt: str, /, *args: object, **kwargs: object) -> None:
@@ -157,20 +267,20 @@ def _write(fmt: str, /, *args: object, **kwargs: object) -> None:
     sys.stdout.write(fmt.format(*args, **kwargs) + "\n")
 
 
-def _check_format(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _check_format(name: str, fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Check that every field has an argument, and every argument a field."""
     used: set[str] = set()
     try:
         _Fields(used).vformat(fmt, args, kwargs)
     except (ValueError, IndexError, KeyError) as error:
         raise ArgumentError(
-            f"debug.print cannot fill in the format {fmt!r} from {len(args)} positional arguments "
+            f"debug.{name} cannot fill in the format {fmt!r} from {len(args)} positional arguments "
             f"and the names {sorted(kwargs)}: {type(error).__name__}: {error}."
         ) from None
     unused = [name for name in (*map(str, range(len(args))), *kwargs) if name not in used]
     if unused:
         raise ArgumentError(
-            f"debug.print was given the arguments {', '.join(unused)}, which the format {fmt!r} "
+            f"debug.{name} was given the arguments {', '.join(unused)}, which the format {fmt!r} "
             "does not use. Write a field for each, such as '{}', and no f-string, which is filled "
             "in when the program is traced."
         )

@@ -154,7 +154,9 @@ def checkify(
     return returning
 
 
-def check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+def check(
+    pred: ArrayLike, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+) -> None:
     """Say that something must hold, else there is an error.
 
     Within ``checkify`` the error is returned. Without it the error is raised at once; a compiled
@@ -164,6 +166,7 @@ def check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
         pred: a bool scalar, which must be true.
         msg: a format string.
         fmt_args: arrays, or trees of them, for the fields of ``msg``.
+        debug: whether the check does nothing outside of ``checkify``, as that of ``debug_check``.
         fmt_kwargs: likewise, by name.
 
     Raises:
@@ -180,7 +183,7 @@ def check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
         >>> error.get(), float(value)
         (None, 2.0)
     """
-    _check(pred, msg, fmt_args, fmt_kwargs, debug=False)
+    _check(pred, msg, fmt_args, fmt_kwargs, debug)
 
 
 def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
