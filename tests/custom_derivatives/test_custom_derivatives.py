@@ -136,6 +136,66 @@ def test_as_jax_does(name: str) -> None:
     close(jit(vmap(jit(g), (None, 0)))(x, xs), jax.jit(jax.vmap(h, (None, 0)))(x, xs))
 
 
+def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
+    """Rules whose results show that they were asked, though a later rule returned None."""
+    own: Callable[[Fun], Any] = lib.custom_vjp
+    tree = jax.tree if lib is jax else tinyjax.tree
+
+    def rule(name: str, symbolic_zeros: bool = False) -> Any:
+        def forward(x: Any) -> Any:
+            x = x.value if symbolic_zeros else x
+            return (x * 2.0, 3), x
+
+        def backward(x: Any, cts: Any) -> Any:
+            ct, of_int = cts
+            asked.append(f"{name} {type(ct).__name__ == 'SymbolicZero'} {of_int.dtype}")
+            return (x + (0.0 if type(ct).__name__ == "SymbolicZero" else ct),)
+
+        f = own(lambda x: (x * 2.0, 3))
+        f.defvjp(forward, backward, symbolic_zeros=symbolic_zeros)
+        return lambda x: f(x)[0]
+
+    f, g = rule("f"), rule("g", symbolic_zeros=True)
+    none, left = own(lambda x: x * 1.0), own(lambda x, y: x * y)
+    none.defvjp(lambda x: (x * 1.0, None), lambda _, ct: (None,))
+    left.defvjp(lambda x, y: (x * y, y), lambda y, ct: (ct * y, None))
+    jit, scan, remat = lib.jit, lib.lax.scan, lib.checkpoint
+
+    def both(x: Any) -> Any:
+        return f(x), lib.numpy.sin(g(x))
+
+    def loop(body: Fun, start: Any) -> Any:
+        return scan(lambda c, _: (body(c), None), start, None, length=2)[0]
+
+    def choice(x: Any) -> Any:
+        return jit(lambda x: lib.lax.cond(x > 0, both, lambda x: (x, x), x))(x)
+
+    return {
+        "at once": lambda x: none(lib.numpy.log(f(x) * 0.0)) + left(x, g(x)),
+        "called": lambda x: none(jit(f)(x)) + none(remat(f)(x)),  # not asked: no cotangent at all
+        "of two": lambda x: left(*jit(both)(x)) + left(*remat(both)(x)),
+        "of a choice": lambda x: left(*choice(x)),
+        "unused": lambda x: jit(both)(x)[0] + loop(lambda c: (g(c[0]), c[1]), (x, x))[1],
+        "inside": lambda x: x + jit(none)(f(x)) + jit(lambda x, y: (x, none(y)))(x, g(x))[0],
+        "nested": lambda x: left(*jit(lambda x: jit(lambda x: (x, f(x)))(x))(x)),
+        "in a loop": lambda x: loop(lambda c: c + none(f(c)), x) + none(loop(g, x)),
+        "mapped": lambda x: tree.leaves(lib.vmap(lambda x: none(f(none(g(x)))))(x[None]))[0][0],
+    }
+
+
+@pytest.mark.parametrize("name", programs_without_cotangents(tinyjax, []))
+def test_rules_are_asked_where_a_later_one_returned_none(name: str) -> None:
+    ours: list[str] = []
+    theirs: list[str] = []
+    fun = programs_without_cotangents(tinyjax, ours)[name]
+    expected = jax.jit(jax.grad(programs_without_cotangents(jax, theirs)[name]))(np.float32(1.5))
+    mapped = vmap(grad(fun))
+    orders = (grad(fun), jit(grad(fun)), grad(jit(fun)), lambda x: mapped(x[None])[0])
+    for reverse in orders:
+        close(reverse(np.float32(1.5)), expected)
+    assert set(ours) >= set(theirs)  # vmap asks rules once more, with cotangents
+
+
 def test_one_of_several_tangents_is_a_symbolic_zero() -> None:
     @tinyjax.custom_jvp
     def f(x: Any, y: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tinyjax.control_flow.common import evaluate_compiled
 from tinyjax.core.array import Array
 from tinyjax.core.costs import ITERATIONS
+from tinyjax.core.dependence import asks_within
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
@@ -22,6 +23,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
+from tinyjax.core.programs import ASKED
 from tinyjax.core.tangents import nonzeros, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.primitives.rules import instantiate_all
@@ -42,6 +44,9 @@ def _tangent_evaluate(args: Arrays, params: LinearMapParams) -> Arrays:
 
 
 loop_tangent_p.def_rule(ITERATIONS)(lambda params: None)
+
+
+loop_tangent_p.def_rule(ASKED)(lambda params: asks_within(params.forward))
 
 
 @loop_tangent_p.def_rule(STEPWISE)

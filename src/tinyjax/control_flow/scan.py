@@ -32,7 +32,14 @@ from tinyjax.core.avals import ShapedArray, alike, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
-from tinyjax.core.dependence import dce, dependents, depends, handed_on, independent_part
+from tinyjax.core.dependence import (
+    asks_within,
+    dce,
+    dependents,
+    depends,
+    handed_on,
+    independent_part,
+)
 from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.integers import fit_int32
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
@@ -56,7 +63,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import DEPENDS, FORWARDS, INLINED, PRUNE, SPLIT
+from tinyjax.core.programs import ASKED, DEPENDS, FORWARDS, INLINED, PRUNE, SPLIT
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -396,6 +403,12 @@ def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ..
 
     carry = fixed_point(init, lambda carry: of_body(carry)[:m])
     return (*carry, *of_body(carry)[m:])
+
+
+@scan_p.def_rule(ASKED)
+def _scan_asked(params: ScanParams) -> bool:
+    # an iteration may begin with a cotangent though none comes from outside
+    return asks_within(params.jaxpr)
 
 
 @scan_p.def_transpose

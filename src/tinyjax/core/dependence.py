@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
 from tinyjax.core.lists import marked
-from tinyjax.core.programs import CALLED, DEPENDS, FORWARDS, PRUNE
+from tinyjax.core.programs import ASKED, CALLED, DEPENDS, FORWARDS, PRUNE
 
 T = TypeVar("T")
 
@@ -95,6 +95,22 @@ def _forwarded_operands(eqn: JaxprEqn) -> tuple[int | None, ...]:
         return ()
     (inner,) = subjaxprs(eqn.params)
     return handed_on(inner)
+
+
+def is_asked(eqn: JaxprEqn) -> bool:
+    """Whether the transpose of an equation is asked even where no cotangent reaches it (``ASKED``)."""
+    rule = eqn.primitive.rules.extensions.get(ASKED)
+    return rule is not None and bool(rule(eqn.params))
+
+
+def asks(eqn: JaxprEqn) -> bool:
+    """Whether an equation, or one of the programs in it, is asked (``is_asked``)."""
+    return is_asked(eqn) or any(map(asks_within, subjaxprs(eqn.params)))
+
+
+def asks_within(jaxpr: Jaxpr) -> bool:
+    """Whether a program has an equation that is asked."""
+    return jaxpr.derive("asks", lambda: any(map(asks, jaxpr.eqns)))
 
 
 def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:

@@ -56,3 +56,7 @@ RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[
 SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Sharding], Sequence[Sharding]]]]] = RuleKey(
     "shardings"
 )
+
+#: The rule of a primitive whose transpose rule is asked even where all cotangents are known to be
+#: zero, because the user's rule for the way back decides: of the parameters, says whether it is.
+ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")

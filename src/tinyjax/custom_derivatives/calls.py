@@ -38,7 +38,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
-from tinyjax.core.programs import INLINED
+from tinyjax.core.programs import ASKED, INLINED
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import (
@@ -348,6 +348,9 @@ custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
 custom_call_p.def_rule(FITS)(fit_call)
+
+
+custom_call_p.def_rule(ASKED)(lambda params: params.rule.reverse)
 
 
 @custom_call_p.def_lowering

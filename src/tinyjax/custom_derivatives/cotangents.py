@@ -24,6 +24,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
+from tinyjax.core.programs import ASKED
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import (
     defined,
@@ -81,6 +82,9 @@ def _tangent_evaluate(args: Arrays, params: PullBackParams) -> Arrays:
 
 # The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
 custom_vjp_tangent_p.def_rule(FITS)(lambda params, given: (given, params))
+
+
+custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
 
 
 @custom_vjp_tangent_p.def_abstract_eval

@@ -3,6 +3,10 @@
 The equations are visited from last to first. The ``transpose`` rule of an equation's primitive
 takes the cotangents of its results and returns those of the operands in which it is linear.
 Cotangents of the same variable are added.
+
+Rules are not called where no cotangent comes, except those of the user's (``ASKED``): where a result
+depends on what has such a rule, the rule decides what the cotangent is of its operands, even if a
+later one said that no cotangent comes.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import attrs
 from tinyjax.config import settings
 from tinyjax.core.array import Array, ConcreteArray, raw_host
 from tinyjax.core.avals import ShapedArray, explicit_types
-from tinyjax.core.dependence import dependents, independent_part
+from tinyjax.core.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import marked, partition_list
 from tinyjax.core.primitive import (
@@ -132,10 +136,18 @@ def _pull_back(
     rule: ApplyTranspose | None = None,
 ) -> list[Tangent]:
     totals: dict[Atom, Array] = {}
+    unreached: set[Atom] = set()  # what results depend on, though by no cotangent
     for atom, cotangent in zip(outs, cotangents, strict=True):
-        if cotangent is not ZERO and isinstance(atom, Var) and atom not in known:
+        if isinstance(atom, Var) and atom not in known:
+            if cotangent is ZERO:
+                unreached.add(atom)
+                continue
             before = totals.get(atom)
             totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
+    if not totals:
+        return [ZERO] * len(linear_inputs)
+    if unreached and not any(map(asks, eqns)):
+        unreached.clear()
 
     line = evaluated_source()
     if line is None and current_trace().keeps_lines:
@@ -145,12 +157,16 @@ def _pull_back(
             binders = eqn.out_binders
             if len(binders) == 1:  # nearly always, and faster than the loop
                 ct = totals.pop(binders[0], ZERO)
-                if ct is ZERO:
+                if ct is ZERO and binders[0] not in unreached:
                     continue
                 found: list[Tangent] = [ct]
+                lacking = ct is ZERO
             else:
                 found = [totals.pop(binder, ZERO) for binder in binders]
-                if all(ct is ZERO for ct in found):
+                lacking = any(ct is ZERO for ct in found)
+            if lacking:
+                eqn, found = _asking(eqn, found, unreached)
+                if not found:
                     continue
             operands: list[Array | UndefinedPrimal] = []
             for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
@@ -163,12 +179,44 @@ def _pull_back(
             else:
                 results = rule(eqn, found, operands)
             for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
-                if type(operand) is UndefinedPrimal and result is not None and result is not ZERO:
-                    before = totals.get(x)
-                    totals[x] = result if before is None else add_arrays(before, result)
+                if type(operand) is UndefinedPrimal:
+                    if result is not None and result is not ZERO:
+                        before = totals.get(x)
+                        totals[x] = result if before is None else add_arrays(before, result)
+                    elif asks(eqn) or not unreached.isdisjoint(eqn.out_binders):
+                        unreached.add(x)
     finally:
         set_evaluated_source(line)
     return [totals.pop(var, ZERO) for var in linear_inputs]
+
+
+def _asking(
+    eqn: JaxprEqn, cotangents: list[Tangent], unreached: set[Atom]
+) -> tuple[JaxprEqn, list[Tangent]]:
+    """Return what is to be transposed of an equation, some of whose cotangents are zero.
+
+    Args:
+        eqn: the equation.
+        cotangents: those of its results.
+        unreached: variables that the program's results depend on, whose cotangents are zero; this
+            adds the operands, if nothing is to be done.
+
+    Returns:
+        The equation, and its cotangents: none, if nothing is to be done. Where rules are asked, it
+        has no results that nothing depends on, because rules that compute these are not.
+    """
+    binders = eqn.out_binders
+    used = tuple([ct is not ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
+    if not any(used):
+        return eqn, []
+    if not all(used) and (not unreached.isdisjoint(binders) or asks(eqn)):
+        given = dict(zip(binders, cotangents, strict=True))
+        eqn = prune_eqn(eqn, used)
+        cotangents = [given[x] for x in eqn.out_binders]
+    if all(ct is ZERO for ct in cotangents) and not is_asked(eqn):
+        unreached.update(eqn.inputs)
+        return eqn, []
+    return eqn, cotangents
 
 
 #: A backward pass of fewer equations takes no longer than it takes to find its program.
