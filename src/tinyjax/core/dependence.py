@@ -98,7 +98,7 @@ def _forwarded_operands(eqn: JaxprEqn) -> tuple[int | None, ...]:
 
 
 def is_asked(eqn: JaxprEqn) -> bool:
-    """Whether the transpose of an equation is asked even where no cotangent reaches it (``ASKED``)."""
+    """Whether an equation's transpose rule is asked though no cotangent reaches it (``ASKED``)."""
     rule = eqn.primitive.rules.extensions.get(ASKED)
     return rule is not None and bool(rule(eqn.params))
 

@@ -4,9 +4,9 @@ The equations are visited from last to first. The ``transpose`` rule of an equat
 takes the cotangents of its results and returns those of the operands in which it is linear.
 Cotangents of the same variable are added.
 
-Rules are not called where no cotangent comes, except those of the user's (``ASKED``): where a result
-depends on what has such a rule, the rule decides what the cotangent is of its operands, even if a
-later one said that no cotangent comes.
+Rules are not called where no cotangent comes, except those of the user's (``ASKED``): where a
+result depends on what has such a rule, the rule decides what the cotangents of its operands are,
+even if a later one said that no cotangent comes.
 """
 
 from __future__ import annotations
@@ -135,15 +135,7 @@ def _pull_back(
     cotangents: Sequence[Tangent],
     rule: ApplyTranspose | None = None,
 ) -> list[Tangent]:
-    totals: dict[Atom, Array] = {}
-    unreached: set[Atom] = set()  # what results depend on, though by no cotangent
-    for atom, cotangent in zip(outs, cotangents, strict=True):
-        if isinstance(atom, Var) and atom not in known:
-            if cotangent is ZERO:
-                unreached.add(atom)
-                continue
-            before = totals.get(atom)
-            totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
+    totals, unreached = _seeds(outs, known, cotangents)
     if not totals:
         return [ZERO] * len(linear_inputs)
     if unreached and not any(map(asks, eqns)):
@@ -153,8 +145,8 @@ def _pull_back(
     if line is None and current_trace().keeps_lines:
         set_evaluated_source(user_source())  # as in eval_jaxpr
     try:
-        for eqn in reversed(eqns):
-            binders = eqn.out_binders
+        for recorded in reversed(eqns):
+            eqn, binders = recorded, recorded.out_binders
             if len(binders) == 1:  # nearly always, and faster than the loop
                 ct = totals.pop(binders[0], ZERO)
                 if ct is ZERO and binders[0] not in unreached:
@@ -188,6 +180,22 @@ def _pull_back(
     finally:
         set_evaluated_source(line)
     return [totals.pop(var, ZERO) for var in linear_inputs]
+
+
+def _seeds(
+    outs: Sequence[Atom], known: Mapping[Var, Array], cotangents: Sequence[Tangent]
+) -> tuple[dict[Atom, Array], set[Atom]]:
+    """The cotangents of linear variables that are results, and those variables that have none."""
+    totals: dict[Atom, Array] = {}
+    unreached: set[Atom] = set()
+    for atom, cotangent in zip(outs, cotangents, strict=True):
+        if isinstance(atom, Var) and atom not in known:
+            if cotangent is ZERO:
+                unreached.add(atom)
+            else:
+                before = totals.get(atom)
+                totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
+    return totals, unreached
 
 
 def _asking(
