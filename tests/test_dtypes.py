@@ -1,6 +1,8 @@
 """Element types: the promotion lattice against jax's, defaults, kinds, and what is never done."""
 
+import copy
 import itertools
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -325,3 +327,23 @@ def test_what_names_a_dtype(given: Any, expected: Any) -> None:
 def test_what_names_none(given: Any) -> None:
     with pytest.raises(DtypeError, match=r"is not a dtype|cannot have dtype"):
         dtypes.check(given)
+
+
+SCALAR_TYPES: dict[str, Callable[[Any], object]] = {
+    "it is a class": lambda m: (isinstance(m.float32, type), callable(m.float32)),
+    "bases": lambda m: (issubclass(m.float32, np.generic), m.int8.__bases__),
+    "instances": lambda m: isinstance(np.float32(1), m.float32),
+    "arrays": lambda m: isinstance(m.float32(1), m.float32),
+    "in annotations": lambda m: (type[m.int8].__args__ == (m.int8,), (m.int8 | None) is not None),
+    "equality": lambda m: [m.float32 == x for x in (np.float32, m.float32, m.float64, "float32")],
+    "hashes": lambda m: {np.float32: 1}[m.float32],
+    "copies": lambda m: pickle.loads(pickle.dumps(m.bool_)) is copy.deepcopy(m.bool_) is m.bool_,
+    "names": lambda m: (m.bfloat16.__name__, str(m.bfloat16.dtype), str(np.dtype(m.bfloat16))),
+    "texts": lambda m: (m.float32("inf").item(), m.int8("3").dtype.name),
+    "subclasses": lambda m: type("Mine", (m.int8,), {})(3).dtype.name,
+}
+
+
+@pytest.mark.parametrize("name", SCALAR_TYPES)
+def test_scalar_types_are_classes_as_in_jax(name: str) -> None:
+    assert SCALAR_TYPES[name](jnp) == SCALAR_TYPES[name](jax.numpy)

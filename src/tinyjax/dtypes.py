@@ -26,12 +26,12 @@ DType = np.dtype[Any]
 
 @runtime_checkable
 class MakesScalars(Protocol):
-    """A dtype that makes scalars when it is called, such as ``tinyjax.numpy.float32``."""
+    """A class that stands for a dtype and makes scalars, such as ``tinyjax.numpy.float32``."""
 
     @property
     def dtype(self) -> DType: ...
 
-    def __call__(self, x: Any = 0, /) -> Any: ...
+    def __instancecheck__(self, instance: Any, /) -> bool: ...
 
 
 @runtime_checkable
@@ -265,8 +265,10 @@ def parse(dtype: DTypeLike) -> DType:
         return default_int()
     if dtype is complex:
         return default_complex()
+    # NumPy takes ten times as long to find that of a class
+    own = getattr(dtype, "dtype", None) if isinstance(dtype, type) else None
     try:
-        found = np.dtype(dtype)
+        found = own if isinstance(own, np.dtype) else np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):  # of what describes no type
         hint = (
             " A shape of several axes is one tuple: (2, 3)." if shortened(dtype).isdigit() else ""

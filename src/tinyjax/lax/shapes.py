@@ -26,7 +26,6 @@ from tinyjax.errors import (
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert
-from tinyjax.numpy.scalar_types import ScalarType
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
@@ -133,7 +132,7 @@ def dtype(x: Any) -> DType:
         >>> lax.dtype(1.0), lax.dtype("int16")
         (dtype('float32'), dtype('int16'))
     """
-    if isinstance(x, str | type | np.dtype | ScalarType):
+    if isinstance(x, str | type | np.dtype):
         return dtypes.check(x)
     return as_array(x).dtype
 

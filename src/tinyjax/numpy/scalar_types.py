@@ -15,7 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.dtypes import DType, DTypeLike, parse
+from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array
 
@@ -72,12 +72,13 @@ __all__ = [
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
-class ScalarType:
-    """A dtype that makes arrays of its type when called.
+class ScalarType(type):
+    """The type of ``tinyjax.numpy.float32`` and kin: classes that stand for a dtype.
 
-    It equals NumPy's scalar type, and hashes like it: a set of the one holds the other. It also
-    equals its dtype, as NumPy's scalar types do (whose hash differs). It equals nothing else, not
-    even names of dtypes.
+    Called, such a class makes an array of its dtype. It equals NumPy's scalar type, and hashes like
+    it: a set of the one holds the other. It also equals its dtype, as NumPy's scalar types do
+    (whose hash differs). It equals nothing else, not even names of dtypes. Its instances are
+    NumPy's scalars, which no array is.
 
     Attributes:
         dtype: the NumPy dtype.
@@ -88,54 +89,58 @@ class ScalarType:
         Array(3, dtype=int8)
         >>> jnp.float32 == np.dtype("float32")
         True
+        >>> isinstance(np.float32(1.0), jnp.float32), isinstance(jnp.float32(1.0), jnp.float32)
+        (True, False)
     """
 
-    __slots__ = ("__name__", "dtype")
+    dtype: DType
 
-    def __init__(self, dtype: DType) -> None:
-        self.dtype: DType = parse(dtype)
-        self.__name__ = self.dtype.name
+    def __call__(cls, x: ArrayLike | str = 0) -> Array:
+        return array(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
 
-    def __call__(self, x: ArrayLike = 0) -> Array:
-        return array(x, dtype=self.dtype)
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.dtype.type)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(cls, other: object) -> bool:
         if isinstance(other, ScalarType):
-            return self.dtype == other.dtype
+            return cls.dtype == other.dtype
         if isinstance(other, np.dtype):
-            return self.dtype == other
-        return self.dtype.type is other
+            return cls.dtype == other
+        return cls.dtype.type is other
 
-    def __hash__(self) -> int:
-        return hash(self.dtype.type)
-
-    def __repr__(self) -> str:
-        return f"tinyjax.numpy.{self.__name__}"
-
-    def __reduce__(self) -> tuple[type[ScalarType], tuple[DType]]:
-        return (ScalarType, (self.dtype,))
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
 
 
-bool_: Final = ScalarType(dtypes.bool_)
-int8: Final = ScalarType(dtypes.int8)
-int16: Final = ScalarType(dtypes.int16)
-int32: Final = ScalarType(dtypes.int32)
-int64: Final = ScalarType(dtypes.int64)
-uint8: Final = ScalarType(dtypes.uint8)
-uint16: Final = ScalarType(dtypes.uint16)
-uint32: Final = ScalarType(dtypes.uint32)
-uint64: Final = ScalarType(dtypes.uint64)
-float8_e4m3fn: Final = ScalarType(dtypes.float8_e4m3fn)
-float8_e5m2: Final = ScalarType(dtypes.float8_e5m2)
-float8_e4m3b11fnuz: Final = ScalarType(dtypes.float8_e4m3b11fnuz)
-float8_e4m3fnuz: Final = ScalarType(dtypes.float8_e4m3fnuz)
-float8_e5m2fnuz: Final = ScalarType(dtypes.float8_e5m2fnuz)
-bfloat16: Final = ScalarType(dtypes.bfloat16)
-float16: Final = ScalarType(dtypes.float16)
-float32: Final = ScalarType(dtypes.float32)
-float64: Final = ScalarType(dtypes.float64)
-complex64: Final = ScalarType(dtypes.complex64)
-complex128: Final = ScalarType(dtypes.complex128)
+#: Where classes are found again by those who copy them.
+_HOME: Final = "tinyjax.numpy"
+
+
+def _scalar_type(dtype: DType) -> ScalarType:
+    doc = f"The dtype {dtype.name}, which makes arrays of it when called."
+    return ScalarType(dtype.name, (), {"dtype": dtype, "__doc__": doc, "__module__": _HOME})
+
+
+bool_: Final = _scalar_type(dtypes.bool_)
+int8: Final = _scalar_type(dtypes.int8)
+int16: Final = _scalar_type(dtypes.int16)
+int32: Final = _scalar_type(dtypes.int32)
+int64: Final = _scalar_type(dtypes.int64)
+uint8: Final = _scalar_type(dtypes.uint8)
+uint16: Final = _scalar_type(dtypes.uint16)
+uint32: Final = _scalar_type(dtypes.uint32)
+uint64: Final = _scalar_type(dtypes.uint64)
+float8_e4m3fn: Final = _scalar_type(dtypes.float8_e4m3fn)
+float8_e5m2: Final = _scalar_type(dtypes.float8_e5m2)
+float8_e4m3b11fnuz: Final = _scalar_type(dtypes.float8_e4m3b11fnuz)
+float8_e4m3fnuz: Final = _scalar_type(dtypes.float8_e4m3fnuz)
+float8_e5m2fnuz: Final = _scalar_type(dtypes.float8_e5m2fnuz)
+bfloat16: Final = _scalar_type(dtypes.bfloat16)
+float16: Final = _scalar_type(dtypes.float16)
+float32: Final = _scalar_type(dtypes.float32)
+float64: Final = _scalar_type(dtypes.float64)
+complex64: Final = _scalar_type(dtypes.complex64)
+complex128: Final = _scalar_type(dtypes.complex128)
 
 half: Final[ScalarType] = float16
 single: Final[ScalarType] = float32
