@@ -1038,14 +1038,6 @@ def truth_of_an_array() -> object:
     return bool(array(A))  # here
 
 
-@case(
-    ArgumentError,
-    "arrays are not hashable. Use id(x) for identity, or x.tobytes() with x.shape and x.dtype.",
-)
-def hash_of_an_array() -> object:
-    return hash(array(A))  # here
-
-
 # Settings
 
 

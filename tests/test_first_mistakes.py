@@ -94,7 +94,6 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "a carry alone": (lambda: lax.scan(lambda c, x: c, 0.0, x), r"Return \(carry, None\)"),
     "a list as an index": (lambda: x[[0, 1]], r"jnp\.array"),
     "the truth of many": (lambda: 1 if x > 0 else 2, r"jnp\.any or jnp\.all"),
-    "a dict's key": (lambda: {x: 1}, "not hashable"),
     "an element deleted": (lambda: delete(x), r"x = jnp\.delete\(x, index\)"),
     "equal to a list": (lambda: x == [0.0, 1.0, 2.0], r"list: \[0.0.*jnp\.asarray"),
     "equal to a tuple": (lambda: x != (0.0,), r"tuple: \(0.0,\).*jnp\.asarray"),

@@ -649,11 +649,8 @@ class Array:
             raise ArgumentError(f"an array of type {self.aval} is not {kind}: {advice}.")
         return self.concrete(kind).reshape(())[()]
 
-    def __hash__(self) -> int:
-        raise ArgumentError(
-            "arrays are not hashable. Use id(x) for identity, or x.tobytes() with x.shape and "
-            "x.dtype."
-        )
+    if not TYPE_CHECKING:  # so that arrays are no instances of Hashable
+        __hash__ = None
 
     def __getitem__(self, index: Indices) -> Array:
         return _numpy.getitem(self, index)
