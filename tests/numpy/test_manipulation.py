@@ -188,6 +188,15 @@ CALCULUS: Calls = [
         "interp ends",
         lambda np_: np_.interp(cube(np_), np_.array([5.0, 9.0]), np_.array([1.0, 3.0]), -1, 8.0),
     ),
+    (
+        "interp with a period",
+        lambda np_: np_.interp(
+            np_.array([-180.0, -170.0, 185.0, -10.0, 0.0, 365.0]),
+            np_.array([190.0, -190.0, 350.0, -350.0]),
+            np_.array([5.0, 10.0, 3.0, 4.0]),
+            period=-360,
+        ),
+    ),
     ("interp of one", lambda np_: np_.interp(2.0, np_.array([5.0]), np_.array([1.0]))),
     ("polyval", lambda np_: np_.polyval(np_.array([1.0, 2.0, 3.0]), line(np_))),
     ("polyval of nothing", lambda np_: np_.polyval(np_.zeros(0), line(np_))),

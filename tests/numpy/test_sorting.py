@@ -1,6 +1,7 @@
 """Sorting, running sums and quantiles against NumPy and jax, and their derivatives."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import jax
@@ -125,7 +126,7 @@ def test_derivatives_of_running_products_at_zeros() -> None:
 
 
 QS: list[Any] = [0.5, 0.0, 1.0, 0.3, np.array([0.1, 0.5, 0.9], np.float32)]
-METHODS = ["linear", "lower", "higher", "midpoint", "nearest"]
+METHODS = ["linear", "lower", "higher", "midpoint", "inverted_cdf", "nearest"]
 
 
 @pytest.mark.parametrize("method", METHODS[:-1])
@@ -136,6 +137,23 @@ def test_quantiles(axis: Any, method: str) -> None:
         how: dict[str, Any] = {"axis": axis, "method": method, "keepdims": q is QS[0]}
         same(so.quantile(x, q, **how), np.quantile(x, q, **how).astype(np.float32))
         same(so.percentile(x, q * 100, **how), np.percentile(x, q * 100, **how).astype(np.float32))
+
+
+@pytest.mark.parametrize("axis", [None, 1, (0, 2)])
+def test_weighted_quantiles(axis: Any) -> None:
+    x, weights = rand(2, 3, 4), np.array(rand(2, 3, 4) > 0.2, np.float32)
+    over = () if axis is None else (axis,) if isinstance(axis, int) else axis
+    fewer = np.arange(1.0, prod([x.shape[i] for i in over]) + 1, dtype=np.float32)
+    cases = [(x, weights), (x, fewer.reshape([x.shape[i] for i in over]))] if over else [(x, x)]
+    cases += [(np.where(x > 0.5, np.nan, x), weights + 1), (x, np.where(x > 0.8, -1, 1))]
+    for a, w in cases:
+        for q in QS:
+            for name in ("quantile", "nanquantile"):
+                how: dict[str, Any] = {"axis": axis, "weights": w, "method": "inverted_cdf"}
+                same(getattr(so, name)(a, q, **how), getattr(jax.numpy, name)(a, q, **how))
+    mapped = tinyjax.vmap(lambda a, w: so.quantile(a, 0.3, weights=w, method="inverted_cdf"))
+    got = tinyjax.jit(mapped)(x, weights)
+    same(got, so.quantile(x, 0.3, (1, 2), weights=weights, method="inverted_cdf"))
 
 
 @pytest.mark.parametrize("axis", [None, (1, 2)])
@@ -182,6 +200,7 @@ def test_quantiles_of_infinities() -> None:
 def test_derivatives_of_quantiles() -> None:
     x = distinct(3, 5)
     check_grads(lambda x: so.quantile(x, 0.3, axis=1), (x,), 2)
+    check_grads(lambda x: so.quantile(x, 0.3, 1, weights=x * x + 1, method="inverted_cdf"), (x,), 2)
     check_grads(so.median, (x,), 2)
     check_grads(lambda q: so.quantile(x, q, axis=0), (np.array([0.3, 0.6]),), 2)
 
@@ -225,6 +244,12 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: so.quantile(rand(3, dtype="complex64"), 0.5), DtypeError, r"no order"),
     (lambda: so.quantile(rand(3), rand(2, 2)), ShapeError, r"one axis"),
     (lambda: so.quantile(rand(0), 0.5), ShapeError, r"no element"),
+    (lambda: so.quantile(rand(3), 0.5, weights=rand(3)), ArgumentError, r"inverted_cdf"),
+    (
+        lambda: so.quantile(rand(3, 2), 0.5, 0, weights=rand(2), method="inverted_cdf"),
+        ShapeError,
+        r"\(3,\), but have \(2,\)",
+    ),
     (lambda: untyped(so.quantile)(rand(3), 0.5, method="best"), ArgumentError, r"'best'"),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
@@ -22,7 +23,7 @@ from tinyjax.numpy.promotion import (
     promote_inexact,
     strong,
 )
-from tinyjax.numpy.sorting import cumsum
+from tinyjax.numpy.sorting import argsort, cumsum
 from tinyjax.numpy.taking import searchsorted
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import reduce_sum
@@ -199,23 +200,28 @@ def interp(
     x: ArrayLike,
     xp: ArrayLike,
     fp: ArrayLike,
-    left: ArrayLike | None = None,
-    right: ArrayLike | None = None,
+    left: ArrayLike | Literal["extrapolate"] | None = None,
+    right: ArrayLike | Literal["extrapolate"] | None = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """Interpolate linearly between points.
 
     Args:
         x: where to evaluate.
-        xp: the points' coordinates, increasing.
+        xp: the points' coordinates, increasing; with a period in any order.
         fp: the points' values.
-        left: the value before the first point; that of the first point by default.
-        right: the value after the last point; that of the last point by default.
+        left: the value before the first point; that of the first point by default. The text
+            ``"extrapolate"`` means to go on along the line through the first two points.
+        right: the same after the last point.
+        period: that of the coordinates, not zero; there is no first or last point then.
 
     Returns:
         An array of ``x``'s shape.
 
     Raises:
-        ShapeError: ``xp`` and ``fp`` have not the same number of points, at least one, on one axis.
+        ArgumentError: ``period`` is 0, or ``left`` or ``right`` is another text.
+        ShapeError: ``xp`` and ``fp`` have not the same number of points, at least one, on one axis;
+            or ``period`` has axes.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -228,11 +234,46 @@ def interp(
             "interp needs points and values with one axis of the same size, at least 1, but got "
             f"shapes {points.shape} and {values.shape}."
         )
+    if period is not None:
+        at, points, values = _unrolled(at, points, values, period)
+        left = right = None
     result = _piecewise_linear(at, points, values)
-    below = full_like(at, 0) + (values[0] if left is None else left)
-    above = full_like(at, 0) + (values[-1] if right is None else right)
+    below = _beyond(left, values[0], at, result)
+    above = _beyond(right, values[-1], at, result)
     result = pick(at < points[0], below, result)
     return pick(at > points[-1], above, result)
+
+
+def _beyond(
+    given: ArrayLike | Literal["extrapolate"] | None, end: Array, at: Array, along: Array
+) -> Array:
+    """The values before the first point, or after the last."""
+    if isinstance(given, str):
+        if given == "extrapolate":
+            return along
+        raise ArgumentError(
+            f"interp: left and right are values or 'extrapolate', but one is {given!r}."
+        )
+    return full_like(at, 0) + (end if given is None else given)
+
+
+def _unrolled(
+    at: Array, points: Array, values: Array, period: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """One period of periodic points, and a point on either side."""
+    if isinstance(period, (int, float)) and period == 0:
+        raise ArgumentError("interp: period must not be zero.")
+    length = absolute(array_of("interp", period))
+    if length.ndim:
+        raise ShapeError(f"interp: period must be a scalar, but has shape {length.shape}.")
+    start = remainder(points, length)
+    order = argsort(start)
+    start, ordered = start[order], values[order]
+    return (
+        remainder(at, length),
+        concatenate([start[-1:] - length, start, start[:1] + length]),
+        concatenate([ordered[-1:], ordered, ordered[:1]]),
+    )
 
 
 def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:

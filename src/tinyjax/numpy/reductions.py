@@ -789,10 +789,11 @@ def nanvar(
     ddof: int = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
-    """Return the variance over axes of the elements that are not NaN."""
+    """Return the variance over axes of the elements that are not NaN; arguments as for ``var``."""
     x, taken = _numbers("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=taken)
+    return var(x, axis, dtype, out, ddof, keepdims, where=taken, mean=mean)
 
 
 @replayed
@@ -804,9 +805,10 @@ def nanstd(
     ddof: int = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
-    """Return the standard deviation over axes of the elements that are not NaN."""
-    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
+    """Return the root of ``nanvar``, with its arguments."""
+    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 # Agreement of whole arrays

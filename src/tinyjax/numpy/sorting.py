@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Literal
+from typing import Literal, get_args
 
 from tinyjax import dtypes
 from tinyjax.core.array import (
@@ -33,10 +33,10 @@ from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import take_front
 from tinyjax.primitives.reduce import reduce_or
 from tinyjax.primitives.shape import full, full_like, iota, reshape, rev, transpose
-from tinyjax.primitives.slicing import concatenate
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.primitives.sort import sort as sort_together
 
-Method = Literal["linear", "lower", "higher", "midpoint", "nearest"]
+Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 
 
 def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
@@ -370,6 +370,8 @@ def quantile(
     overwrite_input: bool = False,
     method: Method = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Return the values below which given fractions of the elements lie.
 
@@ -379,16 +381,20 @@ def quantile(
         axis: the axis or axes to reduce; None for all.
         out: must be None.
         overwrite_input: not used: arrays are immutable.
-        method: how to choose between two elements: ``"linear"`` interpolates.
+        method: how to choose between two elements: ``"linear"`` interpolates. ``"inverted_cdf"``
+            is the least element that at least the fraction does not exceed.
         keepdims: whether the axes stay, with size one.
+        weights: how often each element counts, with ``method="inverted_cdf"``: of the shape of
+            ``a``, or of its axes in ``axis``.
 
     Returns:
-        An array with ``q``'s axis, then ``a``'s others; NaN where an element is NaN.
+        An array with ``q``'s axis, then ``a``'s others; NaN where an element is NaN, or a weight is
+        NaN or negative.
 
     Raises:
-        ArgumentError: the method is not known.
-        DtypeError: ``a`` or ``q`` is complex.
-        ShapeError: ``q`` has two axes or more.
+        ArgumentError: the method is not known, or takes no weights.
+        DtypeError: ``a``, ``q`` or ``weights`` are complex.
+        ShapeError: ``q`` has two axes or more, or the weights do not fit.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -396,7 +402,7 @@ def quantile(
         Array([2., 3.], dtype=float32)
     """
     no_out("quantile", out)
-    return _quantile("quantile", a, q, axis, method, keepdims, False)
+    return _quantile("quantile", a, q, axis, method, keepdims, False, 1, weights)
 
 
 @replayed
@@ -408,15 +414,17 @@ def nanquantile(
     overwrite_input: bool = False,
     method: Method = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Return quantiles of the elements that are not NaN; arguments as for ``quantile``."""
     no_out("nanquantile", out)
-    return _quantile("nanquantile", a, q, axis, method, keepdims, True)
+    return _quantile("nanquantile", a, q, axis, method, keepdims, True, 1, weights)
 
 
 @placed
 @replayed
-def percentile(
+def percentile(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     q: ArrayLike,
     axis: Axis = None,
@@ -425,6 +433,7 @@ def percentile(
     method: Method = "linear",
     keepdims: bool = False,
     *,
+    weights: ArrayLike | None = None,
     out_sharding: Placement = None,
 ) -> Array:
     """Return quantiles for fractions given in percent; other arguments as for ``quantile``.
@@ -432,7 +441,7 @@ def percentile(
     The result lies as ``out_sharding`` says.
     """
     no_out("percentile", out)
-    return _quantile("percentile", a, q, axis, method, keepdims, False, 100)
+    return _quantile("percentile", a, q, axis, method, keepdims, False, 100, weights)
 
 
 @replayed
@@ -444,10 +453,12 @@ def nanpercentile(
     overwrite_input: bool = False,
     method: Method = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Return percentiles of the elements that are not NaN; arguments as for ``percentile``."""
     no_out("nanpercentile", out)
-    return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100)
+    return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100, weights)
 
 
 @replayed
@@ -489,7 +500,7 @@ def nanmedian(
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
 
 
-def _quantile(
+def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants differ in)
     name: str,
     a: ArrayLike,
     q: ArrayLike,
@@ -498,12 +509,13 @@ def _quantile(
     keepdims: bool,
     skip_nan: bool,
     whole: int = 1,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Return quantiles; ``q`` counts from 0 to ``whole``."""
-    if not is_one_of(method, ("linear", "lower", "higher", "midpoint", "nearest")):
+    if not is_one_of(method, get_args(Method)):
+        *others, last = map(repr, get_args(Method))
         raise ArgumentError(
-            f"{name}: method must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but got "
-            f"{shortened(method)}."
+            f"{name}: method must be {', '.join(others)} or {last}, but got {shortened(method)}."
         )
     x, fractions = promote_inexact(*arrays(name, a, q))
     if dtypes.is_complex(x.dtype):
@@ -520,18 +532,77 @@ def _quantile(
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the fractions' type says how exact they are, not what the result is
     x = convert(x, dtypes.to_inexact(array_of(name, a).dtype))
-    # the axes looked over become one, in front
-    line = transpose(x, (*axes, *kept))
-    rest = tuple(x.shape[i] for i in kept)
-    line = reshape(line, (prod(x.shape[i] for i in axes), *rest))
+
+    def in_line(values: Array) -> Array:
+        """The axes looked over become one, in front."""
+        rest = tuple(values.shape[i] for i in kept)
+        line = transpose(values, (*axes, *kept))
+        return reshape(line, (prod(values.shape[i] for i in axes), *rest))
+
+    line = in_line(strong(x))
     if not line.shape[0]:
         raise ShapeError(f"{name} of {x.aval}: there is no element to choose.")
-    (line,) = sort_together((strong(line),), 0)
-    out = _interpolate(line, reshape(strong(fractions), (fractions.size,)), method, skip_nan)
+    flat = reshape(strong(fractions), (fractions.size,))
+    if method == "inverted_cdf":
+        counts = full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
+        line, counts = sort_together((line, in_line(strong(counts))), 0, num_keys=1)
+        out = _least_with_fraction(line, counts, flat, skip_nan)
+    elif weights is not None:
+        raise ArgumentError(
+            f"{name}: only method='inverted_cdf' takes weights, but method is {method!r}."
+        )
+    else:
+        (line,) = sort_together((line,), 0)
+        out = _interpolate(line, flat, method, skip_nan)
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         out = reshape(out, (fractions.size, *shape))
     return reshape(out, fractions.shape + out.shape[1:])
+
+
+def _weights(name: str, weights: ArrayLike, x: Array, axes: tuple[int, ...]) -> Array:
+    """The weight of every element."""
+    found = array_of(name, weights)
+    if dtypes.is_complex(found.dtype):
+        raise DtypeError(f"{name} needs real weights, but got {found.aval}.")
+    found = convert(found, dtypes.promote_types(x.dtype, found.dtype))
+    if found.shape == x.shape:
+        return found
+    over = tuple(x.shape[i] for i in axes)
+    if found.shape != over:
+        raise ShapeError(
+            f"{name}: weights must have the array's shape {x.shape}, or that of the axes looked "
+            f"over, {over}, but have {found.shape}."
+        )
+    return broadcast_in_dim(found, x.shape, axes)
+
+
+def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) -> Array:
+    """Of sorted elements those up to which fractions of the weights lie; they come in front."""
+    n, rest = line.shape[0], line.shape[1:]
+    kept = tuple(range(1, len(rest) + 1))
+    dtype = dtypes.float32 if dtypes.is_narrow_float(weights.dtype) else weights.dtype
+    counts = convert(weights, dtype)
+    missing = ew.ne(line, line)
+    zero = full_like(counts, 0)
+    wrong = ew.not_(ew.ge(counts, zero))
+    sums = cu.cumsum(ew.select(ew.or_(wrong, missing), zero, counts), 0)
+    wanted = ew.mul(
+        broadcast_in_dim(convert(q, dtype), (q.size, *rest), (0,)),
+        broadcast_in_dim(reshape(slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), kept),
+    )
+    shape = (q.size, n, *rest)
+    across = tuple(range(2, len(shape)))
+    below = ew.lt(
+        broadcast_in_dim(sums, shape, (1, *across)), broadcast_in_dim(wanted, shape, (0, *across))
+    )
+    place = reduce_sum(convert(below, dtypes.int32), (1,))
+    there = reduce_sum(convert(ew.not_(missing), dtypes.int32), (0,)) if skip_nan else None
+    last = full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, kept)
+    last = ew.sub(last, full_like(last, 1))
+    out = _take_front(line, ew.max_(ew.min_(place, last), full_like(place, 0)))
+    invalid = reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
+    return ew.select(broadcast_in_dim(invalid, out.shape, kept), full_like(out, float("nan")), out)
 
 
 def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array:

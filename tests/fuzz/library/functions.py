@@ -169,6 +169,7 @@ BY_FUNCTION: Final[dict[str, Mapping[str, Strategy]]] = {
         "fp": sorted_line,
         "left": optional(fixed(0.5, 2)),
         "right": optional(fixed(0.5, 2)),
+        "period": optional(fixed(1.5, 4)),
     },
     "numpy.isclose": {
         "rtol": fixed(1e-2, 0.5),
