@@ -640,6 +640,14 @@ def test_jacobian_of_a_rule_for_reverse_mode_only() -> None:
     x = normal(3)
     agree(jacobian(lambda x: jnp.sin(cube(x)))(x), np.diag(np.cos(x**3) * 3 * x**2))
 
+    @tinyjax.custom_vjp
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    product.defvjp(lambda x, y: (x * y, y), lambda y, ct: (y * ct, None))
+    found = jacobian(lambda x, y: jnp.sin(product(x, y)), (0, 1))(x, x + 1)
+    agree(found, (np.diag(np.cos(x * (x + 1)) * (x + 1)), np.zeros((3, 3))))
+
 
 def test_jacobians_compose() -> None:
     def fun(x: Any) -> Any:

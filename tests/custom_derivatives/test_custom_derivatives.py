@@ -1189,3 +1189,15 @@ def test_numbers_among_residuals_stay_numbers() -> None:
     grad = tinyjax.grad(f)
     for run, x in ((grad, one), (tinyjax.jit(grad), one), (tinyjax.vmap(grad), two)):
         np.testing.assert_array_equal(run(x), np.full(x.shape, 3.0))
+
+
+def test_a_batching_rule_that_closes_over_what_is_differentiated() -> None:
+    def product(x: Any, y: Any) -> Any:  # jax refuses it
+        times_y = tinyjax.custom_batching.custom_vmap(lambda x: x * y)
+        times_y.def_vmap(lambda n, mapped, x: (x * y, True))
+        return times_y(x)
+
+    x = np.arange(3.0)
+    slope = vmap(lambda x: jvp(lambda y: product(x, y), (2.0,), (3.0,)))(x)
+    np.testing.assert_array_equal(slope, [2 * x, 3 * x])
+    np.testing.assert_array_equal(vmap(lambda x: grad(lambda y: product(x, y))(2.0))(x), x)

@@ -39,6 +39,7 @@ TESTS: Final = [
     "tests/test_toolbox.py",
     "tests/sharding/test_communication.py",
     "tests/sharding/test_derivatives_inside.py",
+    "tests/sharding/test_parts_of_a_mesh.py",
     "tests/sharding/test_shard_map.py",
     "tests/sharding/test_sharded_arrays.py",
     "tests/sharding/test_sharded_programs.py",

@@ -127,6 +127,9 @@ def test_as_a_decorator() -> None:
     mesh = tinyjax.make_mesh((2, 2), SPEC)
     alone = tinyjax.shard_map(mesh=mesh, in_specs=P(SPEC), out_specs=P(), check_vma=False)
     assert float(alone(tinyjax.numpy.sum)(np.ones(8))) == 2.0  # of the first device
+    # where the devices' results lie side by side along another axis than the first
+    found = alone(lambda a: tinyjax.numpy.einsum("ij,kj->ki", a, W))(DATA)
+    np.testing.assert_allclose(found, W @ DATA[:2].T, rtol=1e-6)
 
 
 def test_what_a_function_closes_over_is_a_copy_on_each_device() -> None:

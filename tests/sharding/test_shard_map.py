@@ -269,6 +269,17 @@ def test_derivatives_of_results_that_devices_share() -> None:
         assert [float(ct) for ct in (pulled[0], pulled[1][0])] == [18.0, 1.0]
 
 
+def test_derivatives_of_what_devices_share_and_is_joined() -> None:
+    shared = tinyjax.shard_map(
+        lambda a: lax.psum(jnp.sin(a), "x"), mesh=LINE, in_specs=P("x"), out_specs=P("x")
+    )
+    weights = np.cos(DATA)
+    expected = np.tile(weights.reshape(4, 2, 8).sum(0), (4, 1)) * np.cos(DATA)
+    for run in (lambda f: f, tinyjax.jit):
+        found = run(tinyjax.grad(lambda x: jnp.sum(weights * shared(x))))(DATA)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_a_vmap_of_the_same_name_is_another_axis() -> None:
     sums = tinyjax.shard_map(lambda a: lax.psum(a, "x"), mesh=LINE, in_specs=P("x"), out_specs=P())
     for run in (lambda f: f, tinyjax.jit):
