@@ -138,6 +138,50 @@ def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
         call(junk)
 
 
+#: What messages call an int, and what takes it.
+INTS: dict[str, Callable[[int], Any]] = {
+    "axis_size": lambda n: tinyjax.vmap(lambda x: x, None, axis_size=n)(jnp.ones(3)),
+    "length": lambda n: lax.scan(lambda c, x: (c, x), 0.0, None, n),
+    "argnums": lambda n: tinyjax.grad(jnp.sin, n)(1.0),
+    "each of argnums": lambda n: tinyjax.jacfwd(jnp.sin, (n,))(1.0),
+    "static_argnums": lambda n: tinyjax.jit(jnp.sin, static_argnums=n),
+    "donate_argnums": lambda n: tinyjax.jit(lambda x: x, donate_argnums=(n,)),
+    "each of static_argnums": lambda n: tinyjax.checkpoint(lambda x: x, static_argnums=n)(1.0),
+    "nondiff_argnums": lambda n: tinyjax.custom_jvp(lambda x: x, nondiff_argnums=(n,))(1.0),
+    "repeat": lambda n: jnp.repeat(NAMES["V"], n),
+    "pad": lambda n: jnp.pad(NAMES["V"], n),
+    "cuts": lambda n: jnp.split(NAMES["V"], n),
+    "to cut at": lambda n: jnp.split(NAMES["V"], [n]),
+    "reshape": lambda n: jnp.reshape(NAMES["V"], n),
+    "shape": lambda n: lax.reshape(NAMES["V"], (n, n)),
+    "k": lambda n: lax.top_k(NAMES["V"], n),
+    "kth": lambda n: jnp.partition(NAMES["V"], n),
+    "num_keys": lambda n: lax.sort((NAMES["V"], NAMES["V"]), num_keys=n),
+    "limit": lambda n: lax.slice_in_dim(NAMES["V"], 0, n),
+    "slice_sizes": lambda n: lax.dynamic_slice(NAMES["V"], (0,), (n,)),
+    "each of n": lambda n: jnp.diag_indices(n, 2),
+    "ndim": lambda n: jnp.diag_indices(2, n),
+    "window_dimensions": lambda n: lax.reduce_window(NAMES["V"], 0.0, lax.add, (n,), (1,), "SAME"),
+    "axis_shapes": lambda n: tinyjax.make_mesh((n,), ("x",)),
+}
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("name", INTS)
+def test_ints_of_more_digits_than_python_prints(name: str) -> None:
+    for n in (10**5000, -(10**5000)):
+        with pytest.raises(TinyjaxError, match=name):
+            INTS[name](n)
+
+
+def test_more_elements_than_an_int32_counts() -> None:
+    shape = (1 << 33,)  # the place of each in a loop of all
+    drawn = tinyjax.eval_shape(lambda key: random.gamma(key, 1.0, shape), random.key(0))
+    assert drawn.shape == shape
+    low, high = (int(random.randint(NAMES["K"], (), n, n)) for n in (-(10**400), 10**400))
+    assert (low, high) == (-(2**31), 2**31 - 1)
+
+
 MODULES: dict[str, ModuleType] = {
     "jnp": jnp,
     "jnp.linalg": jnp.linalg,

@@ -14,6 +14,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.calling import as_arrays, parameter_name
+from tinyjax.core.integers import integer, integers
 from tinyjax.dtypes import is_complex, is_float, is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function, wraps
@@ -73,8 +74,8 @@ def choose(
 ) -> Choice:
     """Read what users give for ``argnums``."""
     if isinstance(argnums, int):
-        return Choice(name, fun, (argnums,), False, holomorphic)
-    return Choice(name, fun, tuple(argnums), True, holomorphic)
+        return Choice(name, fun, (integer(argnums, "argnums"),), False, holomorphic)
+    return Choice(name, fun, integers(argnums, "argnums"), True, holomorphic)
 
 
 def check_argnums(

@@ -13,6 +13,7 @@ from tinyjax.core.array import Array, canonical_axis
 from tinyjax.core.avals import explicit_types
 from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
+from tinyjax.core.integers import integer
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.core.refs import Parts, Ref, places_of_refs
 from tinyjax.errors import ArgumentError, AxisError, BatchSizeError, shortened
@@ -326,7 +327,7 @@ def _mapped_size(
     sizes = {i: arrays[i].shape[axis] for i, axis in enumerate(axes) if axis is not None}
     distinct: set[int] = set(sizes.values())
     if axis_size is not None:
-        distinct.add(axis_size)
+        distinct.add(integer(axis_size, "axis_size of vmap"))
     if len(distinct) == 1:
         return distinct.pop()
     if not distinct:

@@ -10,6 +10,7 @@ from tinyjax.checkpointing.policies import Policy, check_hashable, checkpoint_po
 from tinyjax.checkpointing.program import CheckpointParams, bind_checkpoint
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import stage
 from tinyjax.errors import StaticArgumentError
@@ -104,7 +105,7 @@ def checkpoint(
 
         return decorate
     user_fun = fun
-    chosen = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    chosen = integers(one_or_more(static_argnums, "static_argnums"), "static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
     if names:
         return _with_names(fun, chosen, names, prevent_cse, policy)

@@ -41,7 +41,7 @@ from tinyjax.core.dependence import (
     independent_part,
 )
 from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
-from tinyjax.core.integers import fit_int32
+from tinyjax.core.integers import fit_int32, integer
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
@@ -743,7 +743,7 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
     """The number of iterations, which the inputs and ``length`` must agree on."""
     found: dict[int, str] = {}
     if length is not None:
-        found[int(length)] = "length"
+        found[integer(length, "length of scan")] = "length"
     for path, x in zip(paths(tree.structure(xs), "xs"), inputs, strict=True):
         if not x.shape:
             raise ArgumentError(

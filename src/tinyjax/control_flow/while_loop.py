@@ -33,6 +33,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import handed_on
 from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
+from tinyjax.core.integers import fit_int32
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.lists import split_list
@@ -294,7 +295,8 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
     A loop among what is computed then ends for all, since it does for those who take part.
     """
     # Its place as a minimum, which XLA computes faster than an argmax; 0 where there is none.
-    places, size = iota(here.shape, dtypes.int32, 0), here.shape[0]
+    size = here.shape[0]
+    places = iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = reduce_min(select(here, places, full_like(places, size)), (0,))
     first = rem(first, full_like(first, size))
     found = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from tinyjax.errors import ArgumentError, ConcretizationError, TinyjaxError, described
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:  # shapes are tuples of ints, and sizes are computed with like
     _Int = int
 else:
     _Int = object
+
+
+#: Python prints no int of more than 4300 digits, so that messages could not say what came.
+_GREATEST: Final = 1 << 4096
+_LEAST: Final = -_GREATEST
 
 
 class SymbolicSize(_Int):
@@ -69,18 +74,24 @@ def integer(value: object, what: str) -> int:
         what: names the parameter, for the message.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is none, or one of thousands of digits.
         ConcretizationError: it is traced.
     """
-    if type(value) is int or isinstance(value, SymbolicSize):
+    if (type(value) is int and _LEAST < value < _GREATEST) or isinstance(value, SymbolicSize):
         return value
     if isinstance(value, SupportsIndex):
         try:
-            return operator.index(value)
+            found = operator.index(value)
         except ConcretizationError:
             raise
         except (TypeError, TinyjaxError):  # an array of several elements, or of floats
             pass
+        else:
+            if _LEAST < found < _GREATEST:
+                return found
+            raise ArgumentError(
+                f"{what} is an int of {found.bit_length()} bits: that is too large."
+            )
     raise ArgumentError(f"{what} must be an int, but got {described(value)}.")
 
 
@@ -121,7 +132,10 @@ def integers(values: object, what: str) -> tuple[int, ...]:
         ConcretizationError: one is traced.
     """
     return tuple(
-        [n if type(n) is int else integer(n, f"each of {what}") for n in listed(values, what)]
+        [
+            n if type(n) is int and _LEAST < n < _GREATEST else integer(n, f"each of {what}")
+            for n in listed(values, what)
+        ]
     )
 
 

@@ -41,7 +41,7 @@ from tinyjax.core.devices import (
     on_first,
 )
 from tinyjax.core.events import timed
-from tinyjax.core.integers import is_one_of
+from tinyjax.core.integers import integers, is_one_of, one_or_more
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
@@ -796,9 +796,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         fun = _read_control_flow[0](fun)
     parameters = Parameters(
         fun,
-        _positions(static_argnums),
+        _positions("static_argnums", static_argnums),
         _names(static_argnames),
-        _positions(donate_argnums),
+        _positions("donate_argnums", donate_argnums),
         _names(donate_argnames),
         static_argnums is not None and static_argnames is not None,
     )
@@ -827,8 +827,8 @@ def _sharding_of(leaf: object) -> Sharding | None:
     return leaf.sharding
 
 
-def _positions(given: int | Sequence[int] | None) -> tuple[int, ...]:
-    return (given,) if isinstance(given, int) else tuple(given or ())
+def _positions(name: str, given: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if given is None else integers(one_or_more(given, name), name)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -151,14 +151,14 @@ def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
         others = prod([n for n in sizes if n != -1])
         if sizes.count(-1) > 1 or (others == 0 or x.size % others):
             raise ShapeError(
-                f"reshape: shape {x.shape} ({x.size} elements) cannot become {sizes}: at most one "
-                "size may be -1, and the others must divide the number of elements."
+                f"reshape: shape {x.shape} ({x.size} elements) cannot become {shortened(sizes)}: "
+                "at most one size may be -1, and the others must divide the number of elements."
             )
         sizes = tuple([x.size // others if n == -1 else n for n in sizes])
     if any(n < 0 for n in sizes) or prod(sizes) != x.size:
         raise ShapeError(
-            f"reshape: shape {x.shape} ({x.size} elements) cannot become {sizes} "
-            f"({prod(sizes)} elements)."
+            f"reshape: shape {x.shape} ({x.size} elements) cannot become {shortened(sizes)} "
+            f"({shortened(prod(sizes))} elements)."
         )
     return sizes
 
@@ -574,15 +574,16 @@ def block(arrays: Any) -> Array:
 
 
 def _cuts(name: str, sections: Sections) -> list[int] | int:
+    what = f"a place where {name} cuts"
     if isinstance(sections, int):
-        return sections
-    known = sections.concrete(f"a place where {name} cuts") if isinstance(sections, Array) else None
+        return integer(sections, what)
+    known = sections.concrete(what) if isinstance(sections, Array) else None
     try:
         found = np.asarray(sections if known is None else known)
     except ValueError:  # lists of unequal lengths
         found = np.empty(1, object)
     if found.dtype.kind not in "iu" and found.size:
-        raise ArgumentError(f"{name} needs ints to cut at, but got {sections!r}.")
+        raise ArgumentError(f"{name} needs ints to cut at, but got {shortened(sections)}.")
     return int(found) if found.ndim == 0 else [int(i) for i in found.reshape(-1)]
 
 
@@ -886,11 +887,13 @@ def _pad_widths(pad_width: PadWidth, ndim: int) -> list[tuple[int, int]]:
     except ValueError:
         raise ShapeError(
             f"pad: the widths must be a number, (before, after), or that for each of the {ndim} "
-            f"axes, but got {pad_width!r}."
+            f"axes, but got {shortened(pad_width)}."
         ) from None
     symbolic = any(isinstance(n, SymbolicSize) for n in widths.flat)
     if not (symbolic or widths.dtype.kind in "iu") or (widths < 0).any():
-        raise ArgumentError(f"pad: the widths must be ints of at least 0, but got {pad_width!r}.")
+        raise ArgumentError(
+            f"pad: the widths must be ints of at least 0, but got {shortened(pad_width)}."
+        )
     what = "each width of pad"
     return [(integer(before, what), integer(after, what)) for before, after in pairs]
 

@@ -114,8 +114,8 @@ def _reshape_type(avals: Avals, params: ReshapeParams) -> Avals:
     (x,) = avals
     if prod(params.shape) != x.size or any(n < 0 for n in params.shape):
         raise ShapeError(
-            f"reshape cannot make shape {params.shape} ({prod(params.shape)} elements) of "
-            f"{x.shape} ({x.size} elements)."
+            f"reshape cannot make shape {shortened(params.shape)} "
+            f"({shortened(prod(params.shape))} elements) of {x.shape} ({x.size} elements)."
         )
     return (x.with_shape(params.shape),)
 

@@ -221,7 +221,7 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     """Convert a bound, kept in [least, most]; say where it exceeds the type's greatest number."""
     greatest = int(np.iinfo(dtype).max)
     if isinstance(value, (bool, int, float)):
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise ArgumentError(f"a bound of randint must be finite, but got {value}.")
         number = int(value)
         return (
