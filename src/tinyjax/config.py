@@ -123,6 +123,8 @@ def _folder(value: object) -> str:
     if not isinstance(value, (str, os.PathLike)):
         raise ArgumentError(f"cache_dir takes the path of a folder, but got {value!r}.")
     path = os.path.expanduser(os.fspath(value))
+    if "\0" in path:
+        raise ArgumentError(f"cache_dir takes a path, which has no null character, not {value!r}.")
     # "" is no folder; a relative path is meant from where we are now
     return os.path.abspath(path) if path else ""
 
