@@ -334,6 +334,9 @@ def test_keys_stay_keys_on_the_host() -> None:
     found = tinyjax.device_get(given)
     assert found["key"] is key
     assert isinstance(found["x"], np.ndarray)
+    for lib in (jax, tinyjax):  # what is traced stays, too
+        slope = lib.jit(lib.grad(lambda x, lib=lib: lib.device_get({"x": x})["x"] ** 2))
+        assert float(slope(3.0)) == 6.0
 
 
 def test_what_is_static_by_number_and_by_name_is_not_looked_up() -> None:

@@ -239,7 +239,7 @@ def test_a_folder_is_an_absolute_path(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 @pytest.mark.parametrize("given", [3, None, b"folder", "a\0b"])
 def test_a_folder_that_is_no_path(given: object) -> None:
-    with pytest.raises(ArgumentError, match="cache_dir takes (the|a) path"):
+    with pytest.raises(ArgumentError, match=r"cache_dir takes (the|a) path"):
         config.update("cache_dir", given)
 
 

@@ -8,6 +8,7 @@ from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover, raise_donated
 from tinyjax.core.devices import is_place, on_first
 from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError
 
@@ -95,12 +96,15 @@ def device_get(x: Array) -> HostArray: ...
 @overload
 def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:
-    """Return a tree with its arrays as read-only NumPy arrays; random keys stay as they are."""
+    """Return a tree with its arrays as read-only NumPy arrays.
+
+    Random keys stay as they are, and so do values that are traced.
+    """
     return tree.map(_on_host, x)
 
 
 def _on_host(leaf: Any) -> Any:
-    if not isinstance(leaf, Array) or dtypes.is_key(leaf.dtype):
+    if not isinstance(leaf, Array) or isinstance(leaf, Tracer) or dtypes.is_key(leaf.dtype):
         return leaf
     return leaf.__array__()
 
