@@ -25,24 +25,7 @@ if config.settings().typecheck:
     let_sizes_be_ints()
 
 from tinyjax import dtypes, errors, numpy, tree
-from tinyjax.api import (
-    ShapeDtypeStruct,
-    block_until_ready,
-    device_get,
-    device_put,
-    eval_shape,
-    grad,
-    hessian,
-    jacfwd,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    make_jaxpr,
-    value_and_grad,
-    vjp,
-    vmap,
-)
+from tinyjax.api import ShapeDtypeStruct, grad, value_and_grad
 from tinyjax.config import (
     allow_f16_reductions,
     array_garbage_collection_guard,
@@ -78,7 +61,7 @@ from tinyjax.config import (
 from tinyjax.core.array import Array, install_namespace
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
-from tinyjax.jit import install_staging, jit, precompile
+from tinyjax.jit import install_staging, jit
 from tinyjax.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -115,6 +98,19 @@ if TYPE_CHECKING:
     from tinyjax import tree_util as tree_util
     from tinyjax import typing as typing
     from tinyjax import version as version
+    from tinyjax.api import block_until_ready as block_until_ready
+    from tinyjax.api import device_get as device_get
+    from tinyjax.api import device_put as device_put
+    from tinyjax.api import eval_shape as eval_shape
+    from tinyjax.api import hessian as hessian
+    from tinyjax.api import jacfwd as jacfwd
+    from tinyjax.api import jacrev as jacrev
+    from tinyjax.api import jvp as jvp
+    from tinyjax.api import linear_transpose as linear_transpose
+    from tinyjax.api import linearize as linearize
+    from tinyjax.api import make_jaxpr as make_jaxpr
+    from tinyjax.api import vjp as vjp
+    from tinyjax.api import vmap as vmap
     from tinyjax.api.shards import make_array_from_callback as make_array_from_callback
     from tinyjax.api.shards import (
         make_array_from_process_local_data as make_array_from_process_local_data,
@@ -151,6 +147,7 @@ if TYPE_CHECKING:
     from tinyjax.exploring import draw as draw
     from tinyjax.exploring import explore as explore
     from tinyjax.jit.constraint import reshard as reshard
+    from tinyjax.jit.stages import precompile as precompile
     from tinyjax.ref import empty_ref as empty_ref
     from tinyjax.spmd import shard_map as shard_map
     from tinyjax.toplevel import *
@@ -170,6 +167,10 @@ config.follow(_evaluate_as_set)
 
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _LATER: Final = {
+    "api": (
+        "block_until_ready device_get device_put eval_shape hessian jacfwd jacrev jvp "
+        "linear_transpose linearize make_jaxpr vjp vmap"
+    ),
     "tinyjax.api.shards": (
         "make_array_from_callback make_array_from_process_local_data "
         "make_array_from_single_device_arrays"
@@ -181,6 +182,7 @@ _LATER: Final = {
     "tinyjax.core.refs": "Ref free_ref freeze new_ref",
     "ref": "empty_ref",
     "tinyjax.jit.constraint": "reshard",
+    "tinyjax.jit.stages": "precompile",
     "spmd": "shard_map",
     "callbacks": "error_if io_callback pure_callback",
     "checkpointing": (

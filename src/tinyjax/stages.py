@@ -1,7 +1,8 @@
 """A program before it is compiled, and after, by the names of ``jax.stages``."""
 
 from tinyjax.jit.collectives import Collective, Communication
-from tinyjax.jit.stages import ArgInfo, Compiled, CompilerOptions, Lowered, Traced, Wrapped
+from tinyjax.jit.program import CompilerOptions
+from tinyjax.jit.stages import ArgInfo, Compiled, Lowered, Traced, Wrapped
 
 __all__ = [
     "ArgInfo",

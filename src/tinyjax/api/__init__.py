@@ -1,15 +1,23 @@
-"""The transformations as users call them: functions of containers in, and out."""
+"""The transformations as users call them: functions of containers in, and out.
+
+``grad`` needs the fewest of the modules; the others are loaded when first asked for.
+"""
 
 from __future__ import annotations
 
-from tinyjax.api.arrays import block_until_ready, device_get, device_put
-from tinyjax.api.derivatives import jvp, linearize, vjp
+from typing import TYPE_CHECKING, Final
+
 from tinyjax.api.gradients import grad, value_and_grad
-from tinyjax.api.jacobians import hessian, jacfwd, jacrev
-from tinyjax.api.mapping import vmap
-from tinyjax.api.staging import eval_shape, make_jaxpr
-from tinyjax.api.transposition import linear_transpose
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.lazy import loader
+
+if TYPE_CHECKING:
+    from tinyjax.api.arrays import block_until_ready, device_get, device_put
+    from tinyjax.api.derivatives import jvp, linearize, vjp
+    from tinyjax.api.jacobians import hessian, jacfwd, jacrev
+    from tinyjax.api.mapping import vmap
+    from tinyjax.api.staging import eval_shape, make_jaxpr
+    from tinyjax.api.transposition import linear_transpose
 
 __all__ = [
     "ShapeDtypeStruct",
@@ -29,3 +37,15 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+_LATER: Final = {
+    "arrays": "block_until_ready device_get device_put",
+    "derivatives": "jvp linearize vjp",
+    "jacobians": "hessian jacfwd jacrev",
+    "mapping": "vmap",
+    "staging": "eval_shape make_jaxpr",
+    "transposition": "linear_transpose",
+}
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, _LATER)

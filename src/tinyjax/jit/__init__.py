@@ -9,7 +9,6 @@ Evaluating it compiles through XLA. ``signatures.py`` has the key by which a cal
 
 from tinyjax.jit.function import JitFunction, install_staging, jit
 from tinyjax.jit.program import JitParams, jit_p
-from tinyjax.jit.stages import precompile
 from tinyjax.jit.traces import clear_traces
 
 __all__ = [
@@ -19,5 +18,4 @@ __all__ = [
     "install_staging",
     "jit",
     "jit_p",
-    "precompile",
 ]

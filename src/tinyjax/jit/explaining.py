@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -48,12 +49,9 @@ class Explanation:
         lines = [f"this call of {self.function} {verdict}"]
         return "\n".join([*lines, *(f"  {line}" for line in (*self.differences, *self.reasons))])
 
-
-def log(text: str) -> None:
-    """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
-    import logging  # noqa: PLC0415 - most programs do not use it
-
-    logging.getLogger("tinyjax").warning(text)
+    def log(self) -> None:
+        """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
+        logging.getLogger("tinyjax").warning(str(self))
 
 
 def differences(

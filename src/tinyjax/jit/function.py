@@ -14,7 +14,17 @@ from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter, is_not
 from types import MethodType
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeVar,
+    overload,
+)
 
 import attrs
 from numpy import ndarray
@@ -57,13 +67,15 @@ from tinyjax.errors import (
     shortened,
 )
 from tinyjax.frames import describe_function, imitate, warn_user
-from tinyjax.jit.explaining import Explanation, differences, log
-from tinyjax.jit.program import JitParams, jit_p
+from tinyjax.jit.program import CompilerOptions, JitParams, jit_p
 from tinyjax.jit.signatures import Parameters, Signature, StaticArguments, make_signature
-from tinyjax.jit.stages import CompilerOptions, Lowered, Traced
 from tinyjax.jit.traces import MOST_SIGNATURES, NO_TRACES, Entry, Traces, traces_of
 from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
+
+if TYPE_CHECKING:
+    from tinyjax.jit.explaining import Explanation
+    from tinyjax.jit.stages import Lowered, Traced
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -461,6 +473,8 @@ class JitFunction(Generic[P, R]):
             >>> "stablehlo.sine" in lowered.as_text()
             True
         """
+        from tinyjax.jit.stages import Lowered  # noqa: PLC0415 (most programs do not use it)
+
         signature = self._signature(args, kwargs)
         entry = self._find().entries.get(signature) or self._trace(signature)
         params = entry.params
@@ -487,6 +501,8 @@ class JitFunction(Generic[P, R]):
               let b:float32[] = sin a
               in ( b ) }
         """
+        from tinyjax.jit.stages import Traced  # noqa: PLC0415 (most programs do not use it)
+
         return Traced(self.lower(*args, **kwargs))
 
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -518,6 +534,8 @@ class JitFunction(Generic[P, R]):
         return self._explain(signature, entry, entry or self._stage(signature)[0])
 
     def _explain(self, signature: Signature, known: Entry | None, entry: Entry) -> Explanation:
+        from tinyjax.jit.explaining import Explanation, differences  # noqa: PLC0415 (likewise)
+
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:
@@ -561,7 +579,7 @@ class JitFunction(Generic[P, R]):
             )
         entry, kept = self._stage(signature)
         if signature.settings.explain:
-            log(str(self._explain(signature, None, entry)))
+            self._explain(signature, None, entry).log()
         if kept:
             self._find().add(signature, entry)
         return entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
@@ -20,12 +20,11 @@ from tinyjax.core.lowering import location_text
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened
+from tinyjax.jit.program import CompilerOptions
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 if TYPE_CHECKING:
     from tinyjax.jit.collectives import Communication
-
-CompilerOptions: TypeAlias = dict[str, Any]
 
 
 class Wrapped(Protocol):

@@ -25,7 +25,7 @@ from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.trace import check_concrete, use_trace
-from tinyjax.xla import background
+from tinyjax.xla.background import compile_afterwards, is_under_way
 from tinyjax.xla.compilation import Compilation
 from tinyjax.xla.forks import lacks_threads
 from tinyjax.xla.placing import on_devices, placement_of
@@ -146,7 +146,7 @@ def run(
             if calls == times:
                 # The last that is evaluated in any case. The compiler is set to work after it:
                 # beside it, loading jaxlib would slow it down.
-                with background.compile_afterwards(wanted):
+                with compile_afterwards(wanted):
                     return _evaluate(wanted, args)
         except EndlessError:
             progress.decision = Decision(0, "a loop of unknown length went on for long")
@@ -159,7 +159,7 @@ def run(
 
 def _must_wait(tier: Tier, wanted: Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
-    return lacks_threads() or (tier == "ready" and background.is_under_way(wanted))
+    return lacks_threads() or (tier == "ready" and is_under_way(wanted))
 
 
 def _progress_of(wanted: Compilation) -> Progress:
