@@ -61,74 +61,6 @@ from tinyjax.stablehlo.types import Values
 lu_p: Primitive[NoParams] = Primitive("lu", NoParams)
 def_cubic_flops(lu_p)
 
-# Columns are eliminated in blocks, so that most of the work is a matrix product.
-_BLOCK = 32
-
-
-@lu_p.def_impl
-def _lu_impl(operands: Hosts, params: NoParams) -> Hosts:
-    (x,) = operands
-    *batch, m, n = x.shape
-    k = min(m, n)
-    a = x.reshape(prod(batch), m, n).copy()
-    pivots = np.zeros((len(a), k), np.int32)
-    for start in range(0, k, _BLOCK):
-        stop = min(start + _BLOCK, k)
-        if len(a) == 1 and a.dtype.kind == "f":
-            pivots[0, start:stop] = _eliminate_one(a[0], start, stop)
-        else:
-            pivots[:, start:stop] = start + _eliminate(a, start, stop)
-        if stop < n:
-            _reduce_rest(a, start, stop)
-    return a.reshape(x.shape), pivots.reshape(*batch, k)
-
-
-def _eliminate_one(a: HostArray, start: int, stop: int) -> list[int]:
-    """Do with one real matrix what ``_eliminate`` does with many, in less than half the time.
-
-    NumPy rounds complex products otherwise in arrays of other shapes.
-
-    Returns:
-        Each column's pivot, counted from 0.
-    """
-    pivots: list[int] = []
-    one = a.dtype.type(1)
-    for j in range(start, stop):
-        chosen = j + int(np.abs(a[j:, j]).argmax())
-        pivots.append(chosen)
-        if chosen != j:
-            a[[j, chosen]] = a[[chosen, j]]
-        pivot = a[j, j]
-        below = a[j + 1 :, j]
-        below /= one if pivot == 0 else pivot
-        a[j + 1 :, j + 1 : stop] -= below[:, None] * a[j, j + 1 : stop]
-    return pivots
-
-
-def _eliminate(a: HostArray, start: int, stop: int) -> HostArray:
-    """Eliminate some columns in place; return each one's pivot, counted from ``start``."""
-    stacked = np.arange(len(a))
-    pivots = np.zeros((len(a), stop - start), np.int32)
-    for j in range(start, stop):
-        column = a[:, j:, j]
-        size = np.abs(column.real) + np.abs(column.imag) if a.dtype.kind == "c" else np.abs(column)
-        chosen = j + np.argmax(size, 1)
-        pivots[:, j - start] = chosen - start
-        a[stacked, chosen], a[:, j] = a[:, j].copy(), a[stacked, chosen]
-        pivot = a[:, j, j, None]
-        # where the column is zero already, nothing is left to eliminate
-        a[:, j + 1 :, j] /= np.where(pivot == 0, 1, pivot)
-        a[:, j + 1 :, j + 1 : stop] -= a[:, j + 1 :, j, None] * a[:, j, None, j + 1 : stop]
-    return pivots
-
-
-def _reduce_rest(a: HostArray, start: int, stop: int) -> None:
-    """Do to the columns after ``stop`` what was done to those between the two."""
-    for j in range(start, stop):
-        a[:, j + 1 : stop, stop:] -= a[:, j + 1 : stop, j, None] * a[:, j, None, stop:]
-    a[:, stop:, stop:] -= a[:, stop:, start:stop] @ a[:, start:stop, stop:]
-
-
 @lu_p.def_abstract_eval
 def _lu_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
@@ -137,12 +69,19 @@ def _lu_type(avals: Avals, params: NoParams) -> Avals:
     return (x.strip_weak(), pivots)
 
 
+def _lu_of_one(x: HostArray, params: NoParams) -> Hosts:
+    # The third result says that a pivot is zero, which is no failure: the factors are right.
+    return ma.lapack_routine("getrf", x.dtype)(x)[:2]
+
+
+ma.def_impl_by_one(lu_p, _lu_of_one)
+
+
 @lu_p.def_lowering
 def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     factors, pivots = b.results
-    # The routine says that a pivot is zero, which is no failure: the factors are right.
     out, counted_from_one, _ = ma.lapack_call(
         b, "getrf", (ma.matrices(operands[0]),), (factors, 2), (pivots, 1), ma.status(factors)
     )
@@ -232,9 +171,9 @@ def _permutation_impl(operands: Hosts, params: PermutationParams) -> Hosts:
     (pivots,) = operands
     *batch, k = pivots.shape
     flat = pivots.reshape(prod(batch), k)
-    order = np.tile(np.arange(params.size, dtype=np.int32), (len(flat), 1))
     if len(flat) == 1:
         return (_exchanged(flat[0].tolist(), params.size).reshape(*batch, params.size),)
+    order = np.tile(np.arange(params.size, dtype=np.int32), (len(flat), 1))
     stacked = np.arange(len(flat))
     for i in range(k):
         j = flat[:, i]
