@@ -69,6 +69,11 @@ def _keywords(jax: Any) -> Step:
     return lambda: f(x, s=x)
 
 
+def _static_arguments(jax: Any) -> Step:
+    f, x = jax.jit(lambda x, n: x * n, static_argnums=1), _numpy_of(jax).asarray(_X)
+    return lambda: f(x, 2)
+
+
 def _captured_constants(jax: Any) -> Step:
     w = _numpy_of(jax).asarray(_X)
     return _chained(jax.jit(lambda x: x * 0.5 + w), w)
@@ -132,6 +137,7 @@ PATHS: Final[Mapping[str, MakeStep]] = {
     "NumPy arrays and numbers": _numpy_arguments,
     "trees": _trees,
     "keywords": _keywords,
+    "static arguments": _static_arguments,
     "captured constants": _captured_constants,
     "donated arguments": _donated,
     "data in and out": _transfers,

@@ -185,7 +185,7 @@ class JitFunction(Generic[P, R]):
             if current_trace() is EVAL and traces.settings is settings():
                 launch: xla.Launch | None
                 found: R
-                if not kwargs:
+                if traces.flat and not kwargs:
                     key: list[Any] = []
                     arg: Any
                     for arg in args:
@@ -206,7 +206,7 @@ class JitFunction(Generic[P, R]):
                             if found is not NotImplemented:
                                 return found
                 if traces.nested:
-                    call = xla.call_key(args, kwargs)
+                    call = self._key(args, kwargs)
                     if call is not None:
                         launch = traces.nested.get(call[1])
                         if launch is not None:
@@ -217,6 +217,17 @@ class JitFunction(Generic[P, R]):
         except (Exception, KeyboardInterrupt) as error:
             fold(error, sys._getframe())
             raise
+
+    def _key(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
+        """Return the leaves of a call's arguments, and what its plan is found by, if it has one."""
+        parameters = self._parameters
+        if parameters.all_dynamic:
+            return xla.call_key(args, kwargs)
+        static, dynamic, keywords = parameters.separate(args, kwargs)
+        call = xla.call_key(dynamic, keywords)
+        return call and (call[0], (*call[1], static))
 
     @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -243,7 +254,7 @@ class JitFunction(Generic[P, R]):
         if trace is EVAL:
             check_concrete(operands)
             evaluated: R = entry.run(operands)
-            if self._parameters.all_dynamic and signature in traces.entries:
+            if signature in traces.entries:
                 self._plan(args, kwargs, leaves, in_tree, entry)
             return evaluated
         outs = (
@@ -392,7 +403,7 @@ class JitFunction(Generic[P, R]):
         traces.plan_for(entry.settings)
         if not xla.register_nodes(in_tree):
             return
-        call = xla.call_key(args, kwargs)
+        call = self._key(args, kwargs)
         if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
             return
         if placed:
@@ -400,7 +411,12 @@ class JitFunction(Generic[P, R]):
             return
         assert program is not None, "it was run"
         # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
-        if kwargs or len(leaves) != len(args) or any(map(is_not, leaves, args)):
+        if (
+            not self._parameters.all_dynamic
+            or kwargs
+            or len(leaves) != len(args)
+            or any(map(is_not, leaves, args))
+        ):
             plans, key = traces.nested, call[1]
         else:
             plans, key = traces.flat, call[1][1:]  # without the structure

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import cached_property
+from operator import is_
+from types import NoneType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -79,7 +81,8 @@ def same_value(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if type(a) is tuple and type(b) is tuple:
-        return len(a) == len(b) and all(map(same_value, a, b))
+        # Most are the same objects, which map finds without Python.
+        return len(a) == len(b) and (all(map(is_, a, b)) or all(map(same_value, a, b)))
     if type(a) is not type(b):
         return False
     try:
@@ -119,6 +122,8 @@ def _compared(kind: type[Any]) -> tuple[str, ...]:
 
 
 _NONE = StaticArguments()
+#: Types of static arguments that need no look.
+_HASHABLE: Final = frozenset((bool, int, float, complex, str, bytes, NoneType))
 
 
 @attrs.frozen(cache_hash=True, repr=False)
@@ -167,6 +172,10 @@ class Parameters:
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
     as_given: bool = False
+    #: The static arguments' positions and names, by how many are passed by position.
+    _places: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = attrs.field(
+        factory=dict, init=False
+    )
 
     def __attrs_post_init__(self) -> None:
         static = (self.static_argnums, self.static_argnames)
@@ -249,13 +258,31 @@ class Parameters:
         if self.all_dynamic:
             leaves, in_tree = tree.flatten_arguments(args, kwargs)
             return leaves, in_tree, _NONE
-        nums, names = self._static_places(len(args))
-        positional = tuple([(i, self._hashable(args[i], f"argument {i}")) for i in nums])
-        keywords = tuple([(n, self._hashable(kwargs[n], f"'{n}'")) for n in names if n in kwargs])
-        dynamic_args = tuple([a for i, a in enumerate(args) if i not in nums])
-        dynamic_kwargs = {k: v for k, v in kwargs.items() if k not in names}
-        leaves, in_tree = tree.flatten((dynamic_args, dynamic_kwargs))
-        return leaves, in_tree, StaticArguments(positional, keywords)
+        static, *dynamic = self.separate(args, kwargs)
+        leaves, in_tree = tree.flatten(tuple(dynamic))
+        return leaves, in_tree, static
+
+    def separate(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[StaticArguments, tuple[Any, ...], dict[str, Any]]:
+        """Return the static arguments of a call, and the others.
+
+        Raises:
+            StaticArgumentError: one is an array, or not hashable.
+        """
+        places = self._places.get(len(args))
+        if places is None:
+            places = self._places[len(args)] = self._static_places(len(args))
+        nums, names = places
+        positional = tuple([(i, self._hashable(args[i], i)) for i in nums])
+        dynamic = args
+        if nums:
+            dynamic = tuple([a for i, a in enumerate(args) if i not in nums])
+        if not kwargs:
+            return StaticArguments(positional), dynamic, kwargs
+        keywords = tuple([(n, self._hashable(kwargs[n], n)) for n in names if n in kwargs])
+        rest = {k: v for k, v in kwargs.items() if k not in names}
+        return StaticArguments(positional, keywords), dynamic, rest
 
     def _static_places(self, num_args: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
         nums = {i + num_args if i < 0 else i for i in self.static_argnums}
@@ -266,7 +293,10 @@ class Parameters:
         nums.update(i for i, name in enumerate(self._names) if name in self.static_argnames)
         return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
 
-    def _hashable(self, value: Any, place: str) -> Any:
+    def _hashable(self, value: Any, at: int | str) -> Any:
+        if type(value) in _HASHABLE:
+            return value
+        place = f"argument {at}" if isinstance(at, int) else f"'{at}'"
         if isinstance(value, Array):
             raise StaticArgumentError(
                 f"static {place} of {describe_function(self.fun)} is an array of type "

@@ -61,6 +61,7 @@ from tinyjax.stablehlo.types import Values
 lu_p: Primitive[NoParams] = Primitive("lu", NoParams)
 def_cubic_flops(lu_p)
 
+
 @lu_p.def_abstract_eval
 def _lu_type(avals: Avals, params: NoParams) -> Avals:
     (x,) = avals
