@@ -183,8 +183,9 @@ def test_variance_of_complex_numbers() -> None:
 
 
 @pytest.mark.parametrize("kwargs", [{"ddof": 1}, {"correction": 0.5}, {"mean": FLOATS[:, :1, :1]}])
-def test_arguments_of_var(kwargs: dict[str, Any]) -> None:
-    same(*both("var", FLOATS, (1, 2), **kwargs))
+@pytest.mark.parametrize("x", [FLOATS, np.tile(FLOATS, (1, 300, 30))], ids=["small", "large"])
+def test_arguments_of_var(x: Any, kwargs: dict[str, Any]) -> None:
+    same(*both("var", x, (1, 2), **kwargs))
 
 
 def test_average_with_weights() -> None:

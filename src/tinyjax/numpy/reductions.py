@@ -13,11 +13,21 @@ from numbers import Real
 from typing import Literal, overload
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    Axis,
+    ConcreteArray,
+    canonical_axes,
+    canonical_axis,
+    raw_host,
+)
 from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.replay import replayed
+from tinyjax.core.replay import LARGEST, replayed
+from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.elementwise import (
@@ -550,15 +560,29 @@ def var(  # noqa: PLR0913 (JAX's signature)
         raise ShapeError(
             f"var: mean must broadcast to the array's shape {x.shape}, but has {center.shape}."
         )
-    distance = ew.sub(x, broadcast_to_shape(convert(center, x.dtype), x.shape))
-    if dtypes.is_complex(x.dtype):
-        re, im = ew.real(distance), ew.imag(distance)
-        squares = ew.add(ew.mul(re, re), ew.mul(im, im))
-    else:
-        squares = ew.mul(distance, distance)
+    squares = _squared_distance(x, convert(center, x.dtype))
     total = bc.reduce_sum(_masked("var", squares, where, 0), axes)
     variance = _shared("var", total, x, axes, where, less)
     return convert(_keep(variance, x, axes, keepdims), result)
+
+
+def _squared_distance(x: Array, center: Array) -> Array:
+    if (
+        type(x) is type(center) is ConcreteArray
+        and x.nbytes > LARGEST
+        and not (x.weak_type or dtypes.is_complex(x.dtype))
+        and current_trace() is EVAL
+    ):
+        # In place: for two new arrays the system takes up to five times as long to find memory.
+        with np.errstate(all="ignore"):
+            found = np.subtract(raw_host(x), raw_host(center))
+            np.multiply(found, found, out=found)
+        return ConcreteArray(found)
+    distance = ew.sub(x, broadcast_to_shape(center, x.shape))
+    if not dtypes.is_complex(x.dtype):
+        return ew.mul(distance, distance)
+    re, im = ew.real(distance), ew.imag(distance)
+    return ew.add(ew.mul(re, re), ew.mul(im, im))
 
 
 def _check_ddof(ddof: object) -> None:
