@@ -154,7 +154,7 @@ DIFFERS: Final = {
     "make_jaxpr": "arrays closed over come first among the parameters; other text",
     "named_call": NO_EFFECT,
     "named_scope": NO_EFFECT,
-    "vmap": "has `chunk_size=`; takes no `spmd_axis_name`",
+    "vmap": "has `chunk_size=`",
     "core.Tracer": "made by its trace alone",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
     "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",

@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -137,6 +138,59 @@ def test_constraints_reach_the_compiler() -> None:
     assert eager.sharding == by("x", "y")
 
 
+@pytest.mark.parametrize("spec", [None, ("x",), (None, "y")])
+def test_spmd_axis_name_divides_examples(spec: tuple[Any, ...] | None) -> None:
+    found = []
+    for lib in (jax, tinyjax):
+        mesh = lib.make_mesh((2, 2), ("x", "y"), (lib.sharding.AxisType.Auto,) * 2)
+
+        def f(x: Any, lib: Any = lib, mesh: Any = mesh) -> Any:
+            rows = lib.NamedSharding(mesh, lib.P("x"))
+            return lib.lax.with_sharding_constraint(lib.numpy.sin(x), rows)
+
+        g = lib.vmap(f, spmd_axis_name="y")
+        x = DATA if spec is None else lib.device_put(DATA, lib.NamedSharding(mesh, lib.P(*spec)))
+        outs = [call(x) for call in (g, lib.jit(g), lib.vmap(lib.jit(f), spmd_axis_name=("y",)))]
+        outs.append(lib.jit(lib.grad(lambda x, g=g: g(x).sum()))(x))
+        found.append([(np.asarray(x), x.sharding.shard_shape(x.shape)) for x in outs])
+        with pytest.raises(ValueError, match=r"spmd_axis_name|twice"):
+            lib.vmap(f, spmd_axis_name="x")(x)
+    for (a, parts), (b, others) in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
+        assert parts == others
+
+
+def test_gradients_go_back_to_the_devices_of_arguments() -> None:
+    first = tinyjax.sharding.Mesh(tinyjax.devices()[:2], "x")
+    second = tinyjax.sharding.Mesh(tinyjax.devices()[2:4], "x")
+    stage = tinyjax.jit(lambda w, x: jnp.tanh(x @ w))
+
+    def loss(w: Any, v: Any, x: Any) -> Any:
+        there = tinyjax.device_put(stage(w, x), NamedSharding(second, P("x")))
+        return (stage(v, there) ** 2).sum()
+
+    whole = [jnp.asarray(DATA / 9), jnp.asarray(DATA.T / 9), jnp.asarray(DATA)]
+    meshes = [first, second, first]
+    placed = [
+        tinyjax.device_put(x, NamedSharding(mesh, P("x")))
+        for x, mesh in zip(whole, meshes, strict=True)
+    ]
+    jnp_ = jax.numpy
+    same = jax.grad(lambda w, v, x: (jnp_.tanh(jnp_.tanh(x @ w) @ v) ** 2).sum(), (0, 1, 2))
+    expected = same(*map(np.asarray, whole))
+    for a, b, mesh in zip(tinyjax.grad(loss, (0, 1, 2))(*placed), expected, meshes, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-5, atol=1e-6)
+        assert a.devices() == {*mesh.devices}
+
+
+def test_a_mesh_without_devices_means_that_of_the_arguments() -> None:
+    rows = NamedSharding(MESH.abstract_mesh, P("x"))
+    x = put(DATA, P("y"))
+    for call in (lambda f: f, tinyjax.jit):
+        found = call(lambda x: lax.with_sharding_constraint(x, rows) * 2)(x)
+        assert found.sharding == by("x")
+
+
 def test_inside_a_program_device_put_is_a_constraint() -> None:
     g = tinyjax.jit(lambda x: tinyjax.device_put(x * 2, by("x", "y")))
     assert g(DATA).sharding == by("x", "y")
@@ -184,6 +238,11 @@ def test_donation() -> None:
     host = jnp.asarray(DATA)
     np.testing.assert_array_equal(np.asarray(compiled(host, DATA)[0]), 2 * DATA)
     np.testing.assert_array_equal(host, DATA)
+    twice = tinyjax.jit(lambda a, b: (a + 1, b * 2), donate_argnums=1)
+    for call in (twice, twice.lower(after, after).compile()):
+        with pytest.raises(DonatedArrayError, match=r"argument 1 of .* is the same array"):
+            call(after, after)
+    assert not after.is_deleted()
 
 
 def test_ahead_of_time() -> None:

@@ -212,6 +212,32 @@ def test_a_function_is_traced_anew_for_another_mesh() -> None:
             assert f(np.ones(4)).sharding == NamedSharding(mesh, P("x"))
 
 
+def test_other_axes() -> None:
+    found = []
+    for lib in (jax, tinyjax):
+        auto, explicit = lib.sharding.AxisType.Auto, lib.sharding.AxisType.Explicit
+        mesh = lib.make_mesh((2, 2), ("x", "y"), (auto, explicit))
+        empty = mesh.abstract_mesh
+        rows = lib.NamedSharding(mesh, lib.P("x"))
+        meshes_ = [
+            mesh.update(axis_names=("a", "b")),
+            mesh.update(axis_types=(explicit, explicit)),
+            mesh.update(devices=mesh.devices[::-1]),
+            empty.update(axis_sizes=(4, 1)),
+            empty.update(axis_names=("a", "b"), axis_types=(auto, auto)),
+            empty.update_axis_types({"x": explicit}),
+            rows.update(mesh=mesh.update(axis_names=("x", "z"))).mesh,
+        ]
+        shown = [(m.axis_names, m.axis_sizes, str(m.axis_types)) for m in meshes_]
+        ids = [d.id for d in meshes_[2].devices.flat]
+        kinds = [rows.update(memory_kind="pinned_host").memory_kind, rows.update().memory_kind]
+        found.append((shown, ids, kinds, str(rows.update(spec=lib.P("y")).spec[0])))
+    assert found[0] == found[1]
+    assert meshes()[0](sharding.get_mesh)() == meshes()[0]
+    with pytest.raises(ShardingError, match=r"types of \['q'\]"):
+        meshes()[0].abstract_mesh.update_axis_types({"q": sharding.AxisType.Auto})
+
+
 @pytest.mark.wrong_types
 def test_types_of_axes() -> None:
     kinds = sharding.AxisType
@@ -220,7 +246,10 @@ def test_types_of_axes() -> None:
     assert both.axis_types == both.abstract_mesh.axis_types == (kinds.Explicit, kinds.Auto)
     assert pickle.loads(pickle.dumps(both)) == both != meshes()[0]
     assert encode(NamedSharding(both, P("x"))) != encode(NamedSharding(meshes()[0], P("x")))
-    wrongs: list[Any] = [(kinds.Explicit,), kinds.Manual, "Explicit"]
+    manual = both.update(axis_types=(kinds.Explicit, kinds.Manual))
+    with pytest.raises(ShardingError, match="Manual within shard_map alone"):
+        tinyjax.set_mesh(manual)
+    wrongs: list[Any] = [(kinds.Explicit,), "Explicit"]
     for wrong in wrongs:
         with pytest.raises(ArgumentError, match="axis_types"):
             tinyjax.make_mesh((2, 2), ("x", "y"), wrong)

@@ -209,8 +209,7 @@ def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[Axis
     for name in names or ():
         if name not in mesh.axis_names and not mesh.empty:
             raise ShardingError(f"the mesh in force, {mesh}, has no axis {name!r}.")
-    given = zip(mesh.axis_names, mesh.axis_types, strict=True)
-    return [of if names is None or name in names else before for name, before in given]
+    return mesh.types_with(dict.fromkeys(mesh.axis_names if names is None else names, of))
 
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:

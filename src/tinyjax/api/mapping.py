@@ -55,7 +55,8 @@ def vmap(
             for all examples. An int, or a tree that is a prefix of the result.
         axis_name: the name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples; needed only where no argument is mapped.
-        spmd_axis_name: of no effect: there is no mesh of devices.
+        spmd_axis_name: the axis of a mesh, or several, over which ``with_sharding_constraint`` in
+            ``fun`` divides the mapped axis, where types do not say how it is divided.
         chunk_size: how many examples to compute at once, to save memory. A ``scan`` goes through
             the chunks, and a smaller chunk holds the examples that are left over. The results are
             the same.
@@ -87,7 +88,19 @@ def vmap(
             "vmap in_axes must be an int, None, or a tuple with one entry per positional "
             f"argument, but got {shortened(in_axes)}."
         )
-    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size)
+    spmd = _spmd_axes(spmd_axis_name)
+    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size, spmd=spmd)
+
+
+def _spmd_axes(given: object) -> tuple[str, ...]:
+    names = () if given is None else given if isinstance(given, tuple) else (given,)
+    found = tuple([name for name in names if isinstance(name, str)])
+    if len(found) != len(names):
+        raise ArgumentError(
+            "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
+            f"but got {shortened(given)}."
+        )
+    return found
 
 
 def _no_axes(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> AxisError:
@@ -113,6 +126,7 @@ def _mapped(
     axis_size: int | None = None,
     chunk_size: int | None = None,
     of_basis: bool = False,
+    spmd: tuple[str, ...] = (),
 ) -> Callable[P, R]:
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -138,7 +152,7 @@ def _mapped(
         if refs:
             outs, found = _over_refs(flat, arrays, axes, size, axis_name, chunk_size, leaves, refs)
         else:
-            over = _axis(size, axis_name, of_basis)
+            over = _axis(size, axis_name, of_basis, spmd)
             if explicit_types:
                 over = attrs.evolve(over, divided=explicit.divided(arrays, axes))
             outs, found = _batched(flat, over, arrays, axes, chunk_size, fun)
@@ -206,8 +220,10 @@ def _over_refs(
 
 
 @lru_cache(maxsize=256)
-def _axis(size: int, name: Hashable | None, of_basis: bool) -> MappedAxis:
-    return MappedAxis(size, name, of_basis)
+def _axis(
+    size: int, name: Hashable | None, of_basis: bool, spmd: tuple[str, ...] = ()
+) -> MappedAxis:
+    return MappedAxis(size, name, of_basis, spmd=spmd)
 
 
 def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:

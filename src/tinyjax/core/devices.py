@@ -476,6 +476,14 @@ class Sharding:
         """
         return self
 
+    def beside(self, entries: Entries) -> Sharding:
+        """The same, of an array whose type says how it lies, if this says it of other axes alone.
+
+        Args:
+            entries: for each axis of the array the axes of the mesh of which the type tells.
+        """
+        return self
+
     def decided(self, now: Sharding) -> Sharding:
         """The same with nothing left to XLA: an array that lies so stays as it is there."""
         return self

@@ -68,6 +68,7 @@ class MappedAxis:
             itself.
         taking_part: which examples do; None where all do, or it makes no difference.
         divided: the axes of a mesh over which types say that it is divided.
+        spmd: those over which constraints inside of it are to divide it (``spmd_axis_name``).
     """
 
     size: int
@@ -79,6 +80,7 @@ class MappedAxis:
     one_by_one: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
     divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
 
 @attrs.frozen(eq=False)

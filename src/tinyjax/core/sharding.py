@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, wraps
 from math import prod
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tinyjax import config
 from tinyjax.core.devices import (
     Device,
+    Entries,
     Part,
     PartitionSpec,
     Sharding,
@@ -30,6 +31,9 @@ from tinyjax.core.devices import (
 )
 from tinyjax.core.integers import integers, is_one_of, listed
 from tinyjax.errors import ShardingError, described, shortened
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class AxisType(Enum):
@@ -88,14 +92,13 @@ def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
         types: tuple[object, ...] = (axis_types or AxisType.Auto,) * len(names)
     else:
         types = tuple(listed(axis_types, "axis_types"))
-    found = tuple([one for one in types if one in (AxisType.Auto, AxisType.Explicit)])
+    found = tuple([one for one in types if isinstance(one, AxisType)])
     if len(found) != len(types) or len(types) != len(names):
         raise ShardingError(
             f"axis_types of a mesh is AxisType.Auto or AxisType.Explicit, for all axes or for each "
-            f"of {tuple(names)}, but got {shortened(axis_types)}. (Axes are Manual within "
-            "shard_map alone.)"
+            f"of {tuple(names)}, but got {shortened(axis_types)}."
         )
-    return cast(tuple[AxisType, ...], found)
+    return found
 
 
 class _Grid:
@@ -142,6 +145,11 @@ class _Grid:
         """The axes along which XLA chooses how values lie."""
         return self._axes_of(AxisType.Auto)
 
+    @property
+    def manual_axes(self) -> tuple[str, ...]:
+        """The axes along which a program says what each device does."""
+        return self._axes_of(AxisType.Manual)
+
     def _axes_of(self, kind: AxisType) -> tuple[str, ...]:
         types = zip(self.axis_names, self.axis_types, strict=True)
         return tuple([name for name, of in types if of is kind])
@@ -163,6 +171,11 @@ class _Grid:
     def are_all_axes_manual(self) -> bool:
         """Whether a program says what each device does along every axis, and there are axes."""
         return self._are_all(AxisType.Manual)
+
+    def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
+        """The types of the axes, some of which are others."""
+        given = zip(self.axis_names, self.axis_types, strict=True)
+        return [types.get(name, before) for name, before in given]
 
     def size_of(self, names: Sequence[str]) -> int:
         """The product of the sizes of some axes."""
@@ -227,6 +240,33 @@ class Mesh(_Grid):
     def __reduce__(self) -> tuple[Any, ...]:
         return mesh_of_ids, (self.ids, self.axis_sizes, self.axis_names, self.axis_types)
 
+    def update(
+        self,
+        devices: object = None,
+        axis_names: str | Sequence[str] | None = None,
+        axis_types: Sequence[AxisType] | AxisType | None = None,
+    ) -> Mesh:
+        """Return a mesh of other devices, or with axes of other names or types.
+
+        Args:
+            devices: an array of devices; by default those of this mesh.
+            axis_names: the names of the axes; by default the same.
+            axis_types: who says how values lie along each; by default the same.
+
+        Raises:
+            ShardingError: as for ``Mesh``.
+
+        Example:
+            >>> import tinyjax
+            >>> tinyjax.make_mesh((1,), ("data",)).update(axis_names="rows").axis_names
+            ('rows',)
+        """
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
         """The same devices on axes of other types."""
         return mesh_of_ids(self.ids, self.axis_sizes, self.axis_names, axis_types)
@@ -286,6 +326,16 @@ class Mesh(_Grid):
             f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
             f"axis_types={self.axis_types})"
         )
+
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
+        """Return a function that is called with this mesh in force: the mesh as a decorator."""
+
+        @wraps(f)
+        def within(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return f(*args, **kwargs)
+
+        return within
 
     def __enter__(self) -> Mesh:
         scope = _in_force(self)
@@ -351,6 +401,56 @@ class AbstractMesh(_Grid):
                 f"{sizes} and the names are {names}."
             )
         self.__attrs_init__(sizes, names, _types(axis_types, names))
+
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: str | Sequence[str] | None = None,
+        axis_types: Sequence[AxisType] | AxisType | None = None,
+    ) -> AbstractMesh:
+        """Return a grid with axes of other sizes, names or types.
+
+        Args:
+            axis_sizes: the sizes of its axes; by default the same.
+            axis_names: their names; by default the same.
+            axis_types: who says how values lie along each; by default the same.
+
+        Raises:
+            ShardingError: as for ``AbstractMesh``.
+
+        Example:
+            >>> from tinyjax.sharding import AbstractMesh
+            >>> AbstractMesh((2, 4), ("x", "y")).update(axis_sizes=(4, 2)).axis_sizes
+            (4, 2)
+        """
+        return AbstractMesh(
+            self.axis_sizes if axis_sizes is None else axis_sizes,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
+
+    def update_axis_types(self, name_to_type: Mapping[str, AxisType]) -> AbstractMesh:
+        """Return a grid with some axes of other types.
+
+        Args:
+            name_to_type: the types, by the names of the axes.
+
+        Raises:
+            ShardingError: there is no such axis, or as for ``AbstractMesh``.
+
+        Example:
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> mesh = AbstractMesh((2, 4), ("x", "y"))
+            >>> mesh.update_axis_types({"y": AxisType.Explicit}).axis_types
+            (Auto, Explicit)
+        """
+        unknown = {*name_to_type} - {*self.axis_names}
+        if unknown:
+            raise ShardingError(
+                f"update_axis_types was given types of {sorted(unknown)}, but the axes of the mesh "
+                f"are {self.axis_names}."
+            )
+        return self.of_types(self.types_with(name_to_type))
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> AbstractMesh:
         """The same grid with axes of other types."""
@@ -478,9 +578,26 @@ class NamedSharding(Sharding):
         shape = tuple([self.factor(i) * other.factor(i) for i in range(ndim)])
         return self.ids == other.ids and self.parts(shape) == other.parts(shape)
 
-    def update(self, *, spec: PartitionSpec | None = None) -> NamedSharding:
-        """Return the sharding with another specification."""
-        return self if spec is None else self._of(spec)
+    def update(
+        self,
+        *,
+        mesh: AnyMesh | None = None,
+        spec: PartitionSpec | None = None,
+        memory_kind: str | None = None,
+    ) -> NamedSharding:
+        """Return the sharding with another mesh, specification or kind of memory.
+
+        Example:
+            >>> import tinyjax
+            >>> rows = tinyjax.NamedSharding(tinyjax.make_mesh((1,), ("x",)), tinyjax.P("x"))
+            >>> rows.update(spec=tinyjax.P(None, "x")).spec
+            P(None, 'x')
+        """
+        return NamedSharding(
+            self.mesh if mesh is None else mesh,
+            self.spec if spec is None else spec,
+            memory_kind=self.memory_kind if memory_kind is None else memory_kind,
+        )
 
     def _of(self, spec: PartitionSpec) -> NamedSharding:
         return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
@@ -495,16 +612,15 @@ class NamedSharding(Sharding):
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
         # a mesh whose axes types tell of has no others to choose from
-        entry = names if self.mesh.explicit_axes else PartitionSpec.UNCONSTRAINED
+        entry = names if names or self.mesh.explicit_axes else PartitionSpec.UNCONSTRAINED
         return self._of(self.spec.inserted(axis, entry))
 
     @property
     def is_explicit(self) -> bool:
-        return bool(self.mesh.axis_names) and not self.mesh.auto_axes
+        return self.mesh.are_all_axes_explicit
 
     def hidden(self, names: Sequence[str]) -> NamedSharding:
-        types = zip(self.mesh.axis_names, self.mesh.axis_types, strict=True)
-        mesh = self.mesh.of_types([AxisType.Auto if n in names else of for n, of in types])
+        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(names, AxisType.Auto)))
         kind = self.memory_kind
         return self if mesh == self.mesh else NamedSharding(mesh, self.spec, memory_kind=kind)
 
@@ -523,7 +639,20 @@ class NamedSharding(Sharding):
         # it is not of the type in which memory a value lies
         return NamedSharding(self.mesh, PartitionSpec(*entries))
 
+    def beside(self, entries: Entries) -> NamedSharding:
+        if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:
+            return self
+        found: list[object] = []
+        for axis, told in enumerate(entries):
+            entry = self.spec[axis] if axis < len(self.spec) else None
+            free = entry is PartitionSpec.UNCONSTRAINED and not told
+            found.append(entry if free else (*told, *self.spec.axes(axis)))
+        return self._of(PartitionSpec(*found))
+
     def decided(self, now: Sharding) -> NamedSharding:
+        grid = now.mesh if isinstance(now, NamedSharding) else self.mesh
+        if self.is_abstract and grid.abstract_mesh == self.mesh:  # of the devices there are
+            return NamedSharding(grid, self.spec, memory_kind=self.memory_kind).decided(now)
         if PartitionSpec.UNCONSTRAINED not in self.spec.partitions:
             return self
         used = {*self.spec.names}
@@ -624,6 +753,10 @@ class set_mesh:  # noqa: N801 (JAX's name)
     def __init__(self, mesh: Mesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
             raise ShardingError(f"set_mesh takes a Mesh or None, but got {mesh!r}.")
+        if mesh is not None and mesh.manual_axes:
+            raise ShardingError(
+                f"set_mesh was given {mesh}, but axes are Manual within shard_map alone."
+            )
         self._mesh = mesh
         self._scope = _in_force(mesh)
         self._scope.__enter__()

@@ -98,7 +98,10 @@ def constrained(x: T, shardings: Any, function: str, what: str = "x", *, checks:
         array = as_array(leaf)
         name = tree.path_str(what, path)
         sharding = checked(where, array.shape, function, name)
-        own, asked = array.aval, array.aval.plain.lying(sharding)
+        own = array.aval
+        if checks and isinstance(own, ExplicitArray):
+            sharding = sharding.beside(own.entries)
+        asked = own.plain.lying(sharding)
         both_say = isinstance(own, ExplicitArray) and isinstance(asked, ExplicitArray)
         if checks and both_say and own.entries != asked.entries:
             raise ShardingTypeError(

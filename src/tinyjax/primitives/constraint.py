@@ -15,13 +15,16 @@ from tinyjax.core.primitive import (
     BatchAxes,
     BatchResult,
     Hosts,
+    JvpResult,
     MappedAxis,
     Params,
     Primitive,
+    Tangents,
 )
 from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray, placer
-from tinyjax.core.trace import bind1, on_devices
+from tinyjax.core.tangents import present
+from tinyjax.core.trace import bind, bind1, on_devices
 from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -29,9 +32,15 @@ from tinyjax.stablehlo.types import Values
 
 @attrs.frozen(repr=False)
 class ConstraintParams(Params):
-    """Where the operand lies."""
+    """Where the operand lies.
+
+    Attributes:
+        sharding: where.
+        source: where it lay before, if on other devices: a cotangent goes back there.
+    """
 
     sharding: Sharding
+    source: Sharding | None = None
 
 
 sharding_constraint_p: Primitive[ConstraintParams] = Primitive(
@@ -72,14 +81,27 @@ def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values
 
 sharding_constraint_p.def_rule(SHARDINGS)(lambda params: ((params.sharding,), (params.sharding,)))
 
-def_linear(sharding_constraint_p)
-def_transposes(
-    sharding_constraint_p,
-    # where types say how values lie, the operand's says how its cotangent does
-    lambda ct, x, params: (
-        ct if params.sharding.in_types(ct.ndim) else bind1(sharding_constraint_p, (ct,), params)
-    ),
-)
+
+@sharding_constraint_p.def_jvp
+def _jvp(primals: Arrays, tangents: Tangents, params: ConstraintParams) -> JvpResult:
+    (x,) = primals
+    if isinstance(x, ShardedArray) and {*x.sharding.ids} != {*params.sharding.ids}:
+        params = ConstraintParams(params.sharding, x.sharding)
+    return (
+        bind(sharding_constraint_p, primals, params),
+        bind(sharding_constraint_p, present(tangents), params),
+    )
+
+
+def _transpose(ct: Array, x: object, params: ConstraintParams) -> Array:
+    if params.source is not None:
+        return bind1(sharding_constraint_p, (ct,), ConstraintParams(params.source, params.sharding))
+    if params.sharding.in_types(ct.ndim):  # the operand's type says how its cotangent lies
+        return ct
+    return bind1(sharding_constraint_p, (ct,), params)
+
+
+def_transposes(sharding_constraint_p, _transpose)
 
 
 @sharding_constraint_p.def_batch
@@ -89,15 +111,16 @@ def _batch(
     (x,), (axis,) = values, axes
     assert axis is not None, "the operand is batched"
     # where types do not say how the examples lie, XLA divides them as it likes
-    batched = params.sharding.batched(axis, x.aval.entries[axis] or mapped.divided)
-    return (constrain(x, batched),), axes
+    names = x.aval.entries[axis] or mapped.divided or mapped.spmd
+    source = params.source and params.source.batched(axis)
+    return (constrain(x, params.sharding.batched(axis, names), source),), axes
 
 
-def constrain(x: Array, sharding: Sharding) -> Array:
+def constrain(x: Array, sharding: Sharding, source: Sharding | None = None) -> Array:
     """Say where a value lies; within ``shard_map``, only to XLA."""
     if on_devices.get() is not None:
         sharding = sharding.hidden(sharding.axis_names)
-    return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding))
+    return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding, source))
 
 
 # Types that do not say any more where values lie

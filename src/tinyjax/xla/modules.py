@@ -13,7 +13,7 @@ from jaxlib._hlo import XlaComputation
 from jaxlib._jax import mlir
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs._jax_mlir_ext import register_dialects
-from jaxlib.mlir.dialects import chlo, stablehlo
+from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 from jaxlib.mlir.passmanager import PassManager
 
 from tinyjax.errors import ExportError
@@ -30,7 +30,7 @@ def context() -> ir.Context:
     made = ir.Context()
     made.append_dialect_registry(registry)
     made.load_all_available_dialects()
-    for dialect in (stablehlo, chlo):
+    for dialect in (stablehlo, chlo, sdy):
         dialect.register_dialect(made)
     return made
 

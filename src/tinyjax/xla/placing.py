@@ -8,7 +8,7 @@ argument is compared with it (``xla.sharded``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -19,7 +19,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import NamedSharding
+from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
 from tinyjax.xla.compilation import Placement
 
@@ -111,6 +111,12 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     named += [sharding for sharding in given if sharding is not None]
     if not named:
         return None
+    meshes = {
+        x.mesh.abstract_mesh: x.mesh
+        for x in named
+        if isinstance(x, NamedSharding) and not x.is_abstract
+    }
+    named = [_with_devices(x, meshes) for x in named]
     ids = named[0].ids
     abstract = named[0].is_abstract
     for other in named:
@@ -131,10 +137,19 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
             )
     whole = undivided(named, ids)
     wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
-    ins = [_stripped(x) if x is not None and x.ids == ids else whole for x in wanted]
+    lying = [x and _with_devices(x, meshes) for x in wanted]
+    ins = [_stripped(x) if x is not None and x.ids == ids else whole for x in lying]
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
-    decided = tuple([None if x is None else _stripped(x) for x in outs])
+    decided = tuple([None if x is None else _stripped(_with_devices(x, meshes)) for x in outs])
     return Placement(ids, tuple(ins), decided, abstract)
+
+
+def _with_devices(sharding: Sharding, meshes: Mapping[AbstractMesh, AnyMesh]) -> Sharding:
+    """The same sharding, of devices where a mesh of that form is named with its devices."""
+    if not isinstance(sharding, NamedSharding) or not sharding.is_abstract:
+        return sharding
+    mesh = meshes.get(sharding.mesh.abstract_mesh)
+    return sharding if mesh is None else sharding.update(mesh=mesh)
 
 
 def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
@@ -38,7 +38,7 @@ from tinyjax.core.lowering import Locate
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ShardingError
+from tinyjax.errors import DonatedArrayError, ShardingError
 from tinyjax.xla.backend import Backend, backend, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.loading import load_or_compile
@@ -228,8 +228,10 @@ class ShardedExecutable:
             The shards of the results.
 
         Raises:
-            DonatedArrayError: an array was donated to an earlier call.
+            DonatedArrayError: an array was donated to an earlier call, or is an argument twice.
         """
+        if self.donated:
+            self._check_given_once(buffers)
         with _lock:
             check_donated(args)  # here, so that no other thread comes in between
             if not self._waits:  # a token takes a tenth of a small program's time
@@ -239,6 +241,16 @@ class ShardedExecutable:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
             _under_way.append(results.consume_token())
             return results.consume_with_handlers(self._handlers)
+
+    def _check_given_once(self, buffers: Sequence[object]) -> None:
+        """Check that donated memory is that of one argument: XLA would end the process."""
+        uses = Counter(map(id, buffers))
+        for i in self.donated:
+            if uses[id(buffers[i])] > 1:
+                raise DonatedArrayError(
+                    f"argument {i} of '{self.name}', of type {self.in_avals[i]}, is donated, but "
+                    "another argument is the same array. Give a copy: x.copy()."
+                )
 
 
 def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
