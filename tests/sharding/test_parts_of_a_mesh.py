@@ -63,6 +63,19 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
         lambda b: b * lib.lax.psum(b.sum(), ("x", "y")) + lib.lax.axis_index(("x", "y")),
         *(lib.P(None, "y"), lib.P(None, "y")),
     )(x),
+    "nested, of the mesh that is left": lambda lib, x: over(
+        lib,
+        lambda a: (
+            2
+            * over(
+                lib,
+                lambda b: lib.lax.psum(b, "y"),
+                *(lib.P(None, "y"), lib.P(), "y"),
+                mesh=lib.sharding.get_abstract_mesh(),
+            )(a)
+        ),
+        *(lib.P("x"), lib.P("x"), "x"),
+    )(x),
     # without checks
     "free sums": lambda lib, x: free(lib, lambda a: lib.lax.psum(a, "x"), lib.P("x"), lib.P())(x),
     "free gathers": lambda lib, x: free(
@@ -121,6 +134,22 @@ def test_against_jax(name: str, kind: str) -> None:
         for x, jit in ((DATA, False), (on_devices, True)):
             for found, other in zip(computed(tinyjax, name, x, jit), expected, strict=True):
                 np.testing.assert_allclose(found, other, rtol=2e-5, atol=2e-5)
+
+
+def test_axes_within_are_manual() -> None:
+    found = []
+    for lib in (jax, tinyjax):
+
+        def told(x: Any, lib: Any = lib) -> Any:
+            mesh = lib.sharding.get_abstract_mesh()
+            found.append((str(mesh.axis_types), mesh.manual_axes, mesh.are_all_axes_manual))
+            return x
+
+        auto = lib.sharding.AxisType.Auto
+        with lib.set_mesh(lib.make_mesh((2, 2), SPEC, (auto, auto))):
+            for names in (SPEC, "y"):
+                lib.jit(over(lib, told, lib.P(None, "y"), lib.P(None, "y"), names))(DATA)
+    assert found[:2] == found[2:]
 
 
 def test_as_a_decorator() -> None:

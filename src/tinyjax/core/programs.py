@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
+from tinyjax.core.array import Array
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
 from tinyjax.core.primitive import RuleKey
@@ -49,6 +50,13 @@ SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Callable[[JaxprEqn], b
 #: block in which they are.
 RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[None]]]] = RuleKey(
     "recorded_in"
+)
+
+#: The rule of a primitive that each device runs a program of: of the parameters, the operands, a
+#: program that returns a code and some values after so many results, and that number. It gives
+#: these results, and the code and the values of the first device whose code is not 0.
+FIRST_CODE: Final[RuleKey[Callable[[Any, Sequence[Array], Jaxpr, int], Sequence[Array]]]] = RuleKey(
+    "first_code"
 )
 
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the

@@ -703,7 +703,7 @@ def all_gather(
 
 def psum_scatter(
     x: T,
-    axis_name: AxisName,
+    axis_name: AxisName | Sequence[AxisName],
     *,
     scatter_dimension: int = 0,
     axis_index_groups: None = None,
@@ -713,7 +713,7 @@ def psum_scatter(
 
     Args:
         x: arrays in any containers.
-        axis_name: the name of the axis.
+        axis_name: the name of the axis, or several, of which the first varies slowest.
         scatter_dimension: the axis that is divided among the examples.
         axis_index_groups: must be None.
         tiled: whether the axis stays, shorter; if not it has one entry for each example, and goes.
@@ -724,17 +724,22 @@ def psum_scatter(
         AxisError: there is no such axis.
     """
     _check_groups("psum_scatter", axis_index_groups)
-    size = _size("psum_scatter", axis_name)
+    names = _names(axis_name)
+    sizes = [_size("psum_scatter", name) for name in names]
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
         place = canonical_axis(scatter_dimension, array.ndim, "psum_scatter: scatter_dimension")
         if tiled:
-            array = _tiles("psum_scatter", array, place, size)
-        params = GatherAxisParams(axis_name, size, place)
-        # checked here, since a mapped collective is gone before its type is looked at
-        psum_scatter_p.rules.abstract_eval((array.aval,), params)
-        return bind1(psum_scatter_p, (array,), params)
+            array = _tiles("psum_scatter", array, place, prod(sizes))
+        if len(names) > 1 and array.shape[place] == prod(sizes):
+            array = reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
+        for name, size in zip(names, sizes, strict=True):
+            params = GatherAxisParams(name, size, place)
+            # checked here, since a mapped collective is gone before its type is looked at
+            psum_scatter_p.rules.abstract_eval((array.aval,), params)
+            array = bind1(psum_scatter_p, (array,), params)
+        return array
 
     result: T = tree.map(one, x)
     return result

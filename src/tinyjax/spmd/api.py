@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
@@ -12,7 +13,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Avals
-from tinyjax.core.sharding import AnyMesh, NamedSharding, get_mesh
+from tinyjax.core.sharding import AnyMesh, AxisType, Mesh, NamedSharding, get_mesh, use_mesh
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import enclosing_axes
 from tinyjax.core.varying import named
@@ -134,13 +135,17 @@ def shard_map(
 
 
 def _mesh(mesh: AnyMesh | None) -> AnyMesh:
-    found = get_mesh() if mesh is None else mesh
+    here = get_mesh()
+    found = here if mesh is None else mesh
+    if here.manual_axes and here.abstract_mesh == found:  # inside another shard_map
+        found = here
     if found.empty:
         raise ShardingError(
             "shard_map needs a mesh of devices: give mesh=tinyjax.make_mesh(shape, names), or put "
             "one in force by tinyjax.set_mesh."
         )
-    return found
+    auto = dict.fromkeys(found.manual_axes, AxisType.Auto)
+    return found.of_types(found.types_with(auto)) if auto else found
 
 
 def _axes(mesh: AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
@@ -187,7 +192,9 @@ def _call(
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
-    with on_axes(sizes, partly, checks, own=not checks):
+    manual = mesh.types_with(dict.fromkeys(axes, AxisType.Manual))
+    inside = use_mesh(mesh.of_types(manual)) if isinstance(mesh, Mesh) else nullcontext()
+    with inside, on_axes(sizes, partly, checks, own=not checks):
         own = [aval.with_varying(aval.varying | here) for aval in parts]
         staged = stage(flat, parts if checks else own, fun)
     joined = _specs(out_specs, flat.out_tree, mesh, axes, "out_specs")

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from math import prod
 from typing import Any
 
 import attrs
 
-from tinyjax import xla
+from tinyjax import dtypes, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, Axes, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
-from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.lists import fill_list, marked, split_list
 from tinyjax.core.lowering import call_jaxpr, sharding_text, tensors
 from tinyjax.core.primitive import (
     FITS,
@@ -39,7 +40,7 @@ from tinyjax.core.primitive import (
     Operands,
     Tangents,
 )
-from tinyjax.core.programs import RECORDED_IN, SHARDINGS
+from tinyjax.core.programs import FIRST_CODE, RECORDED_IN, SHARDINGS
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.sharding import AnyMesh, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
@@ -47,7 +48,10 @@ from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, wit
 from tinyjax.core.trace import bind
 from tinyjax.core.varying import axes_of, joined
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.shape import reshape
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.collective import axis_index, pmin, psum
+from tinyjax.primitives.elementwise import convert_element_type, eq, ne, select
+from tinyjax.primitives.shape import full_like, reshape, zeros_like
 from tinyjax.spmd.declared import (
     COPIES,
     ShardMapParams,
@@ -142,6 +146,34 @@ def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
     return on_axes(sizes, len(sizes) < len(mesh.axis_names), params["checks"])
+
+
+@shard_map_p.def_rule(FIRST_CODE)
+def _first_code(
+    params: ShardMapParams, args: Sequence[Array], jaxpr: Jaxpr, count: int
+) -> Sequence[Array]:
+    """Take what the first device of the mesh returns whose code is not 0, for all."""
+    number = prod([size for _, size in params.sizes])
+
+    def run(*parts: Array) -> list[Array]:
+        results, (code,), values = split_list(eval_jaxpr(jaxpr, parts), count, 1)
+        place = axis_index(params.axes)
+        fails = ne(code, full_like(code, 0))
+        first = pmin(select(fails, place, full_like(place, number)), params.axes)
+        own = eq(place, first)
+        return [*results, *[_of_one(x, own, params.axes) for x in (code, *values)]]
+
+    with _on_axes(params):
+        staged = stage(run, jaxpr.in_avals)
+    out_specs = (*params.out_specs, *[COPIES] * (len(staged.jaxpr.outs) - count))
+    return bind_shard_map(staged, args, params, params.in_specs, out_specs)
+
+
+def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
+    """Give all devices what one of them has."""
+    wide = convert_element_type(x, dtypes.int32) if x.dtype == bool else x
+    here = broadcast_in_dim(own, x.shape, ())
+    return convert_element_type(psum(select(here, wide, zeros_like(wide)), axes), x.dtype)
 
 
 @shard_map_p.def_rule(SHARDINGS)

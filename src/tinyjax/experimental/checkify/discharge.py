@@ -9,6 +9,7 @@ message. Programs inside equations are rewritten in turn: a call returns its cod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Final
 
 import attrs
@@ -21,7 +22,7 @@ from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import Primitive, RuleKey, Tangent
-from tinyjax.core.programs import CALLED, CHOICE
+from tinyjax.core.programs import CALLED, CHOICE, FIRST_CODE, RECORDED_IN
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
@@ -128,7 +129,9 @@ def _run(
             outcome.add(params.site, not_(args[0]), args[1:])
         return ()
     if subjaxprs(params):
-        inner = [discharge(program, enabled) for program in subjaxprs(params)]
+        recorded = primitive.rules.extensions.get(RECORDED_IN)
+        with nullcontext() if recorded is None else recorded(attrs.asdict(params, recurse=False)):
+            inner = [discharge(program, enabled) for program in subjaxprs(params)]
         has_checks = any(contains(program, check_p) for program in subjaxprs(params))
         if has_checks or any(program.sites for program in inner):
             held = _holder(primitive)
@@ -155,6 +158,8 @@ def _holder(primitive: Primitive[Any]) -> Holder | None:
         return _run_call
     if CHOICE in primitive.rules.extensions:
         return _run_choice
+    if FIRST_CODE in primitive.rules.extensions:
+        return _run_on_devices
     return _run_custom if primitive is custom_call_p else None
 
 
@@ -165,6 +170,15 @@ def _run_call(
     rebuild = eqn.primitive.rule(CALLED)
     outs = bind(eqn.primitive, args, rebuild(eqn.params, program.jaxpr))
     return _take(outs, len(eqn.out_binders), program.sites, outcome)
+
+
+def _run_on_devices(
+    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+) -> Sequence[Array]:
+    (program,) = inner
+    count = len(eqn.out_binders)
+    outs = eqn.primitive.rule(FIRST_CODE)(eqn.params, args, program.jaxpr, count)
+    return _take(outs, count, program.sites, outcome)
 
 
 def _run_custom(
