@@ -114,8 +114,12 @@ ROWS: list[Row] = [
     row("elements", (B, Y), of=lambda lib, x: x[np.array([0, 5])]),
     row("elements of parts", (B, X), of=lambda lib, x: x[np.array([0, 5])]),
     row("update", (B, Y), of=lambda lib, x: x.at[0].set(1.0)),
-    row("update of parts", (B, X), of=lambda lib, x: x.at[0].set(1.0)),
     row("dynamic_slice", (B, Y), of=lambda lib, x: lib.lax.dynamic_slice(x, (1, 0), (2, 4))),
+    row(
+        "update of a part",
+        *((B, X), ((4, 4), X)),
+        of=lambda lib, x, u: lib.lax.dynamic_update_slice(x, u, (1, 0)),
+    ),
     row("argsort", (B, Y), of=lambda lib, x: lib.numpy.argsort(x, 0)),
     row("sort parts", (B, X), of=lambda lib, x: lib.numpy.sort(x, 0)),
     row("cumsum", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 0)),
@@ -180,6 +184,13 @@ ROWS: list[Row] = [
         (B, XY),
         of=lambda lib, x: lib.lax.cond(x.sum() > 0, *zero(lib), x),
     ),
+    row(
+        "switch by example",
+        (V, X),
+        of=lambda lib, x: lib.vmap(
+            lambda v: lib.lax.switch((v > 0).astype(int), [lib.numpy.sin, lib.numpy.exp], v)
+        )(x),
+    ),
     row("layers", (B, X), ((3, 4, 4), NONE), of=layers),
     row("tensor parallel", (B, X), ((4, 8), Y), ((8, 4), ("y",)), of=mlp),
     row("unused", (B, XY), (B, X), of=lambda lib, x, y: x),
@@ -207,6 +218,12 @@ ROWS: list[Row] = [
         of=lambda lib, x, i: lib.ops.segment_sum(x, i.astype(int), 4, out_sharding=lib.P("y")),
     ),
     row(
+        "reduce",
+        (B, XY),
+        of=lambda lib, x: lib.lax.reduce(x, 0.0, lib.lax.add, (0,), out_sharding=lib.P("x")),
+    ),
+    row("weights", (B, XY), of=lambda lib, x: x * weights(lib, B, lib.P("x", "y"))),
+    row(
         "reduce_sum",
         (B, XY),
         of=lambda lib, x: lib.lax.reduce_sum(x, (0,), out_sharding=lib.P("x")),
@@ -217,6 +234,11 @@ ROWS: list[Row] = [
 def keys_of(lib: Any, x: Any) -> Any:
     """A key for each element."""
     return lib.vmap(lambda i: lib.random.fold_in(lib.random.key(0), i))(x.astype("uint32"))
+
+
+def weights(lib: Any, shape: Any, spec: Any) -> Any:
+    init = lib.nn.initializers.he_normal()
+    return init(lib.random.key(0), shape, lib.numpy.float32, out_sharding=spec)
 
 
 def times(x: Any, y: Any) -> Any:
@@ -358,6 +380,20 @@ MORE: list[tuple[Row, str]] = [
             of=lambda lib, x, w: lib.lax.conv(x, w, (1,), "SAME"),
         ),
         "float32[2,2,8@x]",
+    ),
+    (
+        row("update of parts", (B, X), of=lambda lib, x: (2 * lib.numpy.sin(x)).at[0].set(1.0)),
+        "float32[8@x,4]",
+    ),
+    (
+        row(  # jax's gradient is wrong, as XLA divides it
+            "windows of parts",
+            (B, X),
+            of=lambda lib, x: lib.lax.reduce_window(
+                x, -np.inf, lib.lax.max, (3, 1), (1, 1), "SAME"
+            ),
+        ),
+        "float32[8@x,4]",
     ),
     (row("inverse", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.inv(a)), "float32[8@x,3,3]"),
 ]

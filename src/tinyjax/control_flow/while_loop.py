@@ -60,6 +60,7 @@ from tinyjax.display.asking import counting, silently
 from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.constraint import lie_as, unsaid
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import rem, select
 from tinyjax.primitives.reduce import reduce_min, reduce_or
@@ -298,15 +299,15 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
     size = here.shape[0]
     places = iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = reduce_min(select(here, places, full_like(places, size)), (0,))
-    first = rem(first, full_like(first, size))
+    first = unsaid(rem(first, full_like(first, size)))
     found = []
     for x, mark in zip(operands, batched, strict=True):
         if not mark:
             found.append(x)
             continue
-        one = dynamic_index_in_dim(x, first, 0, keepdims=False)
+        one = dynamic_index_in_dim(unsaid(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
-        others = stop_gradient(copies)
+        others = lie_as(stop_gradient(copies), x.aval)
         found.append(select(broadcast_in_dim(here, x.shape, (0,)), x, others))
     return found
 

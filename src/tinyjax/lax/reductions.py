@@ -162,6 +162,8 @@ def reduce(
     init_values: ArrayLike,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
+    *,
+    out_sharding: Placement = ...,
 ) -> Array: ...
 @overload
 def reduce(
@@ -169,12 +171,17 @@ def reduce(
     init_values: object,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
+    *,
+    out_sharding: Placement = ...,
 ) -> Any: ...
+@placed
 def reduce(
     operands: Any,
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
+    *,
+    out_sharding: Placement = None,
 ) -> Any:
     """Reduce arrays of the same shape over axes by a function of two elements.
 
@@ -185,6 +192,7 @@ def reduce(
             that is ``add``, ``mul``, ``max``, ``min`` or bitwise is one operation; any other is
             mapped over pairs of neighbours again and again.
         dimensions: the axes; over none, the operands are returned as they are.
+        out_sharding: where the results are to lie.
 
     Raises:
         ShapeError: the operands differ in shape.

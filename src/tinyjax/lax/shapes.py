@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed, put, put_result
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.trace import bind1
@@ -490,7 +491,7 @@ def full(
 
 
 def full_like(
-    x: ArrayLike,
+    x: ArrayLike | ShapeDtypeStruct,
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     shape: Sequence[int] | None = None,
@@ -499,13 +500,13 @@ def full_like(
     """Return an array filled with a value, by default with the shape and dtype of another.
 
     Args:
-        x: the other.
+        x: the other, or its shape and dtype.
         fill_value: a scalar.
         dtype: the dtype of the result.
         shape: the shape of the result.
         sharding: where it is to lie; by default as ``x``, if it has the shape of that.
     """
-    array = as_array(x)
+    array = x if isinstance(x, ShapeDtypeStruct) else as_array(x)
     wanted = array.dtype if dtype is None else dtype
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:

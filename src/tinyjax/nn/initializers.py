@@ -58,9 +58,19 @@ _TRUNCATED_RADIUS = math.sqrt(1 - 5 * math.exp(-4))
 
 
 class Initializer(Protocol):
-    """A function that makes an array of weights of a given shape and dtype from a key."""
+    """A function that makes an array of weights of a given shape and dtype from a key.
 
-    def __call__(self, key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array: ...
+    They are to lie as ``out_sharding`` says.
+    """
+
+    def __call__(
+        self,
+        key: ArrayLike,
+        shape: Shape,
+        dtype: DTypeLike = None,
+        *,
+        out_sharding: Placement = None,
+    ) -> Array: ...
 
 
 def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
@@ -70,7 +80,7 @@ def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
 
 @placed
 def zeros(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, out_sharding: Placement = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Return zeros.
 
@@ -90,7 +100,7 @@ def zeros(
 
 @placed
 def ones(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, out_sharding: Placement = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Return ones.
 
@@ -122,7 +132,10 @@ def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
     """
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         return full(shape, value, _dtype(dtype, fallback))
 
     return init
@@ -143,7 +156,10 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
     """
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         found = _dtype(dtype, fallback)
         return _scaled(random.uniform(key, canonical_shape(shape), found), scale)
 
@@ -164,7 +180,10 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
     """
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         found = _dtype(dtype, fallback)
         return _scaled(random.normal(key, canonical_shape(shape), found), stddev)
 
@@ -193,7 +212,10 @@ def truncated_normal(
     """
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         found = _dtype(dtype, fallback)
         drawn = random.truncated_normal(key, lower, upper, canonical_shape(shape), found)
         return _scaled(drawn, stddev)
@@ -298,7 +320,10 @@ def variance_scaling(
         raise DtypeError(f"variance_scaling takes a real scale, but got {scale}.")
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         sizes = canonical_shape(shape)
         found = _dtype(dtype, fallback)
         if not dtypes.is_inexact(found):
@@ -484,7 +509,10 @@ def orthogonal(
     """
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         sizes = canonical_shape(shape)
         found = _dtype(dtype, fallback)
         if len(sizes) < 2:
@@ -528,7 +556,10 @@ def delta_orthogonal(
     """
     fallback = dtype
 
-    def init(key: ArrayLike, shape: Shape, dtype: DTypeLike = None) -> Array:
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
         sizes = canonical_shape(shape)
         if not 3 <= len(sizes) <= 5 or sizes[-1] < sizes[-2]:
             raise ShapeError(

@@ -497,7 +497,8 @@ def laid_like(made: Array, x: Array | ShapeDtypeStruct, where: Placement, name: 
     made = varying_as(made, x.aval)
     if where is None and made.shape == x.shape:
         made = lie_as(made, x.aval)
-        where = x.sharding if isinstance(x, Array) and x.committed else None
+        told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
+        where = None if told is None or told.is_abstract else told
     return put(made, where, name)
 
 

@@ -16,8 +16,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
-from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import alike, same, whole
+from tinyjax.core.explicit import alike, same
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.primitive import (
     DIVISION,
@@ -234,14 +233,7 @@ def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: NoPara
     return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
-@dynamic_update_slice_p.def_rule(DIVISION)
-def _update_division(params: NoParams, avals: Avals, outs: Avals) -> list[Entries]:
-    x, update = avals[:2]
-    parts = [i for i, n in enumerate(update.shape) if n != x.shape[i]]
-    whole(x.entries, parts, "of which a part is replaced")
-    return alike(params, avals, outs)
-
-
+dynamic_update_slice_p.def_rule(DIVISION)(alike)
 def_linear(dynamic_update_slice_p, 0, 1)
 
 

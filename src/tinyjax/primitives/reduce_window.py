@@ -15,7 +15,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.explicit import same_but
+from tinyjax.core.explicit import same
 from tinyjax.core.integers import SymbolicSize, int_pairs, integers, larger
 from tinyjax.core.primitive import DIVISION, Avals, Hosts, Params, Primitive, UndefinedPrimal
 from tinyjax.core.trace import bind1
@@ -82,10 +82,6 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
     ] == 1 and params.padding[axis] == (0, 0)
 
 
-def _moved_along(params: WindowParams, x: ShapedArray) -> list[int]:
-    return [axis for axis in range(x.ndim) if not _is_trivial(axis, params)]
-
-
 def window_reducer(
     name: str, ufunc: np.ufunc, combine: Combine, kinds: str, identity: Callable[[DType], Scalar]
 ) -> Primitive[WindowParams]:
@@ -135,7 +131,7 @@ def window_reducer(
         )
         return (b.convert(out, x.dtype),)
 
-    primitive.def_rule(DIVISION)(same_but(_moved_along, "along which windows move"))
+    primitive.def_rule(DIVISION)(same)
     def_simple_batch(primitive, _with_axis_in_front)
 
     return primitive
