@@ -122,6 +122,23 @@ ORDER: Calls = [
     ("roll array", lambda np_: np_.roll(line(np_), np_.array(3))),
     ("roll many", lambda np_: np_.roll(cube(np_), (1, 2), axis=1)),
 ]
+PAD_MODES = (
+    *("edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric"),
+    "wrap",
+)
+
+
+def _fill(np_: Any) -> Any:
+    def fill(vector: Any, widths: Any, axis: int, options: Any) -> Any:
+        before, after = widths
+        if np_ is np:  # which wants the vector changed in place
+            vector[:before] = vector[-after:] = options["padder"]
+            return None
+        return vector.at[:before].set(options["padder"]).at[-after:].set(options["padder"])
+
+    return fill
+
+
 PADDING: Calls = [
     ("pad", lambda np_: np_.pad(line(np_), 2)),
     ("pad sides", lambda np_: np_.pad(cube(np_)[0], (1, 2))),
@@ -134,12 +151,27 @@ PADDING: Calls = [
     ),
     *[
         (f"pad {mode}", lambda np_, mode=mode: np_.pad(cube(np_), ((1, 1), (2, 0), (1, 3)), mode))
-        for mode in ("edge", "reflect", "symmetric", "wrap")
+        for mode in PAD_MODES
     ],
     *[
         (f"pad {mode} far", lambda np_, mode=mode: np_.pad(line(np_)[:3], (8, 11), mode))
-        for mode in ("edge", "reflect", "symmetric", "wrap")
+        for mode in PAD_MODES
     ],
+    *[
+        (
+            f"pad {mode} {options}",
+            lambda np_, mode=mode, options=options: np_.pad(cube(np_)[0], (3, 4), mode, **options),
+        )
+        for mode, options in (
+            ("reflect", {"reflect_type": "odd"}),
+            ("symmetric", {"reflect_type": "odd"}),
+            ("linear_ramp", {"end_values": ((5, -7), (2.5, 0))}),
+            ("maximum", {"stat_length": 1}),
+            ("mean", {"stat_length": (2, 1)}),
+            ("median", {"stat_length": ((1, 2), (3, 2))}),
+        )
+    ],
+    ("pad by a function", lambda np_: np_.pad(line(np_), 2, _fill(np_), padder=7)),
     ("pad reflect one", lambda np_: np_.pad(line(np_)[:1], 2, "reflect")),
 ]
 INDICES: Calls = [
@@ -232,6 +264,9 @@ TRACED: list[tuple[str, Callable[[Any, Any], Any]]] = [
     ("pad reflect", lambda np_, x: np_.pad(x, 1, "reflect") * np_.arange(5.0)),
     ("pad edge", lambda np_, x: np_.pad(x, 2, "edge") * np_.arange(7.0)),
     ("pad wrap", lambda np_, x: np_.pad(x, 2, "wrap") * np_.arange(7.0)),
+    ("pad mean", lambda np_, x: np_.pad(x, 2, "mean", stat_length=2) * np_.arange(7.0)),
+    ("pad ramp", lambda np_, x: np_.pad(x, 2, "linear_ramp") * np_.arange(7.0)),
+    ("pad odd", lambda np_, x: np_.pad(x, 2, "reflect", reflect_type="odd") * np_.arange(7.0)),
     ("where", lambda np_, x: np_.where(x > 2, x**2, -x)),
     ("select", lambda np_, x: np_.select([x > 4, x > 2], [x**2, -x], 1.0)),
     ("nonzero", lambda np_, x: x * np_.nonzero(x > 2, size=3)[1]),
@@ -315,7 +350,13 @@ def test_errors() -> None:
     with pytest.raises(ShapeError, match="one for each"):
         jnp.repeat(x, jnp.array([1, 2]), axis=1)
     with pytest.raises(ArgumentError, match="mode"):
-        jnp.pad(x, 1, "mean")
+        jnp.pad(x, 1, "average")
+    with pytest.raises(ArgumentError, match="not for mode"):
+        jnp.pad(x, 1, "mean", end_values=1)
+    with pytest.raises(ArgumentError, match="stat_length of 0"):
+        jnp.pad(x, 1, "mean", stat_length=0)
+    with pytest.raises(ArgumentError, match="'even' or 'odd'"):
+        untyped.pad(x, 1, "reflect", reflect_type="other")
     with pytest.raises(ArgumentError, match="at least 0"):
         jnp.pad(x, -1)
     with pytest.raises(ShapeError, match="widths"):

@@ -101,6 +101,7 @@ if TYPE_CHECKING:
         r_,
         s_,
     )
+    from tinyjax.numpy.padding import pad
     from tinyjax.numpy.polynomials import (
         poly,
         polyadd,
@@ -209,6 +210,7 @@ _LATER: Final = {
         "apply_along_axis apply_over_axes delete fill_diagonal fromfunction insert "
         "piecewise place put trim_zeros"
     ),
+    "padding": ("pad"),
     "histograms": ("bincount histogram histogram2d histogram_bin_edges histogramdd"),
     "correlation": ("convolve corrcoef correlate cov"),
     "bits": ("frexp gcd lcm packbits spacing unpackbits"),
@@ -338,6 +340,7 @@ __all__ = [
     "newaxis",
     "ogrid",
     "packbits",
+    "pad",
     "partition",
     "percentile",
     "pi",

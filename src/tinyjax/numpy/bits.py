@@ -15,7 +15,8 @@ from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import copysign, ldexp, not_equal, pick
-from tinyjax.numpy.manipulation import pad, swapaxes
+from tinyjax.numpy.manipulation import swapaxes
+from tinyjax.numpy.padding import pad
 from tinyjax.numpy.promotion import array_of, convert, inexact, operands
 from tinyjax.numpy.reductions import any as any_
 from tinyjax.numpy.reductions import sum as total

@@ -6,7 +6,7 @@ derivatives are of the same kind; only repeating by different numbers needs a ga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any, Final, Literal, TypeAlias
@@ -26,12 +26,11 @@ from tinyjax.core.array import (
     put_result,
 )
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import SymbolicSize, integer, is_one_of, listed, one_or_more
+from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.numpy.creation import Nested, Shape, broadcast_to, canonical_shape
-from tinyjax.numpy.creation import array as array_from
+from tinyjax.numpy.creation import Shape, broadcast_to, canonical_shape
 from tinyjax.numpy.elementwise import (
     astype,
     clip,
@@ -44,7 +43,6 @@ from tinyjax.numpy.promotion import (
     array_of,
     arrays,
     broadcast,
-    convert,
     promote_dtypes,
 )
 from tinyjax.primitives import broadcast as bc
@@ -76,7 +74,6 @@ __all__ = [
     "hstack",
     "matrix_transpose",
     "moveaxis",
-    "pad",
     "permute_dims",
     "ravel",
     "ravel_multi_index",
@@ -826,145 +823,6 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
     return dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
 
 
-# Padding
-
-
-PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | HostArray
-
-
-@replayed
-def pad(
-    array: ArrayLike,
-    pad_width: PadWidth,
-    mode: str = "constant",
-    *,
-    constant_values: Nested | None = None,
-) -> Array:
-    """Put elements before and after an array along each axis.
-
-    Args:
-        array: any dtype.
-        pad_width: how many elements: one number, or (before, after), or a pair for each axis.
-        mode: what is put there. ``"constant"``: ``constant_values``; ``"edge"``: the outermost
-            element; ``"reflect"``: the array mirrored at its outermost element, ``"symmetric"``: at
-            its end; ``"wrap"``: the array from its other end; ``"empty"``: zeros.
-        constant_values: one number, or (before, after), or a pair for each axis; zero by default.
-
-    Raises:
-        ArgumentError: there is no such mode, or the widths are negative.
-        ShapeError: an empty axis has nothing to be padded with, or the widths do not fit.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> jnp.pad(jnp.array([1, 2, 3]), (1, 2))
-        Array([0, 1, 2, 3, 0, 0], dtype=int32)
-        >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
-        Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
-    """
-    x = array_of("pad", array)
-    widths = _pad_widths(pad_width, x.ndim)
-    if constant_values is not None and mode != "constant":
-        raise ArgumentError(f"pad: constant_values are for mode 'constant', but mode is {mode!r}.")
-    if mode in ("constant", "empty"):
-        return _pad_constant(x, widths, 0 if constant_values is None else constant_values)
-    if mode not in list(_EXTENSIONS):
-        raise ArgumentError(
-            f"pad: mode must be 'constant', 'empty', {', '.join(map(repr, _EXTENSIONS))}, but got "
-            f"{mode!r}."
-        )
-    for axis, (before, after) in enumerate(widths):
-        if (before or after) and not x.shape[axis]:
-            raise ShapeError(f"pad: axis {axis} of shape {x.shape} has no element to pad with.")
-        x = _EXTENSIONS[mode](x, before, after, axis)
-    return x
-
-
-def _pad_widths(pad_width: PadWidth, ndim: int) -> list[tuple[int, int]]:
-    given = pad_width.concrete("a pad width") if isinstance(pad_width, Array) else pad_width
-    try:
-        widths = np.asarray(given)
-        pairs = np.broadcast_to(widths, (ndim, 2))
-    except ValueError:
-        raise ShapeError(
-            f"pad: the widths must be a number, (before, after), or that for each of the {ndim} "
-            f"axes, but got {shortened(pad_width)}."
-        ) from None
-    symbolic = any(isinstance(n, SymbolicSize) for n in widths.flat)
-    if not (symbolic or widths.dtype.kind in "iu") or (widths < 0).any():
-        raise ArgumentError(
-            f"pad: the widths must be ints of at least 0, but got {shortened(pad_width)}."
-        )
-    what = "each width of pad"
-    return [(integer(before, what), integer(after, what)) for before, after in pairs]
-
-
-def _pad_constant(x: Array, widths: list[tuple[int, int]], values: Nested) -> Array:
-    table = array_from(values, x.dtype)
-    if not table.shape:
-        value = convert(table, x.dtype, x.weak_type)
-        return sl.pad(x, value, [(before, after, 0) for before, after in widths])
-    pairs = broadcast_to(table, (x.ndim, 2))
-    for axis, (before, after) in enumerate(widths):
-        low, high = _unstacked(sh.reshape(sl.slice_in_dim(pairs, axis, axis + 1), (2,)), 0)
-        none = [(0, 0, 0)] * axis
-        rest = [(0, 0, 0)] * (x.ndim - axis - 1)
-        x = sl.pad(x, low, [*none, (before, 0, 0), *rest])
-        x = sl.pad(x, high, [*none, (0, after, 0), *rest])
-    return x
-
-
-def _extend_edge(x: Array, before: int, after: int, axis: int) -> Array:
-    n = x.shape[axis]
-
-    def copies(place: int, count: int) -> Array:
-        part = sl.slice_in_dim(x, place, place + 1, 1, axis)
-        shape = tuple([count if i == axis else m for i, m in enumerate(x.shape)])
-        return broadcast_to(part, shape)
-
-    first = [copies(0, before)] if before else []
-    last = [copies(n - 1, after)] if after else []
-    return sl.concatenate([*first, x, *last], axis)
-
-
-def _extend_mirrored(x: Array, before: int, after: int, axis: int, skipped: int) -> Array:
-    """Mirror at either end, leaving out the outermost ``skipped`` elements of the image.
-
-    A mirrored array is mirrored again, so a width larger than the array takes several rounds.
-    """
-    if skipped and x.shape[axis] == 1:
-        return _extend_edge(x, before, after, axis)
-    while before or after:
-        n = x.shape[axis]
-        low, high = min(before, n - skipped), min(after, n - skipped)
-        parts = [x]
-        if low:
-            image = sl.slice_in_dim(x, skipped, skipped + low, 1, axis)
-            parts.insert(0, sh.rev(image, (axis,)))
-        if high:
-            image = sl.slice_in_dim(x, n - skipped - high, n - skipped, 1, axis)
-            parts.append(sh.rev(image, (axis,)))
-        x = sl.concatenate(parts, axis)
-        before, after = before - low, after - high
-    return x
-
-
-def _extend_wrapped(x: Array, before: int, after: int, axis: int) -> Array:
-    n = x.shape[axis]
-    if not n or not (before or after):
-        return x
-    left, right = -(-before // n), -(-after // n)
-    copies = sl.concatenate([x] * (left + 1 + right), axis)
-    return sl.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
-
-
-_EXTENSIONS: dict[str, Callable[[Array, int, int, int], Array]] = {
-    "edge": _extend_edge,
-    "reflect": lambda x, before, after, axis: _extend_mirrored(x, before, after, axis, 1),
-    "symmetric": lambda x, before, after, axis: _extend_mirrored(x, before, after, axis, 0),
-    "wrap": _extend_wrapped,
-}
-
-
 # Indices of a shape
 
 
@@ -1003,8 +861,10 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
 def ravel_multi_index(
     multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
-    mode: Literal["raise", "wrap", "clip"] = "raise",
+    mode: Literal["raise", "wrap", "clip", "ignore"] = "raise",
     order: Order = "C",
+    *,
+    dtype: DTypeLike = None,
 ) -> Array:
     """Convert indices into a shape to indices into the flattened array.
 
@@ -1012,8 +872,9 @@ def ravel_multi_index(
         multi_index: integers for each axis.
         dims: the shape.
         mode: for indices out of bounds: ``"raise"`` an error, which needs known indices; ``"wrap"``
-            around, or ``"clip"`` them.
+            around, ``"clip"`` them, or ``"ignore"``: do not look, and give meaningless results.
         order: whether the last axis (``"C"``) or the first (``"F"``) varies fastest.
+        dtype: of the result; the default int if not given.
 
     Raises:
         ShapeError: there are not as many indices as axes.
@@ -1032,9 +893,10 @@ def ravel_multi_index(
         raise ShapeError(
             f"ravel_multi_index needs an index for each of {sizes}, but got {len(indices)}."
         )
-    if not is_one_of(mode, ("raise", "wrap", "clip")):
+    if not is_one_of(mode, ("raise", "wrap", "clip", "ignore")):
         raise ArgumentError(
-            f"ravel_multi_index knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
+            "ravel_multi_index knows the modes 'raise', 'wrap', 'clip' and 'ignore', not "
+            f"{shortened(mode)}."
         )
     if not is_one_of(order, ("C", "F")):
         raise ArgumentError(
@@ -1044,13 +906,15 @@ def ravel_multi_index(
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:
         flat = flat * n + index
-    return flat
+    return flat if dtype is None else astype(flat, dtype)
 
 
 def _within(index: Array, n: int, mode: str) -> Array:
     """An index into an axis of this size, as the mode has it."""
     if not dtypes.is_integer(index.dtype):
         raise DtypeError(f"ravel_multi_index takes integers, but got {index.aval}.")
+    if mode == "ignore":
+        return index
     if mode == "wrap":
         return remainder(index, n)
     if mode == "clip":

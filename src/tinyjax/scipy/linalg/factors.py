@@ -13,6 +13,7 @@ from tinyjax.numpy import creation, manipulation
 from tinyjax.numpy import linalg as numpy_linalg
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.linalg import systems
+from tinyjax.numpy.padding import pad
 from tinyjax.numpy.promotion import (
     array_of,
     broadcast_to_shape,
@@ -679,6 +680,6 @@ def block_diag(*arrs: ArrayLike) -> Array:
     rows, left = [], 0
     for x in blocks:
         right = width - left - x.shape[1]
-        rows.append(manipulation.pad(x, ((0, 0), (left, right))))
+        rows.append(pad(x, ((0, 0), (left, right))))
         left += x.shape[1]
     return manipulation.concatenate(rows, 0)
