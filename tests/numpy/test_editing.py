@@ -22,6 +22,7 @@ CASES: Final[dict[str, Any]] = {
         lambda a, axis: np.max(a, axis, keepdims=False), x, [0, 1]
     ),
     "piecewise": lambda np, x: np.piecewise(x, [x < -0.5, x > 0.5], [np.exp, lambda v: v * v, 7]),
+    "piecewise, several hold": lambda np, x: np.piecewise(x, [x > -1, x > 0.5, x > 0], [1, 2, 3]),
     "piecewise, else 0": lambda np, x: np.piecewise(x, [x < 0], [lambda v, a: v * a], 3.0),
     "fromfunction": lambda np, x: x[0] * np.fromfunction(lambda i, j: i + 2 * j, (3, 4)),
     "fromfunction, one axis": lambda np, x: x[0, 0] * np.fromfunction(lambda i: i, 4, dtype=int),

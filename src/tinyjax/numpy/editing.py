@@ -398,7 +398,7 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Array:
-    """Apply to each element the function of the first condition that holds.
+    """Apply to each element the function of the last condition that holds.
 
     Args:
         x: any shape.
@@ -435,9 +435,7 @@ def piecewise(
         return broadcast_to_shape(convert(asarray(found), at.dtype), at.shape)
 
     result = value(default)
-    for condition, function in zip(
-        reversed(conditions), reversed(functions[: len(conditions)]), strict=True
-    ):
+    for condition, function in zip(conditions, functions[: len(conditions)], strict=True):
         flag = truth(asarray(condition))
         if broadcast_shapes(flag.shape, at.shape) != at.shape:
             raise ShapeError(
