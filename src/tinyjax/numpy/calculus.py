@@ -9,7 +9,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import equal, logical_and, pick, remainder
 from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
@@ -19,6 +19,7 @@ from tinyjax.numpy.promotion import (
     broadcast,
     broadcast_shapes,
     broadcast_to_shape,
+    convert,
     promote_dtypes,
     promote_inexact,
     strong,
@@ -144,7 +145,7 @@ def unwrap(
     x, period_ = promote_dtypes(*arrays("unwrap", p, period))
     along = canonical_axis(axis, x.ndim)
     if x.shape[along] < 2:
-        return x
+        return strong(x)
     half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
     step = _at(x, 1, 0, along) - _at(x, 0, -1, along)
     wrapped = remainder(step + half, period_) - half
@@ -152,8 +153,8 @@ def unwrap(
     wrapped = pick(logical_and(equal(wrapped, -half), step > 0), half, wrapped)
     least = half if discont is None else array_of("unwrap", discont)
     correction = pick(absolute(step) < least, 0, wrapped - step)
-    return concatenate(
-        [_at(x, 0, 1, along), _at(x, 1, 0, along) + cumsum(correction, along)], along
+    return strong(
+        concatenate([_at(x, 0, 1, along), _at(x, 1, 0, along) + cumsum(correction, along)], along)
     )
 
 
@@ -207,73 +208,61 @@ def interp(
     """Interpolate linearly between points.
 
     Args:
-        x: where to evaluate.
-        xp: the points' coordinates, increasing; with a period in any order.
+        x: where to evaluate; real.
+        xp: the points' coordinates, increasing; real.
         fp: the points' values.
-        left: the value before the first point; that of the first point by default. The text
-            ``"extrapolate"`` means to go on along the line through the first two points.
+        left: the value before the first point; that of the first point by default, and
+            ``"extrapolate"`` for that on the line through the first two.
         right: the same after the last point.
-        period: that of the coordinates, not zero; there is no first or last point then.
+        period: the period of a function that repeats itself. ``xp`` may then be in any order, and
+            ``left`` and ``right`` do not matter.
 
     Returns:
         An array of ``x``'s shape.
 
     Raises:
-        ArgumentError: ``period`` is 0, or ``left`` or ``right`` is another text.
-        ShapeError: ``xp`` and ``fp`` have not the same number of points, at least one, on one axis;
-            or ``period`` has axes.
+        ArgumentError: ``left`` or ``right`` is another text.
+        DtypeError: coordinates are complex.
+        ShapeError: ``xp`` and ``fp`` have not the same number of points, at least one, on one axis,
+            or ``period`` is not a scalar.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.interp(jnp.array([0.5, 3.0]), jnp.array([0.0, 1.0]), jnp.array([10.0, 20.0]))
         Array([15., 20.], dtype=float32)
     """
-    at, points, values = [strong(a) for a in promote_inexact(*arrays("interp", x, xp, fp))]
+    for end in (left, right):
+        if isinstance(end, str) and end != "extrapolate":
+            raise ArgumentError(f"interp: the only text for an end is 'extrapolate', not {end!r}.")
+    at, points, values = arrays("interp", x, xp, fp)
+    for given in (at, points):
+        if dtypes.is_complex(given.dtype):
+            raise DtypeError(f"interp takes real coordinates, but got {given.aval}.")
+    at, points, values = [strong(a) for a in promote_inexact(at, points, values)]
+    if dtypes.is_complex(at.dtype):
+        at, points = ew.real(at), ew.real(points)
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ShapeError(
             "interp needs points and values with one axis of the same size, at least 1, but got "
             f"shapes {points.shape} and {values.shape}."
         )
     if period is not None:
-        at, points, values = _unrolled(at, points, values, period)
-        left = right = None
+        width = absolute(convert(array_of("interp", period), at.dtype))
+        if width.shape:
+            raise ShapeError(f"interp: the period must be a scalar, but got {width.aval}.")
+        at, points = remainder(at, width), remainder(points, width)
+        order = argsort(points)
+        points, values = points[order], values[order]
+        points = concatenate([points[-1:] - width, points, points[:1] + width])
+        values = concatenate([values[-1:], values, values[:1]])
     result = _piecewise_linear(at, points, values)
-    below = _beyond(left, values[0], at, result)
-    above = _beyond(right, values[-1], at, result)
-    result = pick(at < points[0], below, result)
-    return pick(at > points[-1], above, result)
-
-
-def _beyond(
-    given: ArrayLike | Literal["extrapolate"] | None, end: Array, at: Array, along: Array
-) -> Array:
-    """The values before the first point, or after the last."""
-    if isinstance(given, str):
-        if given == "extrapolate":
-            return along
-        raise ArgumentError(
-            f"interp: left and right are values or 'extrapolate', but one is {given!r}."
-        )
-    return full_like(at, 0) + (end if given is None else given)
-
-
-def _unrolled(
-    at: Array, points: Array, values: Array, period: ArrayLike
-) -> tuple[Array, Array, Array]:
-    """One period of periodic points, and a point on either side."""
-    if isinstance(period, (int, float)) and period == 0:
-        raise ArgumentError("interp: period must not be zero.")
-    length = absolute(array_of("interp", period))
-    if length.ndim:
-        raise ShapeError(f"interp: period must be a scalar, but has shape {length.shape}.")
-    start = remainder(points, length)
-    order = argsort(start)
-    start, ordered = start[order], values[order]
-    return (
-        remainder(at, length),
-        concatenate([start[-1:] - length, start, start[:1] + length]),
-        concatenate([ordered[-1:], ordered, ordered[:1]]),
-    )
+    if not isinstance(left, str):
+        below = full_like(result, 0) + (values[0] if left is None else left)
+        result = pick(at < points[0], below, result)
+    if not isinstance(right, str):
+        above = full_like(result, 0) + (values[-1] if right is None else right)
+        result = pick(at > points[-1], above, result)
+    return result
 
 
 def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
@@ -318,7 +307,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         row = reshape(slice_in_dim(coefficients, k, k + 1), coefficients.shape[1:])
         row = broadcast_to_shape(row, shape)
         result = row if k == 0 else ew.add(ew.mul(result, at), row)
-    return result
+    return strong(result)
 
 
 @replayed
