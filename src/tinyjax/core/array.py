@@ -955,9 +955,10 @@ class Array:
     def copy(self) -> Array:
         return _numpy.copy(self)
 
-    def item(self, *args: int) -> bool | int | float | complex:
+    def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
         if args:
-            index = [integer(n, "an index in item") for n in args]
+            given = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+            index = [integer(n, "an index in item") for n in given]
             flat = _numpy.ravel(self) if len(index) == 1 else self
             if any(not -n <= i < n for i, n in zip(index, flat.shape, strict=False)):
                 raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")

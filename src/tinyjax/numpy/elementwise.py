@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy import asarray, ndarray
@@ -378,11 +378,12 @@ def positive(x: ArrayLike, /) -> Array:
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x`` to the power ``y``, elementwise.
 
-    A Python int as exponent is part of the program: the power is then computed by multiplication,
-    and its derivative is right everywhere. ``0 ** 0`` is 1.
+    An int as exponent, or an integer array without axes whose value is known, is part of the
+    program: the power is then computed by multiplication, in the dtype of ``x``, and its derivative
+    is right everywhere. ``0 ** 0`` is 1.
 
     Raises:
-        DtypeError: ``x`` is an integer and ``y`` a negative Python int.
+        DtypeError: ``x`` is an integer and ``y`` a negative number that is known.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -391,6 +392,8 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> tinyjax.grad(lambda x: x ** 2)(0.0)
         Array(0., dtype=float32, weak_type=True)
     """
+    if not isinstance(y, int) and _is_known_integer(y):
+        y = int(y)
     if isinstance(y, int) and not isinstance(y, bool):
         a = _integers(array_of("power", x))
         if y < 0 and not dtypes.is_inexact(a.dtype):
@@ -407,6 +410,10 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 pow = power
+
+
+def _is_known_integer(y: object) -> TypeGuard[np.integer[Any] | ConcreteArray]:
+    return isinstance(y, np.generic | ConcreteArray) and not y.ndim and y.dtype.kind in "iu"
 
 
 def _integer_power(x: Array, y: Array) -> Array:
