@@ -5,6 +5,7 @@ A program that raises must raise under both, an error of the same built-in class
 
 import collections
 import io
+from array import array
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
@@ -227,6 +228,10 @@ def of_one_element(kind: Callable[[Any], Any], m: Any) -> Any:
     return kind(m.numpy.ones((1,)))
 
 
+def with_types(*found: Any) -> list[Any]:
+    return [(x, str(x.dtype), x.weak_type) for x in found]
+
+
 FLOAT0 = np.zeros((), jax.float0)
 OF_32 = np.dtype(np.float32)
 AXES = [("i", 4), ("j", 2)]
@@ -392,6 +397,92 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "deleted arrays": lambda m: [(x.delete(), x.is_deleted())[1] for x in [m.numpy.ones(3) + 1]],
     "no leak of custom_jvp": without_leaks,
     "all_to_all over two axes": exchanged,
+    "numbers that integers cannot hold, in floats": lambda m: with_types(
+        *[
+            f(m.numpy.arange(1, 4, dtype=dtype), number)
+            for dtype, number in (("uint8", -2), ("int8", 300), ("uint32", -1))
+            for f in (m.numpy.true_divide, m.numpy.arctan2, m.numpy.hypot, m.numpy.copysign)
+        ]
+    ),
+    "known integers as exponents": lambda m: with_types(
+        *[x**p for x in (m.numpy.arange(3, dtype="int8"), np.float32(-2)) for p in (np.int64(2),)],
+        m.numpy.arange(3.0) ** m.numpy.int32(3),
+        m.numpy.power(m.numpy.int8(3), np.array(2, np.int32)),
+    ),
+    "known negative exponents of integers": lambda m: m.numpy.arange(3) ** m.numpy.int32(-1),
+    "round": lambda m: with_types(
+        *[round(m.numpy.float32(2.5), *n) for n in ((), (1,))], round(m.numpy.arange(3.0) / 2)
+    ),
+    "piecewise": lambda m: m.numpy.piecewise(
+        TABLE, [TABLE > 0, TABLE > 1, TABLE < 2], [10.0, 20.0, 30.0, 40.0]
+    ),
+    "diagonals that are traced": lambda m: [
+        m.jit(lambda k: (m.numpy.eye(3, 4, k), m.numpy.tri(2, 3, k, dtype=int)))(k)
+        for k in (-2, 0, np.int8(1), 5)
+    ],
+    "a diagonal that is a float": lambda m: m.jit(lambda k: m.numpy.eye(3, k=k))(1.0),
+    "integers at steps of floats": lambda m: with_types(
+        *[
+            m.numpy.arange(*ends, dtype=dtype)
+            for ends in ((1.2, 4.8, 0.24), (5.5, 0, -1.5))
+            for dtype in (int, "int8")
+        ]
+    ),
+    "memory as an array": lambda m: with_types(
+        m.numpy.array(bytearray(b"ab"), ndmin=2),
+        m.numpy.asarray(memoryview(b"abc")),
+        m.numpy.asarray(array("i", [1, 2])),
+        m.numpy.asarray(SimpleNamespace(__array_interface__=TABLE.__array_interface__)),
+    ),
+    "bytes as an array": lambda m: m.numpy.array(b"ab"),
+    "repeated scalars": lambda m: with_types(
+        m.numpy.repeat(np.float32(3), 2, axis=0),
+        m.numpy.repeat(m.numpy.zeros((0, 2)), 2, axis=0, total_repeat_length=3),
+    ),
+    "bools as indices": lambda m: m.numpy.take(TABLE, np.array([True, False])),
+    "indices out of bounds, one-hot": lambda m: with_types(
+        *[
+            m.numpy.take_along_axis(x, np.array([-1, -4, 5, 1]), 0, mode="one_hot")
+            for x in (TABLE, np.arange(3, dtype=np.int32))
+        ]
+    ),
+    "an item by a tuple": lambda m: m.numpy.asarray(MATRIX).item((1, 0)),
+    "a view as no other dtype": lambda m: with_types(m.numpy.arange(4, dtype="int16").view()),
+    "grids of slices without an end": lambda m: with_types(
+        m.numpy.mgrid[:], m.numpy.mgrid[()], m.numpy.ogrid[:], m.numpy.mgrid[:, :2], m.numpy.r_[:]
+    ),
+    "matrices of rows and columns": lambda m: [
+        joined[how, [1, 2, 3], [4, 5, 6]] for joined in (m.numpy.r_, m.numpy.c_) for how in "rc"
+    ] + [m.numpy.r_["r", MATRIX, MATRIX]],
+    "the median of equal elements": lambda m: [
+        m.grad(f)(np.array([1.0, 3, 2, 2], np.float32))
+        for f in (m.numpy.median, lambda x: m.numpy.quantile(x, 0.4))
+    ],
+    "quantiles with weights": lambda m: [
+        f(MATRIX, q, axis=axis, weights=weights, method="inverted_cdf")
+        for f, q in ((m.numpy.quantile, 0.4), (m.numpy.nanpercentile, np.array([10, 70])))
+        for axis in (None, 0, 1)
+        for weights in (None, np.abs(MATRIX))
+    ],
+    "variances about a mean": lambda m: [
+        f(np.where(MATRIX < 1, np.nan, MATRIX), axis=0, mean=np.ones((1, 3), np.float32))
+        for f in (m.numpy.nanvar, m.numpy.nanstd)
+    ],
+    "interpolation": lambda m: [
+        m.numpy.interp(np.arange(-3, 9, dtype=np.float32), xp, fp, **options)
+        for xp, fp in ((TABLE, TABLE**2), (TABLE[::-1] * 2, 1j * TABLE), (TABLE, np.arange(3)))
+        for options in ({"period": 4.5}, {"left": "extrapolate"} if xp is TABLE else {"period": -7})
+    ],
+    "interpolation with a text": lambda m: m.numpy.interp(0.5, TABLE, TABLE, right="nearest"),
+    "interpolation with periods": lambda m: m.numpy.interp(0.5, TABLE, TABLE, period=TABLE),
+    "polynomials and phases of numbers": lambda m: with_types(
+        m.numpy.polyval(TABLE, 2), m.numpy.unwrap(np.arange(3, dtype=np.int8))
+    ),
+    "flat indices": lambda m: [
+        m.numpy.ravel_multi_index((i, i), (2, 3), mode=mode, dtype=np.int16)
+        for i in [np.array([0, 1], np.int8)]
+        for mode in ("raise", "ignore")
+    ],
     "a custom function without arguments": without_arguments,
     "rules of a function that is custom twice": custom_twice,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from typing import (
     Protocol,
     SupportsIndex,
     TypeAlias,
+    cast,
     overload,
     runtime_checkable,
 )
@@ -41,6 +42,7 @@ from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
 from tinyjax.core.replay import replayed
+from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -239,7 +241,7 @@ def _make(x: Any, wanted: DType | None) -> Array:
         return _of_list(x, wanted)
     if isinstance(x, range):
         return _of_list(list(x), wanted)
-    if not is_array_like(x) and not hasattr(x, "__jax_array__") and hasattr(x, "__array__"):
+    if not is_array_like(x) and not hasattr(x, "__jax_array__") and _holds_elements(x):
         x = np.asarray(x)
     made = as_array(x)
     if wanted is not None and isinstance(made, ConcreteArray):
@@ -248,6 +250,19 @@ def _make(x: Any, wanted: DType | None) -> Array:
             return ew.convert_element_type(made, wanted)
         return ConcreteArray(ew.convert_host(made.host, wanted))
     return made
+
+
+def _holds_elements(x: object) -> bool:
+    """Say whether NumPy finds an array in an object: by a method of it, or in its memory."""
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return True
+    if isinstance(x, bytes):  # is text
+        return False
+    try:
+        memoryview(cast(Any, x))
+    except TypeError:
+        return False
+    return True
 
 
 def _flatten(x: Any, leaves: list[Any]) -> None:
@@ -604,7 +619,8 @@ def arange(
     count = (last - first) / by
     length = max(math.ceil(count), 0) if math.isfinite(count) else sys.maxsize
     canonical_shape(length, "the length of arange")
-    values = np.arange(first, last, by)
+    # integers grow by a whole step, that of the first two elements, as in NumPy
+    values = np.arange(first, last, by, wanted if dtypes.is_integer(wanted) else None)
     return ConcreteArray(ew.convert_host(values, wanted))
 
 
@@ -885,10 +901,18 @@ def indices(
 # Matrices of a given form
 
 
-def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array], Array]) -> Array:
+def _offset_mask(
+    shape: tuple[int, int], k: int | Array, compare: Callable[[Array, Array], Array]
+) -> Array:
     """Compare, for each element of a matrix, row + k with the column."""
     rows, columns = iota(shape, dtypes.int32, 0), iota(shape, dtypes.int32, 1)
-    k = min(max(k, -shape[0]), shape[1])  # beyond the matrix all are alike, and sums would wrap
+    if isinstance(k, Tracer):
+        if k.shape or not dtypes.is_integer(k.dtype):
+            raise ArgumentError(f"the diagonal k must be an int, but got {k.aval}.")
+        offset = ew.convert_element_type(k, dtypes.int32)
+        return compare(ew.add(rows, broadcast_to(offset, shape)), columns)
+    # beyond the matrix all are alike, and sums would wrap
+    k = min(max(integer(k, "k"), -shape[0]), shape[1])
     return compare(ew.add(rows, like(rows, k)) if k else rows, columns)
 
 
@@ -897,7 +921,7 @@ def _offset_mask(shape: tuple[int, int], k: int, compare: Callable[[Array, Array
 def eye(
     N: int,
     M: int | None = None,
-    k: int = 0,
+    k: int | Array = 0,
     dtype: DTypeLike = None,
     *,
     device: Placement = None,
@@ -907,7 +931,7 @@ def eye(
     Args:
         N: the number of rows.
         M: the number of columns; ``N`` by default.
-        k: which diagonal; above the main one if positive.
+        k: which diagonal; above the main one if positive. May be traced.
         dtype: of the result; the default float if not given.
         device: where the result is wanted.
 
@@ -918,7 +942,7 @@ def eye(
                [0., 1.]], dtype=float32)
     """
     (rows, columns) = canonical_shape((N, N if M is None else M))
-    mask = _offset_mask((rows, columns), integer(k, "k"), ew.eq)
+    mask = _offset_mask((rows, columns), k, ew.eq)
     return ew.convert_element_type(mask, _float_unless(dtype))
 
 
@@ -929,10 +953,10 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
 
 
 @replayed
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
-    """Return a matrix with ones on and below the ``k``-th diagonal and zeros above."""
+def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = None) -> Array:
+    """Return a matrix with ones on and below the ``k``-th diagonal and zeros above: see ``eye``."""
     (rows, columns) = canonical_shape((N, N if M is None else M))
-    mask = _offset_mask((rows, columns), integer(k, "k"), ew.ge)
+    mask = _offset_mask((rows, columns), k, ew.ge)
     return ew.convert_element_type(mask, _float_unless(dtype))
 
 

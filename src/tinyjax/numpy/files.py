@@ -41,13 +41,14 @@ def save(file: File, arr: ArrayLike) -> None:
     np.save(file, as_array(arr).concrete("a file"))
 
 
-def load(file: File) -> Array | dict[str, Array]:
+def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
     Nothing is unpickled. The arrays of a compressed file may take a thousand times its size.
 
     Args:
         file: an open file, or the path of one.
+        allow_pickle: has no effect: pickled objects are not arrays of numbers.
 
     Raises:
         ArgumentError: the file is damaged, or holds anything but arrays.

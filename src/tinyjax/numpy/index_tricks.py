@@ -19,12 +19,10 @@ I = TypeVar("I")  # noqa: E741 (an index)
 
 def _points(part: slice) -> Array:
     """The numbers that a slice stands for; an imaginary step is how many, with both ends."""
-    start = 0 if part.start is None else part.start
-    if part.stop is None:
-        raise ArgumentError("a slice here needs an end, such as [0:5].")
+    start, stop = [0 if end is None else end for end in (part.start, part.stop)]
     if isinstance(part.step, complex):
-        return linspace(start, part.stop, int(abs(part.step)))
-    return arange(start, part.stop, 1 if part.step is None else part.step)
+        return linspace(start, stop, int(abs(part.step)))
+    return arange(start, stop, 1 if part.step is None else part.step)
 
 
 class _Grid:
@@ -51,7 +49,7 @@ class _DenseGrid(_Grid):
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
         if isinstance(index, slice):
             return self._lines((index,))[0]
-        return stack(meshgrid(*self._lines(index), indexing="ij")) if index else array([])
+        return stack(meshgrid(*self._lines(index), indexing="ij")) if index else array([], int)
 
 
 class _OpenGrid(_Grid):
@@ -112,7 +110,7 @@ class _Joined:
 
     def _directive(self, text: str) -> tuple[int, int, int, str]:
         if text in ("r", "c"):
-            return -1, 1, self._place, text
+            return self._axis, self._ndmin, self._place, text
         try:
             numbers = [int(part) for part in text.split(",")]
         except ValueError:

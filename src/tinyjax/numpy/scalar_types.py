@@ -221,12 +221,17 @@ def _aval(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
     return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
 
 
-def iscomplexobj(x: ArrayLike | ShapeDtypeStruct | ScalarType) -> bool:
-    """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``."""
-    return dtypes.is_complex(x.dtype if isinstance(x, ScalarType) else _aval(x).dtype)
+def iscomplexobj(x: ArrayLike | ShapeDtypeStruct | ScalarType | None) -> bool:
+    """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``.
+
+    None is not complex.
+    """
+    return x is not None and dtypes.is_complex(
+        x.dtype if isinstance(x, ScalarType) else _aval(x).dtype
+    )
 
 
-def isrealobj(x: ArrayLike | ShapeDtypeStruct | ScalarType) -> bool:
+def isrealobj(x: ArrayLike | ShapeDtypeStruct | ScalarType | None) -> bool:
     """Say whether the dtype is not complex, of what ``iscomplexobj`` takes."""
     return not iscomplexobj(x)
 

@@ -642,11 +642,12 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
             below, above = at(low), at(high)
             if method == "midpoint":
                 weight = full_like(weight, 0.5)
-            # equal neighbours need no arithmetic, which would make NaN of two infinities
+            # equal infinities need no arithmetic, which would make NaN of them
             mixed = ew.add(
                 ew.mul(below, ew.sub(full_like(weight, 1), weight)), ew.mul(above, weight)
             )
-            out = ew.select(ew.eq(below, above), below, mixed)
+            infinite = ew.not_(ew.is_finite(below))
+            out = ew.select(ew.and_(ew.eq(below, above), infinite), below, mixed)
     if skip_nan:
         return out
     invalid = broadcast_in_dim(reduce_or(missing, (0,)), shape, kept)

@@ -29,7 +29,6 @@ from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import (
     ArgumentError,
-    AxisError,
     ConcretizationError,
     DtypeError,
     ShapeError,
@@ -72,6 +71,12 @@ def _integers(name: str, indices: ArrayLike) -> Array:
     return found
 
 
+def _counted(name: str, indices: ArrayLike) -> Array:
+    """The indices, with bools as the numbers 0 and 1."""
+    found = array_of(name, indices)
+    return _integers(name, convert(found, dtypes.int32) if found.dtype == dtypes.bool_ else found)
+
+
 def take(
     a: ArrayLike,
     indices: ArrayLike,
@@ -111,7 +116,7 @@ def take(
     """
     if out is not None:
         raise ArgumentError("take: out= is not supported, since arrays are immutable.")
-    x, places = array_of("take", a), _integers("take", indices)
+    x, places = array_of("take", a), _counted("take", indices)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
@@ -169,7 +174,7 @@ def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
     axis: int | None = -1,
-    mode: Mode = None,
+    mode: Mode | Literal["one_hot"] = None,
     fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool | None = None,
@@ -181,7 +186,7 @@ def take_along_axis(
         indices: integers, with as many axes as ``arr``; all but ``axis`` broadcast with ``arr``'s.
         axis: along which to take; None flattens ``arr`` first.
         mode: for indices out of bounds: ``"fill"`` (the default), ``"clip"``, or
-            ``"promise_in_bounds"``.
+            ``"promise_in_bounds"``; or ``"one_hot"``, where they give 0.
         fill_value: by default NaN for floats, the least integer for signed and the greatest for
             unsigned ones, True for bools.
         wrap_negative_indices: whether an index below zero counts from the end; so by default, but
@@ -202,6 +207,8 @@ def take_along_axis(
                [2, 4]], dtype=int32)
     """
     x, places, axis = _along("take_along_axis", arr, indices, axis)
+    if is_one_of(mode, ("one_hot",)):
+        mode, fill_value = "fill", 0
     how = GatherScatterMode.from_any(mode)
     if wrap_negative_indices is None:
         wrap_negative_indices = how is not GatherScatterMode.PROMISE_IN_BOUNDS
@@ -621,9 +628,9 @@ def repeat(
         a: any dtype.
         repeats: how often; one number, or one for each element along the axis. It must be known
             while tracing, unless ``total_repeat_length`` is given.
-        axis: along which; None flattens the array first.
+        axis: along which; None flattens the array first. A scalar is an array of one element.
         total_repeat_length: the size of the result along the axis: what is too long is cut off, and
-            the last element is repeated where it is too short.
+            the last element is repeated where it is too short; where there is none, it is 0.
         out_sharding: where the result is to lie.
 
     Raises:
@@ -638,16 +645,15 @@ def repeat(
         Array([1, 2, 2, 2], dtype=int32)
     """
     x = array_of("repeat", a)
-    if axis is None:
-        x, place = reshape(x, (x.size,)), 0
-    else:
-        place = canonical_axis(axis, x.ndim)
-        if not x.shape:
-            raise AxisError("repeat along an axis of an array without axes.", place, 0)
+    if axis is None or not x.shape:
+        x = reshape(x, (x.size,))
+    place = 0 if axis is None else canonical_axis(axis, x.ndim)
     n = x.shape[place]
     if isinstance(repeats, Tracer) and total_repeat_length is not None:
         return _repeat_traced(x, repeats, place, total_repeat_length)
     counts = _counts(repeats)
+    if not n:
+        return x
     if counts.ndim > 1 or counts.size not in (1, n):
         raise ShapeError(
             f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "

@@ -17,7 +17,7 @@ def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
 
     Args:
         a: any dtype.
-        dtype: the new dtype; None for the default float. If its elements have another size, the
+        dtype: the new dtype; None keeps the old one. If its elements have another size, the
             last axis is longer or shorter.
 
     Raises:
@@ -29,7 +29,7 @@ def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
         Array([    0, 16256,     0, 16384], dtype=uint16)
     """
     x = array_of("view", a)
-    wanted = dtypes.check(float if dtype is None else dtype)
+    wanted = x.dtype if dtype is None else dtypes.check(dtype)
     old, new = x.dtype.itemsize, wanted.itemsize
     if x.dtype == wanted:
         return x

@@ -118,13 +118,14 @@ def ndtr(x: ArrayLike) -> Array:
 
 
 @replayed
-def log_ndtr(x: ArrayLike) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Return ``log(ndtr(x))``, accurate far out on both sides.
 
     Below -10 (for float64 -20) by the asymptotic series of Abramowitz and Stegun 26.2.12.
 
     Args:
         x: real.
+        series_order: has no effect: as many terms are taken as the dtype needs.
 
     Example:
         >>> from tinyjax.scipy import special
