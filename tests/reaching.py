@@ -3,7 +3,7 @@
 slipcover counts: it takes its probes out of the bytecode as they are reached, so that tests take
 hardly longer than without. Files of tests run in groups, each in a process of its own; what a group
 reached is kept, so that a run that was stopped goes on where it was. Processes that tests start
-anew do not count, forked ones do.
+count, if they end of themselves.
 
 ``python -m reaching`` in ``tests/`` runs what has not been run since the last change of the package
 or the tests, and lists what nothing reached.
@@ -15,6 +15,7 @@ import argparse
 import ast
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -62,7 +63,8 @@ def read(paths: Iterable[Path]) -> dict[str, Reach]:
     keys = ("executed_lines", "missing_lines", "executed_branches", "missing_branches")
     found: dict[str, dict[str, set[int | Branch]]] = defaultdict(lambda: {k: set() for k in keys})
     for path in paths:
-        for file, told in json.loads(path.read_text(encoding="utf-8"))["files"].items():
+        for name, told in json.loads(path.read_text(encoding="utf-8"))["files"].items():
+            file = str((ROOT / name).relative_to(ROOT))  # it may have been told as a whole path
             for key in keys:
                 found[file][key] |= {x if isinstance(x, int) else (x[0], x[1]) for x in told[key]}
     return {file: _reach(file, found[file]) for file in sorted(found)}
@@ -161,8 +163,12 @@ def run(files: Sequence[str], out: Path) -> bool:
     counting = ("-m", "slipcover", "--branch", "--source", "src", "--json", "--out")
     part = out.with_suffix(".part")
     tests = ("-m", "pytest", *_OPTIONS, *_QUIET, *files)
+    path = os.pathsep.join((str(ROOT / "tests" / "probes"), os.environ.get("PYTHONPATH", "")))
     code = subprocess.run(
-        [sys.executable, "-W", "ignore", *counting, str(part), *tests], cwd=ROOT, check=False
+        [sys.executable, "-W", "ignore", *counting, str(part), *tests],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path, "TINYJAX_REACHED": str(out.parent)},
+        check=False,
     ).returncode
     if part.exists():
         part.rename(out)
@@ -181,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outs = [folder / f"{number}.json" for number in range(len(together))]
     with ThreadPoolExecutor(options.jobs) as pool:
         passed = [*pool.map(run, together, outs)]
-    reaches = read(out for out in outs if out.exists())
+    reaches = read(folder.glob("*.json"))
     for line in report(reaches):
         print(line)
     found = percent(reaches.values())

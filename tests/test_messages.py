@@ -1,0 +1,190 @@
+"""Calls that no program should make: each error is one of ours, and says what was wrong.
+
+On the left is what the message must hold, on the right the call.
+"""
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import P, implicit, lax, random, scipy, tree
+from tinyjax.errors import TinyjaxError
+from tinyjax.experimental import checkify
+from tinyjax.scipy.spatial.transform import Rotation
+from tinyjax.sharding import Mesh, NamedSharding
+
+MESSAGES = r"""
+twice                         | tinyjax.grad(lambda x: x, (0, -1))(1.0)
+contradict|same time          | tinyjax.device_put(1.0, donate=True, may_alias=True)
+must be positive              | tinyjax.vmap(jnp.sin, chunk_size=0)(V)
+named axis needs all          | tinyjax.vmap(jnp.sin, axis_name="i", chunk_size=2)(V)
+takes one cotangent           | tinyjax.vjp(jnp.sin, 1.0)[1](1.0, 2.0)
+takes a function              | tinyjax.shard_map(3, mesh=None, in_specs=P(), out_specs=P())
+must be a function            | checkify.checkify(3)
+must be Set                   | checkify.checkify(jnp.sin, errors=3)
+takes a format string         | tinyjax.debug.log(3)
+'folded' or 'full'            | config(tracebacks="short")
+'standard' or 'strict'        | config(dtype_promotion="loose")
+'warn' or 'raise'             | config(rank_promotion="never")
+default_prng_impl is one of   | config(default_prng_impl="mersenne")
+a number of bytes             | config(cache_max_bytes="few")
+without axes                  | len(jnp.asarray(1.0))
+masked arrays                 | jnp.asarray(np.ma.masked_array([1.0, 2.0], [True, False]))
+takes an array, a number      | tinyjax.ShapeDtypeStruct.like("a")
+PartitionSpec takes           | P(3.5)
+every device at most once     | Mesh([tinyjax.devices()[0]] * 2, ("x",))
+must be a Mesh                | NamedSharding(3, P())
+must be a PartitionSpec       | NamedSharding(tinyjax.make_mesh((1,), ("x",)), 3)
+takes a Mesh or None          | tinyjax.set_mesh(3)
+lie on one device each        | ARRAY_OF((3,), FIRST, [np.ones(3)])
+one array for each device     | ARRAY_OF((3,), FIRST, [])
+derivative of an integer      | jnp.zeros(3, tinyjax.dtypes.float0) + 1
+finfo describes floats        | jnp.finfo(jnp.int32)
+method of fixed_point         | implicit.fixed_point(jnp.cos, 1.0, method="guess")
+method of linear_solve        | implicit.linear_solve(lambda x: x, V, method="guess")
+linear_solver of root         | implicit.root(jnp.cos, 1.0, linear_solver="guess")
+method of minimize            | implicit.minimize(lambda x: x**2, 1.0, method="guess")
+history of minimize           | implicit.minimize(lambda x: x**2, 1.0, history=0)
+gradient of odeint            | implicit.odeint(lambda y, t: y, 1.0, V, gradient="guess")
+method of root                | implicit.root(jnp.cos, 1.0, method="guess")
+'cpu' alone                   | tinyjax.jit(jnp.sin, backend="abacus")
+generator function            | tinyjax.jit(GENERATOR)
+state of four words           | lax.rng_bit_generator(jnp.ones(3, jnp.uint32), (2,))
+does not sort eigenvalues     | lax.linalg.schur(S, sort_eig_vals=True)
+full_matrices=False           | lax.linalg.svd(S, subset_by_index=(0, 1))
+full_matrices=False           | jnp.linalg.svd(S, subset_by_index=(0, 1))
+iota counts in numbers        | lax.broadcasted_iota(bool, (3,), 0)
+frexp needs real numbers      | jnp.frexp(1j)
+spacing needs real numbers    | jnp.spacing(1j)
+needs a sample along axis     | jnp.trapezoid(jnp.ones((2, 0)))
+at most two axes              | jnp.cov(jnp.ones((2, 2, 2)))
+must be a float or complex    | jnp.cov(S, dtype=int)
+must be integers              | jnp.cov(S, fweights=V)
+must hold 3 numbers           | jnp.cov(S, aweights=jnp.ones(2))
+does not fit in               | jnp.full(3, 300, jnp.uint8)
+at most .* columns            | jnp.vander(V, 10**9)
+have more axes than           | jnp.insert(V, 0, jnp.ones((2, 2, 2)), axis=0)
+mask of 3 elements            | jnp.place(V, jnp.ones(2, bool), 1.0, inplace=False)
+at least one value            | jnp.place(V, V > 0, jnp.ones(0), inplace=False)
+integer places                | jnp.put(V, 0.5, 1.0, inplace=False)
+'clip' and 'wrap'             | jnp.put(V, 0, 1.0, mode="raise", inplace=False)
+leave out wrap                | jnp.fill_diagonal(S, 1.0, wrap=True, inplace=False)
+at least one value            | jnp.fill_diagonal(S, jnp.ones(0), inplace=False)
+do not broadcast              | jnp.piecewise(V, [jnp.ones(2, bool)], [1.0])
+positions and names           | jnp.vectorize(jnp.sin, excluded=(1.5,))
+an int, or a vector           | jnp.histogram(V, S)
+at least one bin              | jnp.histogram(V, 0)
+no elements needs             | jnp.histogram(jnp.ones(0))
+must hold two numbers         | jnp.histogram(V, 3, (0.0, 1.0, 2.0))
+needs a weight for each       | jnp.histogram(V, 3, weights=jnp.ones(2))
+a point in each row           | jnp.histogramdd(jnp.ones((2, 2, 2)))
+needs a weight for each       | jnp.histogramdd(S, weights=jnp.ones(2))
+for each of 3 columns         | jnp.histogramdd(S, (2, 2))
+needs an end                  | jnp.mgrid[0:]
+at least one array            | jnp.r_[()]
+two axes or more              | jnp.diag_indices_from(V)
+would be empty                | jnp.array_split(V, 10**8)
+no element to pad with        | jnp.pad(jnp.ones(0), 1, "edge")
+'raise', 'wrap' and 'clip'    | jnp.ravel_multi_index((0,), (3,), mode="guess")
+has no coefficients           | jnp.polydiv(V, jnp.ones(0))
+must not be below zero        | jnp.polyint(V, -1)
+needs 2 constants             | jnp.polyint(V, 2, jnp.ones(3))
+a vector or a square matrix   | jnp.poly(jnp.ones((2, 3)))
+must not be below zero        | jnp.polyfit(V, V, -1)
+needs a vector of points      | jnp.polyfit(V, jnp.ones(2), 1)
+needs 3 weights               | jnp.polyfit(V, V, 1, w=jnp.ones(2))
+more than 3 points            | jnp.polyfit(V, V, 2, cov=True)
+go with a condition alone     | jnp.where(V > 0, V, V, size=2)
+no elements to compare        | jnp.unique(jnp.ones((2, 0)), axis=0)
+'auto', 'compare_all'         | jnp.isin(V, V, method="guess")
+out= is not supported         | jnp.take(V, 0, out=V)
+out= is not supported         | jnp.compress(V > 0, V, out=V)
+without axes|axis 0           | jnp.repeat(1.0, 2, axis=0)
+where= is not supported       | UFUNC(V, V, where=V > 0)
+takes 2 operands              | UFUNC(V)
+cannot change an array        | UFUNC.at(V, 0, 1.0)
+and a function with one       | UFUNC.at(V, 0, inplace=False)
+a vector of indices           | UFUNC.reduceat(V, S.astype(int))
+makes integers and floats     | lax.bitcast_convert_type(1.0, bool)
+up to three spatial axes      | lax.conv_transpose(X6, X6, (1,), "SAME")
+at least as many rows         | lax.linalg.householder_product(jnp.ones((2, 3)), jnp.ones(2))
+at least one row              | lax.linalg.tridiagonal(jnp.ones((0, 0)))
+takes int32                   | lax.linalg.lu_pivots_to_permutation(V, 3)
+distinct axes                 | lax.rev(S, (0, 0))
+negative shape                | lax.pad(V, 0.0, [(-2, -2, 0)])
+symmetric_product adds        | lax.linalg.symmetric_product(jnp.ones((2, 3)), jnp.ones((3, 3)))
+cholesky_update needs         | lax.linalg.cholesky_update(S, jnp.ones(2))
+needs operands of one dtype   | lax.linalg.cholesky_update(S, jnp.ones(3, "float64"))
+an alpha of shape             | random.dirichlet(KEY, 1.0)
+takes a scalar p              | random.ball(KEY, 2, V)
+along the last axis           | random.wrap_key_data(jnp.ones(3, jnp.uint32))
+leave out eigvals             | scipy.linalg.eigh(S, eigvals=(0, 1))
+type 1, but type is           | scipy.linalg.eigh(S, type=2)
+block_diag takes matrices     | scipy.linalg.block_diag(jnp.ones((2, 2, 2)))
+matrices of shape             | Rotation.from_matrix(jnp.ones((2, 2)))
+along the last axis           | Rotation.from_quat(V)
+takes real numbers            | Rotation.from_quat(jnp.ones(4) * 1j)
+must be at least 0            | scipy.special.bessel_jn(1.0, v=-1)
+takes real numbers            | scipy.special.bessel_jn(1j, v=1)
+diff_n                        | scipy.special.sph_harm_y(0, 0, 0.1, 0.1, diff_n=1)
+n of bernoulli                | scipy.special.bernoulli(-1)
+alpha of dirichlet            | scipy.stats.dirichlet.logpdf(V / 6, 1.0)
+does not take allow_singular  | scipy.stats.multivariate_normal.logpdf(V, V, S, allow_singular=True)
+nan_policy of sem             | scipy.stats.sem(V, nan_policy="guess")
+no derivative in its          | tinyjax.grad(lambda x: scipy.special.zeta(x, 1.5))(2.5)
+separator of keystr           | tree.keystr((), separator=3)
+takes a class                 | tree.register_static(3)
+a tuple and a dictionary      | tree.flatten_arguments([], {})
+must be a sequence            | tree.unflatten_arguments(tree.structure(((1,), {})), 3)
+needs identity                | tree.reduce_associative(lambda x, y: x, ())
+outer tree has no leaves      | tree.transpose(tree.structure(()), None, ())
+walk|leaves                   | tree.structure((1, 2)).walk(lambda x: x, lambda x: x, [1])
+are PyTreeDefs                | tree.treedef_tuple([3])
+hears of no events            | tinyjax.monitoring.unregister_event_listener(print)
+"""
+
+
+def generator(x: Any) -> Any:
+    yield x
+
+
+def config(**settings: Any) -> None:
+    for name, value in settings.items():
+        tinyjax.config.update(name, value)
+
+
+NAMES: dict[str, Any] = {
+    **{"tinyjax": tinyjax, "jnp": jnp, "np": np, "lax": lax, "random": random, "scipy": scipy},
+    **{"tree": tree, "implicit": implicit, "checkify": checkify, "Rotation": Rotation, "P": P},
+    **{"Mesh": Mesh, "NamedSharding": NamedSharding, "config": config},
+    "V": jnp.array([1.0, 2.0, 3.0]),
+    "S": jnp.eye(3) * 2 + 1,
+    "X6": jnp.ones((1,) * 6),
+    "KEY": random.key(0),
+    "FIRST": tinyjax.sharding.SingleDeviceSharding(tinyjax.devices()[0]),
+    "GENERATOR": generator,
+    "ARRAY_OF": tinyjax.make_array_from_single_device_arrays,
+    "UFUNC": jnp.frompyfunc(jnp.add, 2, 1, identity=0),
+}
+
+
+@pytest.mark.wrong_types
+def test_messages() -> None:
+    wrong: list[str] = []
+    for line in MESSAGES.strip().split("\n"):
+        said, _, call = line.rpartition(" | ")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                wrong.append(f"{call} gives {eval(call, NAMES)}")
+            except TinyjaxError as error:
+                if not re.search(said.strip(), str(error)):
+                    wrong.append(f"{call} raises {error}")
+            except Exception as error:
+                wrong.append(f"{call} raises {error!r}")
+    assert not wrong, "\n".join(wrong)
