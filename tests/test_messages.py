@@ -159,9 +159,20 @@ def config(**settings: Any) -> None:
 
 
 NAMES: dict[str, Any] = {
-    **{"tinyjax": tinyjax, "jnp": jnp, "np": np, "lax": lax, "random": random, "scipy": scipy},
-    **{"tree": tree, "implicit": implicit, "checkify": checkify, "Rotation": Rotation, "P": P},
-    **{"Mesh": Mesh, "NamedSharding": NamedSharding, "config": config},
+    "tinyjax": tinyjax,
+    "jnp": jnp,
+    "np": np,
+    "lax": lax,
+    "random": random,
+    "scipy": scipy,
+    "tree": tree,
+    "implicit": implicit,
+    "checkify": checkify,
+    "Rotation": Rotation,
+    "P": P,
+    "Mesh": Mesh,
+    "NamedSharding": NamedSharding,
+    "config": config,
     "V": jnp.array([1.0, 2.0, 3.0]),
     "S": jnp.eye(3) * 2 + 1,
     "X6": jnp.ones((1,) * 6),
