@@ -145,6 +145,7 @@ class JitFunction(Generic[P, R]):
         name = getattr(fun, "__name__", None)
         self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
+        self._all_dynamic = parameters.all_dynamic
         self._tier = tier
         self._flags = flags
         self._shardings = shardings
@@ -206,7 +207,8 @@ class JitFunction(Generic[P, R]):
                             if found is not NotImplemented:
                                 return found
                 if traces.nested:
-                    call = self._key(args, kwargs)
+                    find = xla.call_key if self._all_dynamic else self._key
+                    call = find(args, kwargs)
                     if call is not None:
                         launch = traces.nested.get(call[1])
                         if launch is not None:
@@ -222,10 +224,9 @@ class JitFunction(Generic[P, R]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
         """Return the leaves of a call's arguments, and what its plan is found by, if it has one."""
-        parameters = self._parameters
-        if parameters.all_dynamic:
+        if self._all_dynamic:
             return xla.call_key(args, kwargs)
-        static, dynamic, keywords = parameters.separate(args, kwargs)
+        static, dynamic, keywords = self._parameters.separate(args, kwargs)
         call = xla.call_key(dynamic, keywords)
         return call and (call[0], (*call[1], static))
 
@@ -412,7 +413,7 @@ class JitFunction(Generic[P, R]):
         assert program is not None, "it was run"
         # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
         if (
-            not self._parameters.all_dynamic
+            not self._all_dynamic
             or kwargs
             or len(leaves) != len(args)
             or any(map(is_not, leaves, args))
