@@ -136,6 +136,51 @@ def test_against_jax(name: str, kind: str) -> None:
                 np.testing.assert_allclose(found, other, rtol=2e-5, atol=2e-5)
 
 
+#: What is computed of rows divided over x, and of weights whose columns, or rows, are over y.
+TYPED: dict[str, Callable[..., Any]] = {
+    "layer": lambda lib, x, w, v: lib.numpy.tanh(x @ w),
+    "two layers": lambda lib, x, w, v: lib.numpy.matmul(
+        lib.nn.relu(x @ w), v, out_sharding=lib.P(None, None)
+    ),
+    "loop": lambda lib, x, w, v: lib.lax.scan(lambda c, _: (c * 2, c), x @ w, None, 2),
+    "program": lambda lib, x, w, v: lib.jit(lambda a: a.T)(x @ w).T[:, ::-1],
+    "choice": lambda lib, x, w, v: lib.lax.cond(w.sum() > 0, lib.numpy.sin, lib.numpy.cos, x @ w),
+    "said": lambda lib, x, w, v: lib.sharding.reshard(x, lib.P(None, "y")),
+    "rows": lambda lib, x, w, v: lib.vmap(lambda row: (row @ w).sum() * row)(x),
+}
+
+
+@pytest.mark.parametrize("name", TYPED)
+@pytest.mark.sampled(3)
+def test_results_lie_as_the_program_says(name: str) -> None:
+    found = []
+    for lib in (jax, tinyjax):
+        explicit = lib.sharding.AxisType.Explicit
+        with lib.set_mesh(lib.make_mesh((2, 2), SPEC, (explicit, explicit))):
+            args = [
+                lib.device_put(a, lib.P(*spec))
+                for a, spec in ((DATA, ("x",)), (W, (None, "y")), (W.T, ("y",)))
+            ]
+            outs = lib.P(None, "x") if name == "loop" else lib.P("x")
+            if name == "loop":
+                outs = (lib.P("x"), outs)
+
+            def body(*parts: Any, lib: Any = lib) -> Any:
+                return TYPED[name](lib, *parts)
+
+            f = over(lib, body, (lib.P("x"), lib.P(), lib.P()), outs, "x")
+
+            def total(*args: Any, lib: Any = lib, f: Any = f) -> Any:
+                return sum(lib.numpy.sin(out).sum() for out in lib.tree.leaves(f(*args)))
+
+            results = [*lib.tree.leaves(lib.jit(f)(*args))]
+            results += lib.jit(lib.grad(total, (0, 1)))(*args)
+            found.append([(str(lib.typeof(x)), np.asarray(x)) for x in results])
+    for (ours, a), (theirs, b) in zip(*found, strict=True):
+        assert ours == theirs
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
 def test_axes_within_are_manual() -> None:
     found = []
     for lib in (jax, tinyjax):

@@ -7,7 +7,7 @@ from typing import Final
 import attrs
 
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import PartitionSpec
+from tinyjax.core.devices import Entries, PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.sharding import AnyMesh, NamedSharding
@@ -68,9 +68,21 @@ def local_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedA
     return plain.with_shape(shape).with_varying(plain.varying | frozenset(spec.names))
 
 
-def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
-    """The type of an array of which devices have parts of a type."""
+def global_type(
+    aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, rest: Entries
+) -> ShapedArray:
+    """The type of an array of which devices have parts of a type.
+
+    Args:
+        aval: the type of the parts.
+        mesh: the devices.
+        spec: how the parts are joined.
+        rest: over which other axes of the mesh each axis of a part is divided.
+    """
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
     whole = aval.with_shape(shape).with_varying(aval.varying - {*spec.names})
-    return whole if whole.varying else whole.lying(sharding)
+    if whole.varying:
+        return whole
+    entries = [(*spec.axes(i), *names) for i, names in enumerate(rest)]
+    return whole.lying(NamedSharding(mesh, PartitionSpec(*entries)))

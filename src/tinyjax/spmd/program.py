@@ -25,7 +25,7 @@ from tinyjax.core.avals import NOWHERE, Axes, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked, split_list
-from tinyjax.core.lowering import call_jaxpr, sharding_text, tensors
+from tinyjax.core.lowering import call_jaxpr, tensors
 from tinyjax.core.primitive import (
     FITS,
     STEPWISE,
@@ -42,7 +42,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import FIRST_CODE, RECORDED_IN, SHARDINGS
 from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.sharding import AnyMesh, NamedSharding
+from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
@@ -52,6 +52,7 @@ from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.collective import axis_index, pmin, psum
 from tinyjax.primitives.elementwise import convert_element_type, eq, ne, select
 from tinyjax.primitives.shape import full_like, reshape, zeros_like
+from tinyjax.spmd.beside import beside
 from tinyjax.spmd.declared import (
     COPIES,
     ShardMapParams,
@@ -123,8 +124,8 @@ def _type(avals: Avals, params: ShardMapParams) -> Avals:
             f"a program for each device of type {jaxpr.type} was applied to parts of types "
             f"({', '.join(map(str, parts))})."
         )
-    given = zip(jaxpr.out_avals, params.out_specs, strict=True)
-    return [global_type(aval, mesh, spec) for aval, spec in given]
+    given = zip(jaxpr.out_avals, params.out_specs, beside(avals, params), strict=True)
+    return [global_type(aval, mesh, spec, rest) for aval, spec, rest in given]
 
 
 @shard_map_p.def_evaluate
@@ -178,11 +179,13 @@ def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
 
 @shard_map_p.def_rule(SHARDINGS)
 def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedSharding]]:
-    mesh = params.mesh
-    ins = [NamedSharding(mesh, spec) for spec in params.in_specs]
     # a program without operands or results has a mesh all the same
-    outs = [NamedSharding(mesh, spec) for spec in params.out_specs]
-    return ins, outs
+    rest = (PartitionSpec.UNCONSTRAINED,) if params.is_partial else ()
+
+    def lie(specs: Specs) -> list[NamedSharding]:
+        return [NamedSharding(params.mesh, spec + rest) for spec in specs]
+
+    return lie(params.in_specs), lie(params.out_specs)
 
 
 @shard_map_p.def_lowering
@@ -200,11 +203,15 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         b.manual, b.partly = outer
 
     def lie(specs: Specs, ndims: Sequence[int]) -> str:
+        text = NamedSharding(mesh, COPIES).mesh_text
+        assert text is not None, "there are several devices"
+        # along other axes XLA divides as it likes
+        told = mesh.of_types(AxisType.Auto if params.is_partial else AxisType.Explicit)
         texts = [
-            sharding_text(b.module, NamedSharding(mesh, spec), ndim)
+            NamedSharding(told, spec).constraint_text(ndim, b.module.mesh(text))
             for spec, ndim in zip(specs, ndims, strict=True)
         ]
-        return f"#sdy.sharding_per_value<[{', '.join(map(str, texts))}]>"
+        return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
 
     axes = ", ".join([f'"{name}"' for name in params.axes])
     attributes = {
