@@ -35,6 +35,8 @@ _GROUP: Final = 8
 _LEFT_OUT: Final = frozenset(("libraries", "notebooks"))
 #: Tests of pytest's own plugins, and what slipcover says of pytest's newest.
 _OPTIONS: Final = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:slipcover")
+#: pytest would rewrite test_util.py of the package, too.
+_PLAIN: Final = ("--assert=plain",)
 _QUIET: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 #: From which line to which; 0 is the end.
 Branch: TypeAlias = tuple[int, int]
@@ -85,7 +87,7 @@ def _reach(file: str, told: dict[str, set[int | Branch]]) -> Reach:
 
 
 def unreachable(tree: ast.Module) -> frozenset[int]:
-    """The lines that are for type checkers, or say what cannot be."""
+    """The lines that are for type checkers, or for what cannot be."""
 
     def lines(node: ast.AST) -> Iterator[int]:
         for inner in ast.walk(node):
@@ -98,6 +100,8 @@ def unreachable(tree: ast.Module) -> frozenset[int]:
             case ast.If(test=ast.Name("TYPE_CHECKING"), body=body):
                 found.update(line for stmt in body for line in lines(stmt))
             case ast.FunctionDef(decorator_list=[ast.Name("overload"), *_]):
+                found.update(lines(node))
+            case ast.Raise(ast.Name("NotImplementedError")):  # of what subclasses define
                 found.update(lines(node))
             case ast.Expr(ast.Constant(value=value)) if value is Ellipsis:
                 found.update(lines(node))
@@ -162,7 +166,7 @@ def run(files: Sequence[str], out: Path) -> bool:
         return True
     counting = ("-m", "slipcover", "--branch", "--source", "src", "--json", "--out")
     part = out.with_suffix(".part")
-    tests = ("-m", "pytest", *_OPTIONS, *_QUIET, *files)
+    tests = ("-m", "pytest", *_OPTIONS, *_PLAIN, *_QUIET, *files)
     path = os.pathsep.join((str(ROOT / "tests" / "probes"), os.environ.get("PYTHONPATH", "")))
     code = subprocess.run(
         [sys.executable, "-W", "ignore", *counting, str(part), *tests],

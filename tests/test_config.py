@@ -163,3 +163,32 @@ def test_settings_of_the_users_own() -> None:
         width(unhashable)
     with pytest.raises(ArgumentError, match="make_user_context"):
         config.update("user_contexts", "abc")
+
+
+# jax_enable_x64 is no setting of ours: it is read as what jax would do, and sets two
+@pytest.mark.parametrize(
+    "name", sorted((config._OF_JAX.keys() | config._FIXED.keys()) - {"jax_enable_x64"})
+)
+def test_each_setting_of_jax_can_be_set_to_what_it_is(name: str) -> None:
+    now = config.read(name)
+    block = getattr(config, name.removeprefix("jax_"), None)
+    if block is not None and name not in ("jax_platforms", "jax_compilation_cache_dir"):
+        with block(now):
+            assert config.read(name) == now
+    config.update(name, now)
+    assert config.read(name) == now
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    {
+        "tracebacks": ("folded", "full"),
+        "tier": ("compiled", "first", "ready"),
+        "dtype_promotion": ("standard", "strict"),
+        "rank_promotion": ("allow", "warn", "raise"),
+    }.items(),
+)
+def test_settings_of_words(setting: str, values: tuple[str, ...]) -> None:
+    for value in values:
+        with config.scoped(**{setting: value}):
+            assert getattr(config.settings(), setting) == value

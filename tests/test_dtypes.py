@@ -347,3 +347,21 @@ SCALAR_TYPES: dict[str, Callable[[Any], object]] = {
 @pytest.mark.parametrize("name", SCALAR_TYPES)
 def test_scalar_types_are_classes_as_in_jax(name: str) -> None:
     assert SCALAR_TYPES[name](jnp) == SCALAR_TYPES[name](jax.numpy)
+
+
+def test_strict_promotion_refuses_what_jax_refuses() -> None:
+    names = ["bool", "int8", "uint8", "int32", "float16", "bfloat16", "float32", "complex64"]
+
+    def outcome(lib: Any, first: str, second: str) -> str | None:
+        x, y = (
+            WEAK[name] if name in WEAK else lib.numpy.ones((), name) for name in (first, second)
+        )
+        with lib.numpy_dtype_promotion("strict"):
+            try:
+                return str(lib.numpy.add(x, y).dtype)
+            except (TypeError, ValueError):
+                return None
+
+    pairs = [(a, b) for a in names for b in (*names, *WEAK)]
+    wrong = [pair for pair in pairs if outcome(tinyjax, *pair) != outcome(jax, *pair)]
+    assert not wrong

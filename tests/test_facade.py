@@ -365,3 +365,28 @@ def test_signatures_of_compiled_functions() -> None:
             found = inspect.signature(jit(fun, static_argnames="k"), follow_wrapped=follow)
             assert found == inspect.signature(fun)
     assert callable(tinyjax.jit(max))
+
+
+def test_listeners_hear_what_they_hear_in_jax() -> None:
+    def heard(lib: Any) -> list[Any]:
+        told: list[Any] = []
+        monitoring = lib.monitoring
+
+        def listener(*args: Any, **kwargs: Any) -> None:
+            told.append((args, kwargs))
+
+        kinds = {
+            "event": ("event", ()),
+            "event_duration_secs": ("event_duration", (1.5,)),
+            "event_time_span": ("event_time_span", (1.5, 2.5)),
+            "scalar": ("scalar", (3,)),
+        }
+        for name, (_, values) in kinds.items():
+            getattr(monitoring, f"register_{name}_listener")(listener)
+            getattr(monitoring, f"record_{name}")(f"/a/{name}", *values, word="x")
+        for name, (short, values) in kinds.items():
+            getattr(monitoring, f"unregister_{short}_listener")(listener)
+            getattr(monitoring, f"record_{name}")(f"/b/{name}", *values)
+        return told
+
+    assert heard(tinyjax) == heard(jax)

@@ -233,6 +233,31 @@ def test_operators_leave_an_operation_to_an_object_that_knows_it(name: str) -> N
     assert by is x
 
 
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge"])
+def test_comparisons_leave_an_operation_to_an_object_that_knows_it(name: str) -> None:
+    class Other:
+        pass
+
+    turned = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}[name]
+    setattr(Other, f"__{turned}__", lambda self, x: ("taken", x))
+    x = jnp.arange(3)
+    assert getattr(operator, name)(x, Other())[0] == "taken"
+    with pytest.raises(TypeError):
+        getattr(operator, name)(x, object())
+    with pytest.raises(TypeError):
+        getattr(operator, f"__i{'add' if name == 'lt' else 'xor'}__")(x, object())
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_refuse_what_nobody_knows(name: str) -> None:
+    function: Any = divmod if name == "divmod" else getattr(operator, f"__{name}__")
+    for operands in ((jnp.arange(3), object()), (object(), jnp.arange(3))):
+        with pytest.raises(TypeError):
+            function(*operands)
+
+
 def test_methods_of_tracers() -> None:
     x = jnp.asarray(DATA["floats"])
     for name in ("view", "byteswap", "trace", "diagonal", "compress", "argsort", "sum", "choose"):
@@ -246,6 +271,11 @@ def test_devices_of_arrays() -> None:
     x = jnp.ones(3)
     assert x.devices() == {x.device} == {tinyjax.devices()[0]} == x.sharding.device_set
     assert not x.committed
+    assert "sum" in dir(x)
+    assert x.is_fully_replicated
+    assert x.is_fully_addressable
+    assert [s.data is x and s.index for s in x.global_shards] == [(slice(None),)]
+    assert [s.replica_id for s in x.addressable_shards] == [0]
     x.copy_to_host_async()
     assert [float(v) for v in x.flat] == [1.0, 1.0, 1.0]
     assert x.__array_namespace__(api_version="2023.12") is jnp

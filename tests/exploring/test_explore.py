@@ -547,7 +547,8 @@ def test_the_command(tmp_path: Path) -> None:
         "def loss(w, x):\n    return jnp.tanh(x @ w).sum()\n",
         encoding="utf-8",
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(tinyjax.__file__).parents[1])}
+    path = (str(Path(tinyjax.__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
