@@ -428,6 +428,14 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             for dtype in (int, "int8")
         ]
     ),
+    **{
+        f"{kind.__name__} of a complex number": lambda m, kind=kind: kind(m.numpy.array(1j))
+        for kind in (int, float, complex)
+    },
+    "an average over two axes": lambda m: [
+        m.numpy.average(np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), axis, weights)
+        for axis, weights in (((1, 2), np.eye(3, 4, dtype=np.float32)), ((2, 0), np.arange(8, dtype=np.float32).reshape(4, 2)))
+    ],
     "memory as an array": lambda m: with_types(
         m.numpy.array(bytearray(b"ab"), ndmin=2),
         m.numpy.asarray(memoryview(b"abc")),

@@ -112,6 +112,32 @@ def test_ufuncs_are_those_of_jax(name: str) -> None:
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-5)
 
 
+METHODS: Final[dict[str, Any]] = {
+    "reduce": lambda f, x: f.reduce(x),
+    "reduce, both axes": lambda f, x: f.reduce(x, axis=(0, 1), keepdims=True),
+    "reduce, masked": lambda f, x: f.reduce(x, axis=1, where=x > 2, initial=1),
+    "accumulate": lambda f, x: f.accumulate(x, axis=1),
+    "reduceat": lambda f, x: f.reduceat(x, np.array([0, 2, 1]), axis=1),
+    "outer": lambda f, x: f.outer(x, x[0]),
+    "at": lambda f, x: f.at(x, np.array([0, 0, 1]), x[0], inplace=False),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_functions_are_those_of_numpy(name: str) -> None:
+    names = "add multiply maximum minimum bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2"
+    for function in (*names.split(), *(["logical_and", "logical_or"] if name == "reduce" else [])):
+        ours, theirs = getattr(jnp, function), getattr(np, function)
+        x = np.arange(1, 7, dtype=np.float32 if "exp" in function else np.int32).reshape(2, 3)
+        got, wanted = METHODS[name](ours, x), x.copy()
+        if name == "at":
+            theirs.at(wanted, np.array([0, 0, 1]), x[0])
+        else:
+            wanted = METHODS[name](theirs, x)
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-6, err_msg=function)
+        assert (ours.nin, ours.nout, ours.identity) == (2, 1, theirs.identity)
+
+
 def test_indices_of_parts() -> None:
     assert jnp.s_[1:, ::2] == (slice(1, None), slice(None, None, 2))
     assert jnp.index_exp[3] == (3,)
@@ -149,6 +175,7 @@ def test_exponents_down_to_the_least_float() -> None:
         (lambda: jnp.gcd(1.0, 2), DtypeError),
         (lambda: jnp.frompyfunc(jnp.sin, 1, 1).reduce(jnp.ones(2)), ArgumentError),
         (lambda: jnp.frompyfunc(jnp.add, 2, 1).reduce(jnp.ones(0)), ArgumentError),
+        (lambda: jnp.subtract.reduce(jnp.ones((2, 2)), axis=(0, 1)), ArgumentError),
         (lambda: jnp.r_["z", 1], ArgumentError),
         (lambda: jnp.polyder(jnp.ones(2), -1), ArgumentError),
     ],

@@ -620,7 +620,7 @@ class Array:
         return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all", True))
 
     def __int__(self) -> int:
-        return int(self._scalar("a Python int", "use .astype(int)"))
+        return int(self._real_scalar("a Python int", "use .astype(int)"))
 
     def __floor__(self) -> int:
         found: int = math.floor(self._scalar("a Python int", "use jnp.floor"))
@@ -634,7 +634,7 @@ class Array:
         return int(self)
 
     def __float__(self) -> float:
-        return float(self._scalar("a Python float", "use .astype(float)"))
+        return float(self._real_scalar("a Python float", "use .astype(float)"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar("a Python complex", "use .astype(complex)"))
@@ -648,6 +648,11 @@ class Array:
         if (self.size != 1 if with_axes else self.shape) or is_key(self.dtype):
             raise ArgumentError(f"an array of type {self.aval} is not {kind}: {advice}.")
         return self.concrete(kind).reshape(())[()]
+
+    def _real_scalar(self, kind: str, advice: str) -> Any:
+        if self.dtype.kind == "c":
+            raise ArgumentError(f"a complex number is not {kind}: take .real or .imag of it.")
+        return self._scalar(kind, advice)
 
     if not TYPE_CHECKING:  # so that arrays are no instances of Hashable
         __hash__ = None

@@ -46,6 +46,7 @@ from tinyjax.numpy.promotion import (
     inexact_operands,
     operands,
 )
+from tinyjax.numpy.universal import universal
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
 from tinyjax.primitives.bitcast import bitcast_convert_type
@@ -194,6 +195,7 @@ def _false(x: Array) -> Array:
 # Arithmetic
 
 
+@universal(identity=0)
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x + y``, elementwise; for bools the logical or.
 
@@ -217,12 +219,14 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.add(a, b)
 
 
+@universal(identity=None)
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x - y``, elementwise; bools are not taken."""
     a, b = operands("subtract", x, y)
     return ew.sub(a, b)
 
 
+@universal(identity=1)
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x * y``, elementwise; for bools the logical and."""
     a, b = operands("multiply", x, y)
@@ -734,6 +738,7 @@ def log1p(x: ArrayLike, /) -> Array:
     return ew.log1p(inexact(x, "log1p"))
 
 
+@universal(identity=-math.inf)
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
 
@@ -746,6 +751,7 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ew.logaddexp(_no_complex("logaddexp", a), b)
 
 
+@universal(identity=-math.inf)
 @replayed
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log2(2**x1 + 2**x2)`` without overflow, elementwise."""
@@ -959,6 +965,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _complex_order(b, a, False) if a.dtype.kind == "c" else ew.ge(a, b)
 
 
+@universal(identity=None)
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the larger of two, elementwise; NaN where either is.
 
@@ -970,6 +977,7 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.max_(a, b)
 
 
+@universal(identity=None)
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the smaller of two, elementwise; NaN where either is.
 
@@ -1173,6 +1181,7 @@ def truth(x: Array) -> Array:
     return x if x.dtype == dtypes.bool_ else ew.ne(x, full_like(x, 0))
 
 
+@universal(identity=True)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Say where both are true (not zero), elementwise.
 
@@ -1185,12 +1194,14 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.and_(*operands("logical_and", truth(a), truth(b)))
 
 
+@universal(identity=False)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Say where at least one is true (not zero), elementwise."""
     a, b = arrays("logical_or", x, y)
     return ew.or_(*operands("logical_or", truth(a), truth(b)))
 
 
+@universal(identity=False)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Say where exactly one is true (not zero), elementwise."""
     a, b = arrays("logical_xor", x, y)
@@ -1202,16 +1213,19 @@ def logical_not(x: ArrayLike, /) -> Array:
     return ew.not_(truth(array_of("logical_not", x)))
 
 
+@universal(identity=-1)
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the bits that both have, elementwise; for bools the logical and."""
     return ew.and_(*operands("bitwise_and", x, y))
 
 
+@universal(identity=0)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the bits that either has, elementwise; for bools the logical or."""
     return ew.or_(*operands("bitwise_or", x, y))
 
 
+@universal(identity=0)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the bits that exactly one has, elementwise; for bools the logical exclusive or."""
     return ew.xor_(*operands("bitwise_xor", x, y))

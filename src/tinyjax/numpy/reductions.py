@@ -25,7 +25,7 @@ from tinyjax.core.array import (
     canonical_axis,
     raw_host,
 )
-from tinyjax.core.integers import SymbolicSize
+from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.replay import LARGEST, replayed
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DType, DTypeLike
@@ -50,7 +50,7 @@ from tinyjax.numpy.promotion import (
 from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import reduce as rd
-from tinyjax.primitives.shape import full, full_like, reshape
+from tinyjax.primitives.shape import full, full_like, reshape, transpose
 
 __all__ = [
     "all",
@@ -642,7 +642,7 @@ def average(
     Args:
         a: any dtype.
         axis: the axis or axes to reduce, or None for all.
-        weights: of ``a``'s shape, or one for each element along a single axis; None for equal ones.
+        weights: of ``a``'s shape, or of the axes' sizes; None for equal ones.
         returned: return the sum of the weights as well.
         keepdims: keep the axes, with size one.
 
@@ -662,12 +662,17 @@ def average(
     else:
         w = array_of("average", weights)
         if w.shape != x.shape:
-            if len(axes) != 1 or w.shape != (x.shape[axes[0]],):
+            along = [] if axis is None else one_or_more(axis, "axis")
+            given = [canonical_axis(i, x.ndim) for i in along]  # in the order of the weights' axes
+            if not given or w.shape != tuple([x.shape[i] for i in given]):
                 raise ShapeError(
                     f"average needs weights of the array's shape {x.shape}, or one for each "
-                    f"element along a single axis, but got shape {w.shape} for axis {axis}."
+                    f"element along the axes, but got shape {w.shape} for axis {axis}."
                 )
-            w = reshape(w, tuple([n if i in axes else 1 for i, n in enumerate(x.shape)]))
+            order = builtins.sorted(range(len(given)), key=given.__getitem__)
+            w = reshape(
+                transpose(w, order), tuple([n if i in axes else 1 for i, n in enumerate(x.shape)])
+            )
         x, w = promote_inexact(x, w)
         x = strong(x)
         w = broadcast_to_shape(strong(w), x.shape)

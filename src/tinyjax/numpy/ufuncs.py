@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Final
 
 from tinyjax.control_flow.loops import fori_loop
 from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import Array, ArrayLike, Indices, canonical_axis
-from tinyjax.dtypes import DType, DTypeLike, check
+from tinyjax.core.array import (
+    Array,
+    ArrayLike,
+    Axis,
+    IndexUpdate,
+    Indices,
+    canonical_axes,
+    canonical_axis,
+)
+from tinyjax.core.integers import integer
+from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy import reductions
 from tinyjax.numpy.creation import asarray
-from tinyjax.numpy.elementwise import logical_and, no_out, pick
+from tinyjax.numpy.elementwise import logical_and, logical_or, no_out, pick
 from tinyjax.numpy.generalized import vectorize
 from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
+from tinyjax.numpy.sorting import cumprod, cumsum
 from tinyjax.numpy.taking import take
+from tinyjax.numpy.universal import Universal
 from tinyjax.primitives.shape import full, iota, reshape
 from tinyjax.primitives.slicing import slice_in_dim
 
@@ -100,7 +113,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
     def reduce(
         self,
         a: ArrayLike,
-        axis: int | None = 0,
+        axis: Axis = 0,
         dtype: DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
@@ -111,7 +124,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
 
         Args:
             a: the elements.
-            axis: along which; None for all.
+            axis: along which; None for all. Several axes need a function with an identity.
             dtype: in which to compute.
             out: not supported.
             keepdims: whether to keep the axis, with size 1.
@@ -125,6 +138,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("reduce")
         no_out(self.__name__, out)
+        if isinstance(axis, tuple | list):
+            return self._reduce_axes(a, axis, dtype, keepdims, initial, where)
         x = array_of(self.__name__, a)
         mask = None if where is None else array_of(self.__name__, where)
         if mask is not None:
@@ -157,6 +172,32 @@ class ufunc:  # noqa: N801 (NumPy's name)
 
         result, _ = scan(step, first, (rows,) if flags is None else (rows, flags))
         return reshape(result, kept) if keepdims else result
+
+    def _reduce_axes(
+        self,
+        a: ArrayLike,
+        axis: Sequence[int],
+        dtype: DTypeLike,
+        keepdims: bool,
+        initial: ArrayLike | None,
+        where: ArrayLike | None,
+    ) -> Array:
+        x = array_of(self.__name__, a)
+        axes = canonical_axes(axis, x.ndim)
+        if len(axes) > 1 and self.identity is None:
+            raise ArgumentError(
+                f"{self.__name__}.reduce takes one axis, since the order matters, but got {axis}."
+            )
+        rest = [n for i, n in enumerate(x.shape) if i not in axes]
+
+        def in_front(given: Array) -> Array:
+            whole = moveaxis(given, axes, range(len(axes)))
+            return reshape(whole, (prod(x.shape[i] for i in axes), *rest))
+
+        mask = None if where is None else array_of(self.__name__, where)
+        flags = None if mask is None else in_front(broadcast_to_shape(mask, x.shape))
+        found = self.reduce(in_front(x), 0, dtype, None, False, initial, flags)
+        return expand_dims(found, axes) if keepdims else found
 
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
@@ -287,6 +328,86 @@ class ufunc:  # noqa: N801 (NumPy's name)
         x, y = array_of(self.__name__, A), array_of(self.__name__, B)
         found: Array = asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
         return found
+
+
+class _Known(ufunc):
+    """A function of the namespace; others of it do at once what it does with many elements."""
+
+    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
+        return self._func(*args)
+
+    def reduce(
+        self,
+        a: ArrayLike,
+        axis: Axis = 0,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
+        whole = _REDUCTIONS.get(self.__name__)
+        if whole is not None and dtype is None:
+            return whole(a, axis, out=out, keepdims=keepdims, where=where, initial=initial)
+        return super().reduce(a, axis, dtype, out, keepdims, initial, where)
+
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+    ) -> Array:
+        running = _RUNNING.get(self.__name__)
+        if running is None:
+            return super().accumulate(a, axis, dtype, out)
+        return running(a, integer(axis, "axis"), dtype, out)
+
+    def at(
+        self,
+        a: ArrayLike,
+        indices: Indices,
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array:
+        update = _UPDATES.get(self.__name__)
+        if inplace or b is None or update is None:
+            return super().at(a, indices, b, inplace=inplace)
+        x, y = array_of(self.__name__, a), array_of(self.__name__, b)
+        if result_type(x, y) != x.dtype or x.dtype == bool_:
+            return super().at(x, indices, y, inplace=False)
+        return update(x.at[indices], y)
+
+
+def _all(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
+    found = reductions.all(a, axis, **options)
+    return found if initial is None else logical_and(found, initial)
+
+
+def _any(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
+    found = reductions.any(a, axis, **options)
+    return found if initial is None else logical_or(found, initial)
+
+
+_REDUCTIONS: Final[dict[str, Callable[..., Array]]] = {
+    "add": reductions.sum,
+    "multiply": reductions.prod,
+    "maximum": reductions.max,
+    "minimum": reductions.min,
+    "logical_and": _all,
+    "logical_or": _any,
+}
+_RUNNING: Final[dict[str, Callable[..., Array]]] = {"add": cumsum, "multiply": cumprod}
+_UPDATES: Final[dict[str, Callable[[IndexUpdate, Array], Array]]] = {
+    "add": IndexUpdate.add,
+    "subtract": IndexUpdate.subtract,
+    "multiply": IndexUpdate.multiply,
+    "maximum": IndexUpdate.max,
+    "minimum": IndexUpdate.min,
+}
+
+
+def known(fun: Universal) -> ufunc:
+    """Make the universal function that a function of the namespace is."""
+    return _Known(fun, fun.nin, fun.nout, name=fun.__name__, identity=fun.identity)
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:

@@ -1,0 +1,90 @@
+"""NumPy's methods of universal functions, for functions of the namespace.
+
+``add`` and its kin stay plain functions, which cost nothing to call; their methods, such as
+``add.reduce``, are loaded when one is first called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any, Final, Protocol, cast
+
+from tinyjax.core.array import Array, ArrayLike, Axis, Indices
+from tinyjax.dtypes import DTypeLike
+
+
+class Universal(Protocol):
+    """A function of two operands with the methods of ``tinyjax.numpy.ufunc``."""
+
+    __name__: str
+    nin: int
+    nout: int
+    nargs: int
+    identity: Any
+
+    def __call__(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+
+    def reduce(
+        self,
+        a: ArrayLike,
+        axis: Axis = 0,
+        dtype: DTypeLike = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array: ...
+
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+    ) -> Array: ...
+
+    def at(
+        self,
+        a: ArrayLike,
+        indices: Indices,
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array: ...
+
+    def reduceat(
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike = None,
+        out: None = None,
+    ) -> Array: ...
+
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array: ...
+
+
+_METHODS: Final = ("reduce", "accumulate", "at", "reduceat", "outer")
+
+
+def universal(
+    identity: Any,
+) -> Callable[[Callable[[ArrayLike, ArrayLike], Array]], Universal]:
+    """Give a function of two operands the methods of a universal function.
+
+    Args:
+        identity: its neutral element; None if it has none.
+    """
+
+    def give(fun: Callable[[ArrayLike, ArrayLike], Array]) -> Universal:
+        found = cast(Universal, fun)
+        found.nin, found.nout, found.nargs, found.identity = 2, 1, 2, identity
+        for method in _METHODS:
+            setattr(found, method, partial(_call, found, method))
+        return found
+
+    return give
+
+
+def _call(fun: Universal, method: str, *args: Any, **kwargs: Any) -> Any:
+    known = import_module("tinyjax.numpy.ufuncs").known(fun)
+    return getattr(known, method)(*args, **kwargs)
