@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from tinyjax import image as image
     from tinyjax import implicit as implicit
     from tinyjax import lax as lax
+    from tinyjax import memory as memory
     from tinyjax import monitoring as monitoring
     from tinyjax import nn as nn
     from tinyjax import ops as ops
@@ -298,6 +299,7 @@ __all__ = [
     "make_jaxpr",
     "make_mesh",
     "make_user_context",
+    "memory",
     "monitoring",
     "named_call",
     "named_scope",

@@ -17,6 +17,7 @@ from tinyjax import Array, NamedSharding, P, lax, random
 from tinyjax.core.devices import PER_PROCESS, Device
 from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
 from tinyjax.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
+from tinyjax.memory import Space
 from tinyjax.sharding import AbstractMesh, AxisType, SingleDeviceSharding
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
@@ -120,6 +121,12 @@ def test_memories(kind: str) -> None:
             np.testing.assert_array_equal(np.asarray(x), DATA)
             np.testing.assert_array_equal(np.asarray(x + 1), DATA + 1)
             assert tinyjax.device_put(x, place).sharding == place
+            assert tinyjax.device_put(x, Space.Device).sharding == place
+            assert tinyjax.device_put(x, Space.Any) is x
+            host = tinyjax.device_put([x, 1.0], Space.Host)
+            assert [y.sharding.memory_kind for y in host] == ["pinned_host"] * 2
+    assert {s.name: s.value for s in Space} == {s.name: s.value for s in jax.memory.Space}
+    assert tinyjax.jit(lambda x: tinyjax.device_put(x, Space.Host) + 1)(1.0) == 2
     with pytest.raises(ShardingError, match="no other memories"):
         on(0).with_memory_kind("disk")
 

@@ -75,6 +75,22 @@ _MEMORY: Final = "device"
 _MEMORIES: Final = (_MEMORY, "pinned_host", "unpinned_host")
 
 
+class Space(Enum):
+    """In which memory an array lies, wherever its devices are: for ``device_put``.
+
+    ``Device`` is the devices' own, ``Host`` that of the host, and ``Any`` leaves arrays where they
+    are. Within programs there is one memory, so that it says nothing there.
+    """
+
+    Device = 1
+    Host = 2
+    Any = 3
+
+
+#: The kinds of memory that these are.
+KIND_OF: Final = {Space.Device: _MEMORY, Space.Host: "pinned_host"}
+
+
 @attrs.frozen
 class Memory:
     """The memory of a device.
@@ -566,7 +582,7 @@ Placement: TypeAlias = Device | Sharding | PartitionSpec | None
 
 def is_place(x: object) -> bool:
     """Say whether something tells where an array lies, or None: a leaf in trees of such."""
-    return x is None or isinstance(x, Device | Sharding | PartitionSpec)
+    return x is None or isinstance(x, Device | Sharding | PartitionSpec | Space)
 
 
 def as_sharding(where: Device | Sharding) -> Sharding:

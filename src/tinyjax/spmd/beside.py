@@ -76,7 +76,8 @@ def _results(eqn: JaxprEqn, given: Avals, mesh: AnyMesh) -> Avals:
     if ExplicitArray not in map(type, given):
         return outs
     if CALLED in primitive.rules.extensions:
-        return _followed(*subjaxprs(params), given, mesh)
+        (program,) = subjaxprs(params)
+        return _followed(program, given, mesh)
     if primitive is scan_p:
         first, xs = split_list(given, params.num_consts + params.num_carry)
         if not any(x.entries[0] for x in xs):
