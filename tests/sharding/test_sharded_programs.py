@@ -250,7 +250,9 @@ def test_ahead_of_time() -> None:
     like = tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=by("x"))
     for lowered in (g.lower(like), g.lower(put(DATA, P("x")))):
         assert "sdy.mesh" in lowered.as_text()
+        assert "sdy.mesh" in str(lowered.compiler_ir())
         compiled = lowered.compile()
+        assert (compiled.out_info.shape, compiled.out_info.sharding) == ((4, 4), by("x"))
         for spec in PLACES:
             found = compiled(put(DATA, spec))
             assert found.sharding == by("x")

@@ -288,6 +288,18 @@ class Compiled(_Stage):
         return tree.unflatten(lowered.out_tree, outs)
 
     @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results, and how they lie, in their structure."""
+        if self._placement is None:
+            return super().out_info
+        lies = zip(self.lowered.jaxpr.out_avals, self._placement.outs, strict=True)
+        outs = [
+            ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)
+            for aval, sharding in lies
+        ]
+        return tree.unflatten(self.out_tree, outs)
+
+    @property
     def input_shardings(self) -> Any:
         """How the arguments lie that the program takes, in their structure."""
         placement = self._placement
