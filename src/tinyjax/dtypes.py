@@ -26,12 +26,12 @@ DType = np.dtype[Any]
 
 @runtime_checkable
 class MakesScalars(Protocol):
-    """A class that stands for a dtype and makes scalars, such as ``tinyjax.numpy.float32``."""
+    """A dtype that makes scalars when it is called, such as ``tinyjax.numpy.float32``."""
 
     @property
     def dtype(self) -> DType: ...
 
-    def __instancecheck__(self, instance: Any, /) -> bool: ...
+    def __call__(self, x: Any = 0, /) -> Any: ...
 
 
 @runtime_checkable

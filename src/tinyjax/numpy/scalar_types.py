@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -72,7 +72,13 @@ __all__ = [
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
-class ScalarType(type):
+if TYPE_CHECKING:  # of a class NumPy's signatures ask that it be a scalar type of NumPy's
+    _Class = object
+else:
+    _Class = type
+
+
+class ScalarType(_Class):
     """The type of ``tinyjax.numpy.float32`` and kin: classes that stand for a dtype.
 
     Called, such a class makes an array of its dtype. It equals NumPy's scalar type, and hashes like
@@ -95,21 +101,24 @@ class ScalarType(type):
 
     dtype: DType
 
-    def __call__(cls, x: ArrayLike | str = 0) -> Array:
-        return array(cls.dtype.type(x) if isinstance(x, str) else x, dtype=cls.dtype)
+    def __init__(self, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> None:
+        """Leave the class as ``type`` makes it."""
 
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.dtype.type)
+    def __call__(self, x: ArrayLike | str = 0) -> Array:
+        return array(self.dtype.type(x) if isinstance(x, str) else x, dtype=self.dtype)
 
-    def __eq__(cls, other: object) -> bool:
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, self.dtype.type)
+
+    def __eq__(self, other: object) -> bool:
         if isinstance(other, ScalarType):
-            return cls.dtype == other.dtype
+            return self.dtype == other.dtype
         if isinstance(other, np.dtype):
-            return cls.dtype == other
-        return cls.dtype.type is other
+            return self.dtype == other
+        return self.dtype.type is other
 
-    def __hash__(cls) -> int:
-        return hash(cls.dtype.type)
+    def __hash__(self) -> int:
+        return hash(self.dtype.type)
 
 
 #: Where classes are found again by those who copy them.
