@@ -105,3 +105,42 @@ def test_programs_differ_by_parameters() -> None:
     double, triple = Plain(AVAL), Plain(AVAL, out=lambda x: 3.0 * x)
     compiled = [float(tinyjax.jit(f)(X)[0]) for f in (double, triple, double)]
     assert compiled == [2.0, 3.0, 2.0]
+
+
+class Scaled(Plain):
+    """Three times its argument, by every method."""
+
+    def expand(self, x: Any) -> Any:
+        return 3.0 * x
+
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        return self(*primals), self(*tangents)
+
+    def transpose(self, out_ct: Any, /, *maybe_accums: Any) -> None:
+        maybe_accums[0].accum(3.0 * out_ct)
+
+    def batch_dim_rule(self, axis_data: Any, dims: Any, /) -> Any:
+        return None if self.params.get("same") else dims[0]
+
+
+def test_derivatives_of_methods_that_vmap_batches() -> None:
+    many, scaled = jnp.arange(6.0).reshape(2, 3), Scaled(AVAL)
+    batched = tinyjax.vmap(scaled, 1, 1)
+    for run in (lambda f: f, tinyjax.jit):
+        tripled = run(batched)
+        out, tangent = run(lambda x, f=tripled: tinyjax.jvp(f, (x,), (x + 1.0,)))(many)
+        assert jnp.array_equal(out, 3.0 * many)
+        assert jnp.array_equal(tangent, 3.0 * (many + 1.0))
+        (pulled,) = run(tinyjax.linear_transpose(tripled, many))(many)
+        assert jnp.array_equal(pulled, 3.0 * many)
+    with pytest.raises(ArgumentError, match="same for all examples"):
+        tinyjax.vmap(Scaled(AVAL, same=True))(jnp.ones((3, 2)))
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize("name", ["vjp_bwd_retval", "lin", "linearized", "transpose", "batch"])
+def test_methods_that_are_not_there_are_named(name: str) -> None:
+    arguments = {"linearized": (X, X), "transpose": (X,)}.get(name, (X, X))
+    method = getattr(Plain(AVAL), name)
+    with pytest.raises(MissingMethodError, match=name):
+        method(*arguments, *([0] if name == "batch" else []))
