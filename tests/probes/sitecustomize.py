@@ -17,9 +17,10 @@ if (folder := os.environ.get("TINYJAX_REACHED")) and "slipcover" not in sys.orig
         import slipcover
 
     def _write() -> None:
-        out = Path(folder) / f"{os.getpid()}.{os.urandom(4).hex()}.json"
+        part = Path(folder) / f"{os.getpid()}.{os.urandom(4).hex()}.part"
         with suppress(OSError):  # the folder may be gone
-            out.write_text(json.dumps(_counter.get_coverage()), encoding="utf-8")
+            part.write_text(json.dumps(_counter.get_coverage()), encoding="utf-8")
+            part.rename(part.with_suffix(".json"))
 
     _package = str(Path(__file__).parents[2] / "src")
     _counter = slipcover.Slipcover(branch=True, source=[])
