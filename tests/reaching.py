@@ -109,6 +109,8 @@ def unreachable(tree: ast.Module) -> frozenset[int]:
                 found.update((node.pattern.lineno, *lines(stmt)))
             case ast.If(test=ast.Compare(ast.Name("__name__")), body=body):
                 found.update(line for stmt in body for line in lines(stmt))
+            case _:
+                pass
     return frozenset(found)
 
 

@@ -9,15 +9,19 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 if (folder := os.environ.get("TINYJAX_REACHED")) and "slipcover" not in sys.orig_argv:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import slipcover
+        slipcover: Any = import_module("slipcover")
+
+    _folder = Path(folder)
 
     def _write() -> None:
-        part = Path(folder) / f"{os.getpid()}.{os.urandom(4).hex()}.part"
+        part = _folder / f"{os.getpid()}.{os.urandom(4).hex()}.part"
         with suppress(OSError):  # the folder may be gone
             part.write_text(json.dumps(_counter.get_coverage()), encoding="utf-8")
             part.rename(part.with_suffix(".json"))
