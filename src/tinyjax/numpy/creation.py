@@ -620,7 +620,8 @@ def arange(
     length = max(math.ceil(count), 0) if math.isfinite(count) else sys.maxsize
     canonical_shape(length, "the length of arange")
     # integers grow by a whole step, that of the first two elements, as in NumPy
-    values = np.arange(first, last, by, wanted if dtypes.is_integer(wanted) else None)
+    whole = dtypes.is_integer(wanted)
+    values = np.arange(first, last, by, dtype=wanted) if whole else np.arange(first, last, by)
     return ConcreteArray(ew.convert_host(values, wanted))
 
 

@@ -138,7 +138,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("reduce")
         no_out(self.__name__, out)
-        if isinstance(axis, tuple | list):
+        if isinstance(axis, Sequence):
             return self._reduce_axes(a, axis, dtype, keepdims, initial, where)
         x = array_of(self.__name__, a)
         mask = None if where is None else array_of(self.__name__, where)
