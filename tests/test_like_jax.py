@@ -438,6 +438,14 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         np.round(np.asarray(m.numpy.average(CUBE, axis, weights)), 4)
         for axis, weights in (((1, 2), CUBE[0] % 3), ((2, 0), EIGHT))
     ],
+    "keys by their dtype": lambda m: [
+        m.random.key_data(x)
+        for dtype in ("threefry2x32", m.random.key_dtype("threefry2x32"))
+        for x in (
+            m.random.key(7, dtype=dtype),
+            m.random.wrap_key_data(np.array([1, 2], np.uint32), dtype=dtype),
+        )
+    ],
     "memory as an array": lambda m: with_types(
         m.numpy.array(bytearray(b"ab"), ndmin=2),
         m.numpy.asarray(memoryview(b"abc")),

@@ -31,6 +31,12 @@ def _generator(impl: object) -> Generator:
     return default_generator() if impl is None else named(impl)
 
 
+def _named_once(impl: str | DType | None, dtype: str | DType | None) -> str | DType | None:
+    if impl is not None and dtype is not None:
+        raise ArgumentError("impl and dtype both name the generator of keys: give one of them.")
+    return impl if dtype is None else dtype
+
+
 def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
     """Make a raw key from a seed: an array of words, where ``key`` gives one of keys.
 
@@ -79,7 +85,9 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
     return rules.seed(join(high, low))
 
 
-def key(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
+def key(
+    seed: ArrayLike, *, impl: str | DType | None = None, dtype: str | DType | None = None
+) -> Array:
     """Make a key from a seed.
 
     The key is an array without axes, whose dtype says which generator it is for. Arrays of keys are
@@ -88,8 +96,9 @@ def key(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
 
     Args:
         seed: an integer scalar; Python's may lie between -2**63 and 2**63 - 1.
-        impl: the generator, such as ``"threefry2x32"``; by default that of the setting
-            ``default_prng_impl``.
+        impl: the generator, such as ``"threefry2x32"``, or the dtype of its keys; by default that
+            of the setting ``default_prng_impl``.
+        dtype: the same, by JAX's newer name.
 
     Returns:
         An array of type ``key<fry>[]``, or of another generator's keys.
@@ -108,7 +117,8 @@ def key(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         >>> tinyjax.random.split(key, 3).shape
         (3,)
     """
-    return random_wrap(PRNGKey(seed, impl=impl), _generator(impl).dtype)
+    wanted = _named_once(impl, dtype)
+    return random_wrap(PRNGKey(seed, impl=wanted), _generator(wanted).dtype)
 
 
 def key_data(keys: ArrayLike) -> Array:
@@ -142,12 +152,18 @@ def _raw(words: Array) -> Array:
     return words
 
 
-def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | DType | None = None) -> Array:
+def wrap_key_data(
+    key_bits_array: ArrayLike,
+    *,
+    impl: str | DType | None = None,
+    dtype: str | DType | None = None,
+) -> Array:
     """Return the keys with given words.
 
     Args:
         key_bits_array: uint32, of shape (..., n), where a key has n words.
         impl: the generator, as in ``key``.
+        dtype: the same, by JAX's newer name.
 
     Raises:
         ArgumentError: there is no such generator.
@@ -160,7 +176,7 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | DType | None = None)
         Array((), dtype=key<fry>) overlaying:
         [3 4]
     """
-    return random_wrap(as_array(key_bits_array), _generator(impl).dtype)
+    return random_wrap(as_array(key_bits_array), _generator(_named_once(impl, dtype)).dtype)
 
 
 def key_impl(keys: ArrayLike) -> str:
