@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -472,8 +473,7 @@ def update(name: str, value: object) -> None:
         follower(settings())
 
 
-@contextmanager
-def scoped(**changes: object) -> Iterator[Settings]:
+def scoped(**changes: object) -> AbstractContextManager[Settings]:
     """Change settings within a ``with`` block, in this thread or task only.
 
     Example:
@@ -485,7 +485,13 @@ def scoped(**changes: object) -> Iterator[Settings]:
     Raises:
         ArgumentError: there is no such setting, or it does not take this value.
     """
-    current = _evolve(settings(), changes)
+    return _scope(lambda: _evolve(settings(), changes))
+
+
+@contextmanager
+def _scope(make: Callable[[], Settings]) -> Iterator[Settings]:
+    """Put in force, for a block, what settings are made when it is entered."""
+    current = make()
     token = _local.set(current)
     undo = [follower(current) for follower in _followers]
     try:
@@ -696,8 +702,14 @@ class UserContext:
             raise ArgumentError(
                 f"the value of a user context must have a hash, but got {value!r}."
             ) from None
-        others = {**dict(settings().user_contexts), self._number: value}
-        return scoped(user_contexts=tuple(sorted(others.items(), key=lambda item: item[0])))
+        return _scope(lambda: _with_context(settings(), self._number, value))
+
+
+@lru_cache(maxsize=256)
+def _with_context(current: Settings, number: int, value: Hashable) -> Settings:
+    others = {**dict(current.user_contexts), number: value}
+    found = tuple(sorted(others.items(), key=lambda item: item[0]))
+    return _evolve(current, {"user_contexts": found})
 
 
 _contexts: Final = itertools.count()

@@ -123,7 +123,7 @@ def test_memories(kind: str) -> None:
             assert tinyjax.device_put(x, place).sharding == place
             assert tinyjax.device_put(x, Space.Device).sharding == place
             assert tinyjax.device_put(x, Space.Any) is x
-            host = tinyjax.device_put([x, 1.0], Space.Host)
+            host = tinyjax.device_put([x, jnp.ones(2)], Space.Host)
             assert [y.sharding.memory_kind for y in host] == ["pinned_host"] * 2
     assert {s.name: s.value for s in Space} == {s.name: s.value for s in jax.memory.Space}
     assert tinyjax.jit(lambda x: tinyjax.device_put(x, Space.Host) + 1)(1.0) == 2

@@ -63,7 +63,17 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import ASKED, DEPENDS, FORWARDS, INLINED, PRUNE, SPLIT
+from tinyjax.core.programs import (
+    ASKED,
+    DEPENDS,
+    FOLLOWED,
+    FORWARDS,
+    INLINED,
+    PRUNE,
+    SPLIT,
+    Follow,
+    Types,
+)
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
@@ -169,6 +179,15 @@ def _scan_inlined(params: ScanParams) -> Jaxpr | None:
 
 def _reshaped(x: Atom, to: Var) -> JaxprEqn:
     return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
+
+
+@scan_p.def_rule(FOLLOWED)
+def _followed(params: ScanParams, given: Types, follow: Follow) -> Types | None:
+    first, xs = split_list(given, params.num_consts + params.num_carry)
+    if any(x.entries[0] for x in xs):  # slices are divided over no axis of their own
+        return None
+    carry, ys = split_list(follow(params.jaxpr, [*first, *rows(xs)]), params.num_carry)
+    return [*carry, *stacked(ys, params.length)]
 
 
 @scan_p.def_rule(FORWARDS)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
 from tinyjax.core.primitive import RuleKey
+
+Types: TypeAlias = Sequence[ShapedArray]
+#: Gives the types of a program's results, of operands of these types.
+Follow: TypeAlias = Callable[[Jaxpr, Types], Types]
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
@@ -51,6 +56,11 @@ SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Callable[[JaxprEqn], b
 RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[None]]]] = RuleKey(
     "recorded_in"
 )
+
+#: The rule of a loop that says of which types its results are: of the parameters, the types of the
+#: operands, which tell more than the loop asks for, and what gives those of a program's results.
+#: None where that does not follow.
+FOLLOWED: Final[RuleKey[Callable[[Any, Types, Follow], Types | None]]] = RuleKey("followed")
 
 #: The rule of a primitive that each device runs a program of: of the parameters, the operands, a
 #: program that returns a code and some values after so many results, and that number. It gives

@@ -269,7 +269,10 @@ class Mesh(_Grid):
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
         """The same devices on axes of other types."""
-        return mesh_of_ids(self.ids, self.axis_sizes, self.axis_names, axis_types)
+        found = object.__new__(Mesh)  # of devices that were checked
+        types = _types(axis_types, self.axis_names)
+        found.__attrs_init__(self.ids, self.axis_sizes, self.axis_names, types)
+        return found
 
     @property
     def devices(self) -> NDArray[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
@@ -192,8 +193,7 @@ def _call(
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
-    manual = mesh.types_with(dict.fromkeys(axes, AxisType.Manual))
-    inside = use_mesh(mesh.of_types(manual)) if isinstance(mesh, Mesh) else nullcontext()
+    inside = use_mesh(_manual(mesh, axes)) if isinstance(mesh, Mesh) else nullcontext()
     with inside, on_axes(sizes, partly, checks, own=not checks):
         own = [aval.with_varying(aval.varying | here) for aval in parts]
         staged = stage(flat, parts if checks else own, fun)
@@ -206,6 +206,12 @@ def _call(
     like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
     outs: Sequence[Array] = bind_shard_map(staged, arrays, like, specs, joined)
     return tree.unflatten(flat.out_tree, outs)
+
+
+@lru_cache(maxsize=256)
+def _manual(mesh: Mesh, axes: tuple[str, ...]) -> Mesh:
+    """The mesh as it is within the function: each device runs it along some axes."""
+    return mesh.of_types(mesh.types_with(dict.fromkeys(axes, AxisType.Manual)))
 
 
 def _taken_to_be_shared(

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.control_flow.declared import scan_p
-from tinyjax.core.avals import ExplicitArray, ShapedArray, rows, stacked
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries, PartitionSpec
 from tinyjax.core.explicit import undivided
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, subjaxprs
-from tinyjax.core.lists import split_list
 from tinyjax.core.primitive import DIVISION, Avals
-from tinyjax.core.programs import CALLED
+from tinyjax.core.programs import CALLED, FOLLOWED
 from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
 from tinyjax.errors import ShardingTypeError
 from tinyjax.primitives.constraint import sharding_constraint_p
@@ -32,9 +30,9 @@ def beside(avals: Avals, params: ShardMapParams) -> Sequence[Entries]:
         params: the program, and along which axes devices run it.
     """
     mesh = params.mesh
-    others = mesh.of_types(mesh.types_with(dict.fromkeys(params.axes, AxisType.Auto)))
-    if not others.explicit_axes:
+    if {*mesh.explicit_axes} <= {*params.axes}:
         return [undivided(out.ndim) for out in params.jaxpr.out_avals]
+    others = mesh.of_types(mesh.types_with(dict.fromkeys(params.axes, AxisType.Auto)))
     given = [_left(aval.entries, params.axes) for aval in avals]
 
     def follow() -> Sequence[Entries]:
@@ -78,12 +76,12 @@ def _results(eqn: JaxprEqn, given: Avals, mesh: AnyMesh) -> Avals:
     if CALLED in primitive.rules.extensions:
         (program,) = subjaxprs(params)
         return _followed(program, given, mesh)
-    if primitive is scan_p:
-        first, xs = split_list(given, params.num_consts + params.num_carry)
-        if not any(x.entries[0] for x in xs):
-            found = _followed(params.jaxpr, [*first, *rows(xs)], mesh)
-            carry, ys = split_list(found, params.num_carry)
-            return [*carry, *stacked(ys, params.length)]
+    if FOLLOWED in primitive.rules.extensions:
+        found = primitive.rule(FOLLOWED)(
+            params, given, lambda program, types: _followed(program, types, mesh)
+        )
+        if found is not None:
+            return found
     if DIVISION in primitive.rules.extensions:
         try:
             return primitive.result_types(given, params)
