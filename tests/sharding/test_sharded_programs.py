@@ -12,7 +12,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, cache, config, lax
-from tinyjax.errors import ArgumentError, DonatedArrayError
+from tinyjax.errors import ArgumentError, DonatedArrayError, ShardingError
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
@@ -189,6 +189,9 @@ def test_a_mesh_without_devices_means_that_of_the_arguments() -> None:
     for call in (lambda f: f, tinyjax.jit):
         found = call(lambda x: lax.with_sharding_constraint(x, rows) * 2)(x)
         assert found.sharding == by("x")
+    for other in (DATA, put(DATA, None)):
+        with pytest.raises(ShardingError, match="names no devices"):
+            lax.with_sharding_constraint(other, rows)
 
 
 def test_inside_a_program_device_put_is_a_constraint() -> None:

@@ -653,9 +653,9 @@ class NamedSharding(Sharding):
         return self._of(PartitionSpec(*found))
 
     def decided(self, now: Sharding) -> NamedSharding:
-        grid = now.mesh if isinstance(now, NamedSharding) else self.mesh
-        if self.is_abstract and grid.abstract_mesh == self.mesh:  # of the devices there are
-            return NamedSharding(grid, self.spec, memory_kind=self.memory_kind).decided(now)
+        mesh = now.mesh if isinstance(now, NamedSharding) else None
+        if isinstance(mesh, Mesh) and mesh.abstract_mesh == self.mesh:  # of the devices there are
+            return self.update(mesh=mesh).decided(now)
         if PartitionSpec.UNCONSTRAINED not in self.spec.partitions:
             return self
         used = {*self.spec.names}
