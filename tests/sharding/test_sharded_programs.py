@@ -260,6 +260,10 @@ def test_ahead_of_time() -> None:
             found = compiled(put(DATA, spec))
             assert found.sharding == by("x")
             np.testing.assert_array_equal(np.asarray(found), 2 * DATA)
+    with tinyjax.set_mesh(MESH):
+        assert tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=P("x")) == like
+    with pytest.raises(ShardingError, match="no mesh is in force"):
+        tinyjax.ShapeDtypeStruct((4, 4), np.float32, sharding=P("x"))
     with pytest.raises(ArgumentError, match="compiled for one device"):
         g.lower(DATA).compile()(put(DATA, P("x")))
 

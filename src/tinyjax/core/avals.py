@@ -392,6 +392,15 @@ def _dtype(dtype: DTypeLike) -> DType:
     return parse(dtype)
 
 
+def _lies(where: Sharding | PartitionSpec | None) -> Sharding | None:
+    if not isinstance(where, PartitionSpec):
+        return where
+    # Programs on one device need no meshes.
+    from tinyjax.core.sharding import resolve  # noqa: PLC0415
+
+    return resolve(where, "ShapeDtypeStruct")
+
+
 @attrs.frozen(repr=False)
 class ShapeDtypeStruct:
     """A shape and a dtype, in place of an array where only its type matters.
@@ -400,13 +409,14 @@ class ShapeDtypeStruct:
         shape: the shape.
         dtype: the dtype.
         weak_type: whether the dtype is weak.
-        sharding: how such an array lies on devices, where that is said.
+        sharding: how such an array lies on devices, where that is said; a ``PartitionSpec`` is of
+            the mesh in force.
     """
 
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
-    sharding: Sharding | None = attrs.field(default=None, kw_only=True)
+    sharding: Sharding | None = attrs.field(default=None, kw_only=True, converter=_lies)
 
     @property
     def ndim(self) -> int:
