@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy import asarray, ndarray
@@ -396,8 +396,11 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> tinyjax.grad(lambda x: x ** 2)(0.0)
         Array(0., dtype=float32, weak_type=True)
     """
-    if not isinstance(y, int) and _is_known_integer(y):
-        y = int(y)
+    if type(y) is ConcreteArray or isinstance(y, np.generic):
+        host = y._host if type(y) is ConcreteArray else y
+        known = y if host is None else host  # host attributes cost a quarter of the array's
+        if not known.ndim and known.dtype.kind in "iu":
+            y = int(known)
     if isinstance(y, int) and not isinstance(y, bool):
         a = _integers(array_of("power", x))
         if y < 0 and not dtypes.is_inexact(a.dtype):
@@ -414,10 +417,6 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 pow = power
-
-
-def _is_known_integer(y: object) -> TypeGuard[np.integer[Any] | ConcreteArray]:
-    return isinstance(y, np.generic | ConcreteArray) and not y.ndim and y.dtype.kind in "iu"
 
 
 def _integer_power(x: Array, y: Array) -> Array:

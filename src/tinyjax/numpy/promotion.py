@@ -254,21 +254,18 @@ def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
 
 def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """The same, with integers converted to floats."""
-    # a Python int need not fit into the integer dtype beside it, of which a float is made
-    if type(y) is int and type(x) not in PYTHON_NUMBERS:
-        x = _as_float(name, x)
-    elif type(x) is int and type(y) not in PYTHON_NUMBERS:
-        y = _as_float(name, y)
-    a, b = operands(name, x, y)
+    try:
+        a, b = operands(name, x, y)
+    except NumberRangeError:  # a number need not fit the integers beside it: they become floats
+        a, b = operands(name, _as_float(name, x), _as_float(name, y))
     if a.dtype not in _INEXACT:
         dtype, weak = to_inexact(a.dtype, a.weak_type), a.weak_type
         a, b = convert(a, dtype, weak), convert(b, dtype, weak)
     return a, b
 
 
-def _as_float(name: str, x: ArrayLike) -> Array:
-    a = x if isinstance(x, Array) else array_of(name, x)
-    return inexact(a) if a.dtype.kind in "iu" else a
+def _as_float(name: str, x: ArrayLike) -> ArrayLike:
+    return x if type(x) in PYTHON_NUMBERS else inexact(x, name)
 
 
 def inexact(x: ArrayLike, name: str = "this function") -> Array:

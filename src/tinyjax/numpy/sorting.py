@@ -646,8 +646,8 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
             mixed = ew.add(
                 ew.mul(below, ew.sub(full_like(weight, 1), weight)), ew.mul(above, weight)
             )
-            infinite = ew.not_(ew.is_finite(below))
-            out = ew.select(ew.and_(ew.eq(below, above), infinite), below, mixed)
+            infinite = ew.and_(ew.eq(below, above), ew.ne(mixed, mixed))
+            out = ew.select(infinite, below, mixed)
     if skip_nan:
         return out
     invalid = broadcast_in_dim(reduce_or(missing, (0,)), shape, kept)

@@ -62,19 +62,16 @@ from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 
 
-def _integers(name: str, indices: ArrayLike) -> Array:
+def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
+    """The indices; bools, where they are taken, are the numbers 0 and 1."""
     found = array_of(name, indices)
     if not dtypes.is_integer(found.dtype):
+        if bools and found.dtype == dtypes.bool_:
+            return convert(found, dtypes.int32)
         raise DtypeError(
             f"{name} needs integer indices, but got {found.aval}. Convert them with .astype(int)."
         )
     return found
-
-
-def _counted(name: str, indices: ArrayLike) -> Array:
-    """The indices, with bools as the numbers 0 and 1."""
-    found = array_of(name, indices)
-    return _integers(name, convert(found, dtypes.int32) if found.dtype == dtypes.bool_ else found)
 
 
 def take(
@@ -116,7 +113,7 @@ def take(
     """
     if out is not None:
         raise ArgumentError("take: out= is not supported, since arrays are immutable.")
-    x, places = array_of("take", a), _counted("take", indices)
+    x, places = array_of("take", a), _integers("take", indices, True)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
