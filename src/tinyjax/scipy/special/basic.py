@@ -118,7 +118,7 @@ def ndtr(x: ArrayLike) -> Array:
 
 
 @replayed
-def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, *, series_order: int = 3) -> Array:
     """Return ``log(ndtr(x))``, accurate far out on both sides.
 
     Below -10 (for float64 -20) by the asymptotic series of Abramowitz and Stegun 26.2.12.
