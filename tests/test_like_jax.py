@@ -224,6 +224,10 @@ def custom_twice(m: Any) -> Any:
     return m.vmap(f)(np.arange(3.0)), m.grad(f)(2.0)
 
 
+def of_a_complex_number(kind: Callable[[Any], Any], m: Any) -> Any:
+    return kind(m.numpy.array(1j))
+
+
 def of_one_element(kind: Callable[[Any], Any], m: Any) -> Any:
     return kind(m.numpy.ones((1,)))
 
@@ -431,7 +435,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         ]
     ),
     **{
-        f"{kind.__name__} of a complex number": lambda m, kind=kind: kind(m.numpy.array(1j))
+        f"{kind.__name__} of a complex number": partial(of_a_complex_number, kind)
         for kind in (int, float, complex)
     },
     "an average over two axes": lambda m: [
