@@ -78,7 +78,7 @@ def pad(
         >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
         Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
         >>> jnp.pad(jnp.array([2, 4]), 2, mode="linear_ramp", end_values=(0, 6))
-        Array([0, 1, 2, 4, 5, 5], dtype=int32)
+        Array([0, 1, 2, 4, 5, 6], dtype=int32)
     """
     x = array_of("pad", array)
     widths = _pairs(pad_width, x.ndim, "widths")
