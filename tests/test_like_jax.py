@@ -361,6 +361,17 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.jit(lambda x: m.lax.cond(x > 0, lambda: m.debug.print("{}", x), lambda: None)),
         )
     ],
+    "weak types of tangents": lambda m: [
+        bool(y.weak_type)
+        for x in (1.0, m.numpy.float32(1), m.numpy.asarray(1.0))
+        for f in (m.numpy.sin, lambda x: 2 * x, lambda x: x * np.float32(2), lambda x: x**2)
+        for y in (
+            *m.jvp(f, (x,), (1.0,)),
+            m.linearize(f, x)[1](1.0),
+            *m.vjp(f, x)[1](1.0),
+            m.jit(lambda x, t, f=f: m.jvp(f, (x,), (t,))[1])(x, 1.0),
+        )
+    ],
     "debugging in two calls": told,
     "rounding by Python": lambda m: [
         (y, str(y.dtype))

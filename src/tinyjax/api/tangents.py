@@ -94,7 +94,9 @@ def as_tangents(
 def _as_tangent(leaf: Any, like: ShapedArray) -> Array:
     if type(leaf) in PYTHON_NUMBERS:
         own = scalar_dtype(type(leaf))
-        return ConcreteArray(np.asarray(leaf, like.dtype if kind(own) == kind(like.dtype) else own))
+        if kind(own) != kind(like.dtype):
+            return ConcreteArray(np.asarray(leaf, own))
+        return ConcreteArray(np.asarray(leaf, like.dtype), None if like.shape else like)
     if isinstance(leaf, Array):
         if leaf.weak_type and leaf.dtype != like.dtype and kind(leaf.dtype) == kind(like.dtype):
             return convert_element_type(leaf, like.dtype)
