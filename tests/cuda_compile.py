@@ -21,9 +21,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import tinyjax
 from specs import Spec, all_specs
 from tinyjax import NamedSharding, P, lax
-from tinyjax.core.array import as_array
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import write_module
+from tinyjax.core.operands import as_array
 from tinyjax.sharding import AbstractMesh
 from tinyjax.xla import modules
 from tinyjax.xla.compilation import Placement

@@ -19,9 +19,10 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad_checkpoint, tree
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError

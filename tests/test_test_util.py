@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import tinyjax
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError

@@ -58,7 +58,7 @@ from tinyjax.config import (
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
-from tinyjax.core.array import Array, install_namespace
+from tinyjax.core.array import Array, install_namespace, mover
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
 from tinyjax.jit import install_staging, jit
@@ -154,6 +154,7 @@ if TYPE_CHECKING:
     from tinyjax.toplevel import *
 
 install_namespace(numpy)
+mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 
 

@@ -18,11 +18,13 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.config import scoped
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import explained
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Effect
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.staging import stage
 from tinyjax.display.bars import choose_display, in_notebook

@@ -11,7 +11,8 @@ import attrs
 
 from tinyjax import numpy as jnp
 from tinyjax import tree
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType, float32, result_type
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.tree import PyTreeDef

@@ -15,7 +15,9 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax import numpy as jnp
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import promote_inexact

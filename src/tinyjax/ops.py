@@ -8,9 +8,11 @@ from typing import Any, Literal
 import attrs
 
 from tinyjax import numpy as jnp
-from tinyjax.core.array import Array, ArrayLike, UpdateOptions, as_array, placed
+from tinyjax.core.array import Array, ArrayLike, UpdateOptions
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.reduce import highest, lowest

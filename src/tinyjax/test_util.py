@@ -16,8 +16,9 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.api.derivatives import jvp, vjp
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.calling import argument_path, as_arrays, leaf_path
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function

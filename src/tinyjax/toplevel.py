@@ -14,9 +14,10 @@ from typing import Any, ParamSpec, TypeVar, overload
 from tinyjax import xla
 from tinyjax.api import vjp
 from tinyjax.api.arguments import check_argnums
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.checking import explained
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import (
     PLATFORM,
     Device,
@@ -28,6 +29,7 @@ from tinyjax.core.devices import (
 )
 from tinyjax.core.folding import ensure_compile_time_eval
 from tinyjax.core.integers import integer, is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tinyjax.core.array import Array, ArrayLike, Axis, Indices
+from tinyjax.core.array import Array, ArrayLike, Indices
+from tinyjax.core.axes import Axis
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy.creation import Shape
 from tinyjax.tree import PyTree

@@ -19,8 +19,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, make_jaxpr, vmap
-from tinyjax.core.array import ConcreteArray, scalar
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
 from tinyjax.core.encoding import encode
 from tinyjax.core.jaxpr import (
@@ -33,6 +33,7 @@ from tinyjax.core.jaxpr import (
     subjaxprs,
     typecheck_jaxpr,
 )
+from tinyjax.core.operands import scalar
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1

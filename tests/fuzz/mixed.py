@@ -12,7 +12,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from fuzz.plain import F64, I32, constant, fitted
 from tinyjax import dtypes, lax
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import PromotionError
 from tinyjax.primitives import elementwise as ew

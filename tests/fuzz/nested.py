@@ -23,7 +23,8 @@ from fuzz.plain import (
     total,
 )
 from tinyjax import autodiff, lax
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim

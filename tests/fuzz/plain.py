@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.cumulative import cumlogsumexp, cummax, cumprod, cumsum

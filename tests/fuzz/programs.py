@@ -11,7 +11,8 @@ from fuzz.equations import EQUATIONS
 from fuzz.mixed import MIXED
 from fuzz.nested import NESTED
 from fuzz.plain import KINKED, MOST_NUMBER, OPERATIONS, Body
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew

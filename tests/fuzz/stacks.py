@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fuzz.programs import Program
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.testing.stacks import Layer, Side, check_stack, pushed, tangent_args
 

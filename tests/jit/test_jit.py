@@ -21,7 +21,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, vmap
-from tinyjax.core.array import ConcreteArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.errors import (
     ArgumentError,
     ConcretizationError,

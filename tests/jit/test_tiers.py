@@ -14,7 +14,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
-from tinyjax.core.array import ConcreteArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tinyjax
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError
 from tinyjax.primitives import collective as co

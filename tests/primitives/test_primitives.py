@@ -17,8 +17,8 @@ import tinyjax
 from specs import KINDS, ArraySpec, Spec, all_specs
 from specs import elementwise as elementwise_rows
 from tinyjax import dtypes
-from tinyjax.core.array import as_array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.operands import as_array
 from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
 from tinyjax.custom_derivatives.calls import custom_call_p
 from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p

@@ -15,8 +15,9 @@ from specs import all_specs
 from tinyjax import P, lax
 from tinyjax.control_flow.common import contains
 from tinyjax.control_flow.declared import while_p
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from tinyjax.core.operands import as_array
 from tinyjax.errors import TinyjaxError
 from tinyjax.primitives.elementwise import sin
 

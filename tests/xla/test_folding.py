@@ -16,7 +16,7 @@ import pytest
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs, elementwise
 from tinyjax import dtypes, jit, lax
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import TinyjaxError
 from tinyjax.primitives.shape import full

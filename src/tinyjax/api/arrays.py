@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from tinyjax import dtypes, tree, xla
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, mover, raise_donated
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.concrete import ConcreteArray, raise_donated
 from tinyjax.core.devices import KIND_OF, Space, is_place, on_first
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import HostArray
@@ -62,13 +64,23 @@ def device_put(
         )
     leaves, treedef = tree.flatten(x)
     wanted = tree.flatten_prefix(device, treedef, is_place, "device")
-    moved = [_put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
+    moved = [put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
     if may_alias is False:
         moved = [x.copy() if x is leaf else x for x, leaf in zip(moved, leaves, strict=True)]
     return tree.unflatten(treedef, moved)
 
 
-def _put(leaf: Any, where: object, function: str = "device_put") -> Array:
+def put(leaf: Any, where: object, function: str = "device_put") -> Array:
+    """Return an array or a number as an array that lies where it should.
+
+    Args:
+        leaf: the array.
+        where: a device, a sharding or a memory; None for where all arrays lie.
+        function: what the user called, for messages.
+
+    Raises:
+        ShardingError: it cannot be there.
+    """
     array = as_array(leaf)
     if array.is_deleted():
         raise_donated(array)
@@ -91,9 +103,6 @@ def _put(leaf: Any, where: object, function: str = "device_put") -> Array:
     from tinyjax.primitives.constraint import constrain  # noqa: PLC0415
 
     return constrain(array, sharding)
-
-
-mover[:] = [_put]
 
 
 @overload

@@ -13,11 +13,13 @@ from tinyjax.api.arguments import choose
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import over_basis
 from tinyjax.api.typed import F, JacobianOf, JacobianOfNumber, Unannotated
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, splat
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import watched
 from tinyjax.core.checking import checked
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
+from tinyjax.core.operands import splat
 from tinyjax.dtypes import float0, int32, is_inexact
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full, iota, reshape

@@ -9,8 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import Array, canonical_axis
+from tinyjax.core.array import Array
 from tinyjax.core.avals import explicit_types
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import integer

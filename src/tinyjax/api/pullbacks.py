@@ -14,10 +14,11 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.api.tangents import as_tangents
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, leaf_path, watched
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.core.refs import Ref
 from tinyjax.dtypes import is_inexact

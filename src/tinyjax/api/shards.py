@@ -8,10 +8,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import tree, xla
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Device, Sharding, is_place, places_of
 from tinyjax.core.integers import integers
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding, checked, resolve
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical

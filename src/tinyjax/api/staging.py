@@ -7,11 +7,12 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.api.mapping import vmap
-from tinyjax.core.array import Array, ArrayLike, splat
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
+from tinyjax.core.operands import splat
 from tinyjax.core.refs import Ref, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.frames import imitate, wraps

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import PYTHON_NUMBERS
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
 from tinyjax.errors import ArgumentError, DifferentiationError

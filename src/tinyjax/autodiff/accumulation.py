@@ -34,10 +34,11 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local import Block, Tangents, flat_size
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact

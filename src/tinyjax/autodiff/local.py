@@ -22,8 +22,9 @@ import numpy as np
 from tinyjax import numpy as jnp
 from tinyjax.api.mapping import over_basis
 from tinyjax.autodiff.elimination import Mask, Pattern
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
 from tinyjax.core.primitive import ZERO, Primitive, UndefinedPrimal
 from tinyjax.core.trace import EVAL, bind, use_trace

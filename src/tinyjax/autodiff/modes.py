@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tinyjax import tree
 from tinyjax.api import jvp, linear_transpose, vjp
 from tinyjax.api.tangents import check_per_argument
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.primitives.shape import zero_tangent
 
 R = TypeVar("R")

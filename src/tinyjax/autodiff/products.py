@@ -9,8 +9,9 @@ from tinyjax import numpy as jnp
 from tinyjax import random, tree
 from tinyjax.api import grad, jvp, linear_transpose, linearize, vmap
 from tinyjax.api.tangents import check_per_argument
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")

@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import as_array
 from tinyjax.core.checking import checked
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     Arrays,
     BatchAxes,
@@ -22,10 +22,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import (
-    CheckFailedError,
-    DtypeError,
-)
+from tinyjax.errors import CheckFailedError, DtypeError
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import and_

@@ -12,8 +12,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.primitive import (
     Arrays,
     Avals,

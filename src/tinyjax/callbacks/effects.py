@@ -17,8 +17,9 @@ from tinyjax.callbacks.common import (
     declared_results,
     not_differentiable,
 )
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,
@@ -31,9 +32,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import (
-    CallbackError,
-)
+from tinyjax.errors import CallbackError
 from tinyjax.frames import user_location
 
 io_callback_p: Primitive[CallbackParams] = Primitive("io_callback", CallbackParams, effectful=True)

@@ -19,10 +19,11 @@ from tinyjax.callbacks.common import (
     declared_results,
     not_differentiable,
 )
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,
@@ -36,10 +37,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import (
-    ArgumentError,
-    CallbackError,
-)
+from tinyjax.errors import ArgumentError, CallbackError
 from tinyjax.frames import user_location
 from tinyjax.primitives.shape import move_batch_axis, zeros_like
 from tinyjax.transforms.batching import batch_flat

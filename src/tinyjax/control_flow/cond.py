@@ -21,15 +21,17 @@ from tinyjax.control_flow.declared import CondParams, while_p
 from tinyjax.control_flow.declared import cond_p as cond_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, first_element
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce, depends, handed_on
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
 from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.operands import as_array, first_element
 from tinyjax.core.primitive import (
     STEPWISE,
     Arrays,

@@ -10,11 +10,14 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import Body, check_checkpoints
 from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function

@@ -27,7 +27,7 @@ from tinyjax.control_flow.declared import bind_scan as bind_scan  # noqa: PLC041
 from tinyjax.control_flow.declared import scan_p as scan_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.needed import prune_scan, varying
 from tinyjax.control_flow.reporting import reported, write_loop
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, alike, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
@@ -46,6 +46,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, 
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
 from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     STEPWISE,
     ZERO,

@@ -1,8 +1,8 @@
 """Arrays: the values that programs compute with.
 
 ``Array`` is what user code is written against: a shape, a dtype, operators and methods. A
-``ConcreteArray`` holds data, on the host, on a device, or both; a tracer (``core.trace``) stands
-for data while a transformation runs. Both are immutable.
+``ConcreteArray`` (``core.concrete``) holds data, on the host, on a device, or both; a tracer
+(``core.trace``) stands for data while a transformation runs. Both are immutable.
 
 The operators and methods do what the function of the same name in ``tinyjax.numpy`` does. That
 package is built on this one, so it is handed in (``install_namespace``) rather than imported.
@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
-from math import copysign, prod
-from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType, ModuleType
+from types import EllipsisType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -34,61 +32,16 @@ from typing import (
 import attrs
 import numpy as np
 
-from tinyjax import tree
-from tinyjax.config import settings
-from tinyjax.core.avals import ShapedArray, interned
-from tinyjax.core.devices import (
-    Device,
-    Part,
-    Placement,
-    Sharding,
-    first_device,
-    on_first,
-)
-from tinyjax.core.dlpack import called, known
-from tinyjax.core.integers import SymbolicSize, integer, is_one_of, one_or_more
-from tinyjax.dtypes import (
-    ALL,
-    FLOAT8,
-    KEYS,
-    PHYSICAL,
-    DType,
-    DTypeLike,
-    HostArray,
-    allowed,
-    bfloat16,
-    default_complex,
-    default_float,
-    default_int,
-    dtype_name,
-    float0,
-    is_key,
-    key_tag,
-    of_physical,
-)
-from tinyjax.errors import (
-    ArgumentError,
-    AxisError,
-    DonatedArrayError,
-    DtypeError,
-    InconclusiveDimensionOperation,
-    IndexingError,
-    NumberRangeError,
-    described,
-    shortened,
-)
-from tinyjax.frames import imitate, subject
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.axes import Axis
+from tinyjax.core.devices import Device, Part, Placement, Sharding, first_device, on_first
+from tinyjax.core.integers import integer, is_one_of, one_or_more
+from tinyjax.dtypes import DType, DTypeLike, HostArray, is_key
+from tinyjax.errors import ArgumentError, IndexingError
 
-F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
-
-Axis: TypeAlias = int | Sequence[int] | None
 Order: TypeAlias = Literal["C", "F"]
-
-_ALL = frozenset(ALL)
-
-PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
 CONTAINERS: Final = frozenset((list, tuple, set, dict))
 
 
@@ -881,17 +834,13 @@ class Array:
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
     # be compared is NotImplemented, as for any class. A list may be meant for an array: to say
     # False would hide that, so it raises, as in JAX.
-    def __eq__(self, other: object) -> Array:
-        if not is_array_like(other):
-            if type(other) in CONTAINERS:
-                as_array(other)  # raises
+    def __eq__(self, other: Any) -> Array:
+        if not is_array_like(other) and type(other) not in CONTAINERS:
             return NotImplemented
         return _numpy.equal(self, other)
 
-    def __ne__(self, other: object) -> Array:
-        if not is_array_like(other):
-            if type(other) in CONTAINERS:
-                as_array(other)  # raises
+    def __ne__(self, other: Any) -> Array:
+        if not is_array_like(other) and type(other) not in CONTAINERS:
             return NotImplemented
         return _numpy.not_equal(self, other)
 
@@ -1196,54 +1145,9 @@ class DeviceBuffer(Protocol):
     def delete(self) -> None: ...
 
 
-class _GivenUp:
-    """The buffer of an array that was donated to a program that was evaluated, or deleted."""
-
-    if TYPE_CHECKING:
-
-        def __buffer__(self, flags: int, /) -> memoryview: ...
-
-    def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]:
-        raise BufferError("this array has been deleted")
-
-    def is_deleted(self) -> bool:
-        return True
-
-    def delete(self) -> None:
-        pass
-
-    def block_until_ready(self) -> object:
-        return self
-
-
-def give_up(array: Array) -> None:
-    """Forget the data of an array that was donated or deleted."""
-    if isinstance(array, ConcreteArray):
-        array._aval = array.aval
-        array._host, array._buffer = None, _GivenUp()
-
-
-def check_donated(arrays: Sequence[Array]) -> None:
-    """Raise where an array was given away.
-
-    Raises:
-        DonatedArrayError: one was.
-    """
-    for array in arrays:
-        if array.is_deleted():
-            raise_donated(array)
-
-
 #: What is known of arrays with NaNs, by identity, where the setting ``debug_nans`` follows them.
 #: Another array with the same data is not followed, so it must be made by an operation.
 followed: dict[int, object] = {}
-
-#: Called before data is given out to the user's Python: the setting ``debug_nans`` looks at it.
-on_read: list[Callable[[ConcreteArray], None]] = []
-
-
-#: An argument that was not given, where None is one.
-_NOT_SAID: Final = object()
 
 
 def _takes_over(other: object, method: str) -> bool:
@@ -1263,212 +1167,6 @@ Index: TypeAlias = (
 #: Beside others an index may be listed; alone, a list might as well mean several axes.
 ListedIndex: TypeAlias = list[int] | list[bool] | list[list[int]] | tuple[int, ...] | range
 Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
-
-
-class ConcreteArray(Array):
-    """An array that has its data: on the host, in a device buffer, or both.
-
-    Each side is made from the other when first needed; on CPU that copies nothing. The host array
-    is never the user's own memory. ``_host``, which evaluation reads, may be writable; whatever
-    leaves the array is ``host``, which is not.
-    """
-
-    __slots__ = ("__weakref__", "_aval", "_buffer", "_host", "_number")
-
-    _host: HostArray | None
-    _aval: ShapedArray | None
-    #: The Python number that an operand was made of, before it was rounded; otherwise not set.
-    _number: bool | int | float | complex
-
-    def __init__(
-        self,
-        host: HostArray | None,
-        aval: ShapedArray | None = None,
-        buffer: DeviceBuffer | None = None,
-    ) -> None:
-        self._host = host
-        self._aval = aval
-        self._buffer = buffer
-
-    @property
-    def aval(self) -> ShapedArray:
-        aval = self._aval
-        if aval is None:
-            host = self._host
-            assert host is not None, "what a device buffer holds has a type"
-            shape, dtype = host.shape, host.dtype
-            # a call would cost as much again
-            aval = self._aval = interned.get((shape, dtype, False)) or ShapedArray(shape, dtype)
-        return aval
-
-    @property
-    def host(self) -> HostArray:
-        """The data as a NumPy array that cannot be written to."""
-        host = self._host
-        if host is None:
-            host = self._host = self._fetch()
-        if host.flags.writeable:
-            host = self._host = _sealed(host)
-        return host
-
-    def _fetch(self) -> HostArray:
-        buffer = self._buffer
-        assert buffer is not None, "an array holds a host array or a buffer"
-        if buffer.is_deleted():
-            raise_donated(self)
-        return fetched(buffer, self.aval.dtype)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        host = self._host
-        return self.aval.shape if host is None else host.shape
-
-    @property
-    def dtype(self) -> DType:
-        host = self._host
-        return self.aval.dtype if host is None else host.dtype
-
-    @property
-    def ndim(self) -> int:
-        host = self._host
-        return self.aval.ndim if host is None else host.ndim
-
-    @property
-    def weak_type(self) -> bool:
-        return self._aval is not None and self._aval.weak_type
-
-    def concrete(self, wanted: str) -> HostArray:
-        for look in on_read:
-            look(self)
-        return self.host
-
-    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
-        for look in on_read:
-            look(self)
-        host = self.host
-        if is_key(host.dtype):
-            raise ArgumentError(
-                f"keys ({self.aval}) are no numbers for a NumPy array. Use "
-                "tinyjax.random.key_data(keys), which gives their words."
-            )
-        if (dtype is not None and np.dtype(dtype) != host.dtype) or copy:
-            return np.array(host, dtype=dtype, copy=True if copy is None else copy)
-        return host.view()
-
-    def __dlpack__(
-        self,
-        *,
-        stream: object = _NOT_SAID,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """Export the data by DLPack: read-only, or as a copy if the consumer knows no read-only.
-
-        PyTorch shares the data and lets it be written to, which changes this array: clone the
-        tensor first.
-
-        Args:
-            stream: None, on CPU. A consumer that gives it is JAX, which wants elements in order;
-                it does not write to what it imports, so it gets no copy of those that are.
-            max_version: what the consumer understands; from version 1 on, that data is read-only.
-            dl_device: where the data is wanted; only the CPU.
-            copy: whether the consumer wants a copy, which it may write to.
-
-        Raises:
-            BufferError: the dtype or the device is none of DLPack's, or a copy is forbidden and
-                needed.
-        """
-        for look in on_read:
-            look(self)
-        data = known(self.host)
-        if stream is not _NOT_SAID and copy is not False:
-            data = np.asarray(data, order="C")  # JAX takes no other strides
-        if max_version is not None and max_version[0] >= 1:
-            capsule = data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-            return called(self.host, capsule)
-        if copy or (stream is _NOT_SAID and copy is None):
-            return called(self.host, np.array(data).__dlpack__())
-        if stream is _NOT_SAID:
-            raise BufferError(
-                "this array is read-only, which cannot be said in a DLPack version below 1: let "
-                "the consumer ask for max_version=(1, 0), or allow a copy."
-            )
-        alias = _writable_alias(data)
-        return called(self.host, alias.__dlpack__(stream=stream))
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # the CPU
-
-    def is_deleted(self) -> bool:
-        return self._host is None and self._buffer is not None and self._buffer.is_deleted()
-
-    def delete(self) -> None:
-        give_up(self)
-
-    def block_until_ready(self) -> Array:
-        for look in on_read:
-            look(self)
-        if self._buffer is not None:
-            self._buffer.block_until_ready()
-        return self
-
-    def __repr__(self) -> str:
-        for look in on_read:
-            look(self)
-        host = self.host
-        if is_key(host.dtype):
-            words = host[key_tag(host.dtype)]
-            return f"Array({host.shape}, dtype={dtype_name(host.dtype)}) overlaying:\n{words}"
-        text = np.array2string(host, separator=", ", prefix="Array(")
-        if not host.size:
-            text += f", shape={host.shape}"
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"Array({text}, dtype={host.dtype.name}{weak})"
-
-    def __str__(self) -> str:
-        if is_key(self.dtype):
-            return repr(self)
-        for look in on_read:
-            look(self)
-        return str(self.host)
-
-    def __format__(self, spec: str) -> str:
-        if is_key(self.dtype):
-            return format(repr(self), spec)
-        for look in on_read:
-            look(self)
-        if self.shape and spec:
-            raise ArgumentError(
-                f"the format {spec!r} is for one number, but the array is {self.aval}. Use "
-                "jnp.array_str(x, precision=2), or np.set_printoptions for all arrays."
-            )
-        return format(self.host if self.shape else self.host[()], spec)
-
-    def __reduce__(self) -> tuple[Callable[..., Array], tuple[HostArray, bool]]:
-        return (_rebuild, (self.host, self.weak_type))
-
-    def copy(self) -> Array:
-        """Return an array of the same data, which stays when this one is donated."""
-        if id(self) in followed:  # what is known of its NaNs is known of this array alone
-            return self
-        return ConcreteArray(self.host, self.aval)
-
-    def __copy__(self) -> Array:
-        return self.copy()
-
-    def __deepcopy__(self, memo: object) -> Array:
-        return self.copy()
-
-    def _repr_html_(self) -> str | None:
-        """Show a large array in a notebook; of a small one its text says all."""
-        from tinyjax.display.showing import SHORT, shown  # noqa: PLC0415 (for notebooks alone)
-
-        if self.size <= SHORT:
-            return None
-        if self.is_deleted():
-            return shown(str(self.aval), None, "donated: its memory has been reused")
-        return shown(str(self.aval), self.host)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -1494,26 +1192,8 @@ class Shard:
         )
 
 
-def raise_donated(array: Array) -> NoReturn:
-    """Say that the data of an array is gone."""
-    raise DonatedArrayError(
-        f"this array ({array.aval}) was donated to a compiled function, which has reused its "
-        "memory, or it was deleted. Use the function's result, or do not donate the argument."
-    )
-
-
-def fetched(buffer: DeviceBuffer, dtype: DType) -> HostArray:
-    """Return the data in a buffer, without a copy where it is the processor's."""
-    try:
-        host = np.asarray(memoryview(buffer))
-        return host if host.dtype == dtype else of_physical(host, dtype)
-    except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
-        # Loads jax where it is installed, which takes longer than to start up without it.
-        return buffer._single_device_array_to_np_array_did_copy()[0]
-
-
 #: Puts an array on a device, or where a sharding says, for a function that messages name: handed in
-#: by ``tinyjax.api``.
+#: when the package is loaded.
 mover: Final[list[Callable[[Array, Placement, str], Array]]] = []
 
 
@@ -1529,395 +1209,9 @@ def put(x: Array, where: Placement, function: str) -> Array:
     return mover[0](x, where, function)
 
 
-#: Lets an array's type say nothing of where it lies, handed in by ``primitives.constraint``.
-hider: Final[list[Callable[[Array], Array]]] = []
-
-
-def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs: Any) -> Array:
-    """Apply a function and put its result where an argument of it says.
-
-    So the types of the arguments need not say how the result lies.
-    """
-    unsaid = tree.map(lambda x: hider[0](x) if isinstance(x, Array) else x, args)
-    return put(fun(*unsaid, **kwargs), where, fun.__name__)
-
-
-def placed(fun: F) -> F:
-    """Decorate a function so that its result lies where its ``device`` or ``out_sharding`` says.
-
-    The function itself leaves these arguments alone, which are given by name.
-    """
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        where = kwargs.get("device", kwargs.get("out_sharding")) if kwargs else None
-        return fun(*args, **kwargs) if where is None else put_result(fun, where, *args, **kwargs)
-
-    stands_in: Any = imitate(call, fun)
-    placing: F = stands_in
-    return placing
-
-
-def _sealed(host: HostArray) -> HostArray:
-    """Return a read-only view that nothing makes writable: its base is no array, but a capsule."""
-    dtype = host.dtype
-    is_unknown = dtype in _SAME_SIZE
-    try:
-        view = np.from_dlpack(host.view(_SAME_SIZE[dtype]) if is_unknown else host)
-    except BufferError:  # what holds no data, such as the tangents of integers
-        view = host
-    view.flags.writeable = False
-    return view.view(dtype) if is_unknown else view
-
-
-#: Dtypes that DLPack does not know, and those of the same size that it knows.
-_SAME_SIZE: Final = {
-    **{d: np.dtype(f"u{d.itemsize}") for d in (*FLOAT8, bfloat16)},
-    **{d: PHYSICAL[d] for d in KEYS},
-}
-
-
-class _WritableAlias:
-    """What NumPy makes an array from, on memory that is read-only elsewhere."""
-
-    __slots__ = ("__array_interface__", "_host")
-
-    def __init__(self, host: HostArray) -> None:
-        described = host.__array_interface__
-        self.__array_interface__ = described | {"data": (described["data"][0], False)}
-        self._host = host
-
-
-def _writable_alias(host: HostArray) -> HostArray:
-    return np.asarray(_WritableAlias(host))
-
-
-def _rebuild(host: HostArray, weak_type: bool) -> Array:
-    return ConcreteArray(host, ShapedArray(host.shape, host.dtype, weak_type))
-
-
 _PYTHON_SCALARS = (bool, int, float, complex)
 
 
 def is_array_like(x: object) -> TypeGuard[ArrayLike]:
     """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
     return isinstance(x, (Array, np.ndarray, np.generic, *_PYTHON_SCALARS))
-
-
-def scalar(
-    value: bool | int | float | complex, dtype: DType, weak_type: bool = False, name: str = ""
-) -> ConcreteArray:
-    """Make a scalar array of a given type from a Python number; ``name`` is the function's."""
-    try:
-        host = np.array(value, dtype)
-    except OverflowError:
-        if not isinstance(value, int):  # a float's infinity
-            raise
-        call = f"jnp.asarray({shortened(value)}, dtype=%s)"
-        raise too_wide(value, dtype, call, name) from None
-    return ConcreteArray(host, ShapedArray((), dtype, weak_type))
-
-
-def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRangeError:
-    """Make the error of an int that a dtype cannot hold.
-
-    Args:
-        value: the int.
-        dtype: what it was to be converted to.
-        wider: the same call with ``%s`` for another dtype.
-        name: of the function, for the message.
-    """
-    what = f"{subject(value, name)}{shortened(value)}"
-    if not settings().wide_dtypes:
-        return NumberRangeError(
-            f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
-            "jax_enable_x64, or tinyjax's wide_dtypes."
-        )
-    for other in (np.dtype(np.int64), np.dtype(np.uint64)):
-        ends = np.iinfo(other)
-        if ends.min <= value <= ends.max:
-            advice = f"Give a wider dtype, for instance {wider % f'jnp.{other.name}'}"
-            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
-    advice = f"Make it a float, for instance {wider % 'float'}"
-    return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
-
-
-def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -> ConcreteArray:
-    """Make an array that holds one value everywhere: one element, seen through strides of zero.
-
-    Such an array is a literal when it is staged, whatever its shape: ``x * 2.0`` is one equation.
-
-    Raises:
-        OverflowError: the value does not fit the dtype.
-        ArgumentError: it is not a number.
-    """
-    try:
-        host = np.array(value, aval.dtype)
-    except InconclusiveDimensionOperation:
-        raise
-    except (TypeError, ValueError):
-        if aval.dtype != float0:
-            raise ArgumentError(f"expected a number, but got {described(value)}.") from None
-        host = np.zeros((), float0)  # which has one value
-    if aval.shape:
-        try:
-            host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
-        except InconclusiveDimensionOperation:
-            host = _without_sizes(host, aval)
-    return ConcreteArray(host, aval)
-
-
-#: Says whether a function is being staged (``core.trace``).
-is_staging: Final[list[Callable[[], bool]]] = []
-
-
-def _without_sizes(host: HostArray, aval: ShapedArray) -> HostArray:
-    """Return the data of a splat whose sizes are symbolic: a literal of a program, without data."""
-    if not any(staging() for staging in is_staging):
-        raise InconclusiveDimensionOperation(
-            f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are "
-            "for functions that are exported: make such arrays within one."
-        )
-    return _unsized(host, aval)
-
-
-def literal_splat(value: np.generic, aval: ShapedArray) -> ConcreteArray:
-    """Make a ``splat`` for a literal, whose sizes may be symbolic."""
-    if any(isinstance(n, SymbolicSize) for n in aval.shape):
-        return ConcreteArray(_unsized(np.array(value, aval.dtype), aval), aval)
-    return splat(value, aval)
-
-
-def _unsized(host: HostArray, aval: ShapedArray) -> HostArray:
-    found = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
-    found.symbolic_shape = aval.shape
-    found.flags.writeable = False  # else a view would be made, without this shape
-    return found
-
-
-class _Unsized(np.ndarray[Any, Any]):
-    """The one element of a splat with symbolic sizes; nothing else can be asked of its data.
-
-    Attributes:
-        symbolic_shape: the shape that such an array is said to have.
-    """
-
-    symbolic_shape: tuple[int, ...]
-
-    shape: Any = property(lambda self: self.symbolic_shape)
-    size: Any = property(lambda self: prod(self.symbolic_shape))
-
-    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
-        raise InconclusiveDimensionOperation(
-            "the data of an array is needed whose sizes are symbolic, which has none until they "
-            "are known. Compute it from an argument of the exported function, or export for sizes "
-            "that are numbers."
-        )
-
-    __array_ufunc__ = __array_function__ = _refuse
-    astype = reshape = copy = view = tobytes = tolist = item = _refuse
-    any = all = sum = min = max = ravel = transpose = _refuse
-
-
-#: Splats met before, by number, its type and theirs: a look-up takes 0.2 us where making one takes
-#: 0.8 us. They are operands only: what is given out may be donated. Zeros, and complex numbers with
-#: a part that is zero, stand with their signs: 0.0 and -0.0 are equal keys.
-met_splats: Final[dict[tuple[object, type, ShapedArray], Array]] = {}
-_MOST_MET: Final = 4096
-
-
-def remember_splat(value: bool | int | float | complex, made: Array) -> Array:
-    """Put a splat into ``met_splats``, which is emptied when it is full, and return it."""
-    if not made.weak_type:  # beside what is weakly typed a number is promoted
-        if len(met_splats) >= _MOST_MET:
-            met_splats.clear()
-        met_splats[splat_key(value), type(value), made.aval] = made
-    return made
-
-
-def splat_key(value: bool | int | float | complex) -> object:
-    """What a number stands by in ``met_splats``: itself, with its signs where it has a zero."""
-    if value and (type(value) is not complex or (value.real and value.imag)):
-        return value
-    return value, copysign(1.0, value.real), copysign(1.0, value.imag)
-
-
-#: By identity, the arrays that a program being recorded is to have as parameters, whatever they
-#: hold: they are neither constants nor splats.
-opaque: Final[dict[int, ConcreteArray]] = {}
-
-
-def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
-    """Say whether a program may be written for the data that an array holds."""
-    return type(x) is ConcreteArray and (not opaque or id(x) not in opaque)
-
-
-def is_splat(x: Array) -> TypeGuard[ConcreteArray]:
-    """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
-    if not is_constant(x):
-        return False
-    host = x._host
-    return not x.shape if host is None else not any(host.strides)
-
-
-def first_element(host: HostArray) -> Any:
-    """Return the first element as a NumPy scalar; ``flat`` would not go beyond 32 axes."""
-    return host[(0,) * host.ndim]
-
-
-#: Where the memory of an array starts that a transfer to a device need not copy.
-_ALIGNMENT: Final = 64
-#: Smaller arrays are copied in less time than it takes to find such memory.
-_LEAST_ALIGNED: Final = 512 * 1024
-
-
-def aligned(shape: Sequence[int], dtype: DType) -> HostArray:
-    """Return memory for an array, which a transfer to a device does not copy."""
-    size = prod(shape) * dtype.itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
-
-
-def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
-    """Copy data; what is large in C order goes where a transfer does not copy it again."""
-    if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
-        return np.array(host, dtype)
-    found = aligned(host.shape, dtype)
-    found[...] = host
-    return found
-
-
-def as_array(x: object, name: str = "") -> Array:
-    """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
-
-    Args:
-        x: what the user gave.
-        name: of the function that was called, for messages.
-
-    Raises:
-        ArgumentError: ``x`` is not an array or a number.
-        DtypeError: ``x`` is a NumPy array of a type that arrays cannot have.
-    """
-    if isinstance(x, Array):
-        return x
-    match x:
-        case np.ndarray() | np.generic():
-            if type(x) is not np.ndarray and hasattr(x, "mask"):
-                raise ArgumentError(
-                    f"{subject(x, name)}numpy masked arrays are not supported, since the mask "
-                    "would be lost: fill the gaps, x.filled(value), or pass x.data and x.mask."
-                )
-            if x.dtype not in _ALL and x.dtype != float0:
-                raise DtypeError(
-                    f"{subject(x, name)}a NumPy array of dtype {x.dtype} cannot be an array: it "
-                    "must hold numbers "
-                    "or bools, in the machine's byte order."
-                )
-            # The user may write into their array later; nothing computed from it may change.
-            return ConcreteArray(copied(x, allowed(x.dtype)))
-        case bool():
-            return scalar(x, np.dtype(np.bool_))
-        case int():
-            return _of_number(x, default_int(), name)
-        case float():
-            return _of_number(x, default_float(), name)
-        case complex():
-            return _of_number(x, default_complex(), name)
-        case _ if hasattr(x, "__jax_array__"):
-            return as_array(x.__jax_array__(), name)
-        case _:
-            raise ArgumentError(
-                f"{subject(x, name)}expected an array or a number, but got {type(x).__name__}: "
-                f"{shortened(x)}. {_way_out(x)}"
-            )
-
-
-def _way_out(x: object) -> str:
-    """Say what to do with a value that is not an array."""
-    match x:
-        case list() | tuple() | range():
-            return "Convert it with jnp.asarray(...)."
-        case Iterator():
-            return "Make a list of its elements: jnp.array(list(...))."
-        case None:
-            return "Was a value forgotten?"
-        case str() | bytes():
-            return (
-                "Arrays hold numbers and bools: encode text as integers. If it chooses what is "
-                "computed, make it a static argument of jit (static_argnums, static_argnames)."
-            )
-        case dict():
-            return "Use its values, or map a function over them with tinyjax.tree.map."
-        case set() | frozenset():
-            return "Make a list of its elements: jnp.array(list(...))."
-        case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc():
-            return "Make it a static argument of jit (static_argnums, static_argnames)."
-        case _ if hasattr(x, "__array__"):
-            return "Convert it with jnp.asarray(...)."
-        case _:
-            name = type(x).__name__
-            return (
-                f"Register {name} with tinyjax.tree.register_dataclass, so that its fields are "
-                "seen. If it is not data, make it a static argument of jit (static_argnums, "
-                "static_argnames)."
-            )
-
-
-def _of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
-    made = scalar(value, dtype, True, name)
-    made._number = value
-    return made
-
-
-def raw_host(x: ConcreteArray) -> HostArray:
-    """The data as evaluation reads it: not to be written to, nor given out."""
-    host = x._host
-    return x.host if host is None else host
-
-
-def given_number(x: ConcreteArray) -> HostArray:
-    """The data of an array; where it was made of a Python number, that number before rounding.
-
-    ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
-    """
-    number = getattr(x, "_number", None)
-    return raw_host(x) if number is None else np.asarray(number)
-
-
-def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
-    """Return ``axis`` counted from the front.
-
-    Raises:
-        ArgumentError: it is not an int; a bool is none.
-        AxisError: it is out of range.
-    """
-    if type(axis) is not int:
-        if isinstance(axis, bool):
-            raise ArgumentError(f"{what} must be an int, but got {axis} (bool).")
-        axis = integer(axis, what)
-    if not -ndim <= axis < ndim:
-        raise AxisError(
-            f"{what} {shortened(axis)} is out of range for an array with {ndim} "
-            f"{'axis' if ndim == 1 else 'axes'}: it must be in [{-ndim}, {ndim}).",
-            axis,
-            ndim,
-        )
-    return axis + ndim if axis < 0 else axis
-
-
-def canonical_axes(axis: Axis, ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """Return sorted axes counted from the front; None means all of them.
-
-    Raises:
-        ArgumentError: one is not an int; a bool is none.
-        AxisError: one is out of range or repeated.
-    """
-    if axis is None:
-        return tuple(range(ndim))
-    if type(axis) is int:
-        return (canonical_axis(axis, ndim, what),)
-    axes = tuple(sorted([canonical_axis(a, ndim, what) for a in one_or_more(axis, what)]))
-    for a, b in pairwise(axes):
-        if a == b:
-            raise AxisError(f"{what} {a} is repeated in {shortened(axis)}.", a, ndim)
-    return axes

@@ -15,8 +15,9 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.config import settings
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.operands import as_array
 from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function, wraps

@@ -16,20 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import chain
 from types import CodeType, NoneType, UnionType
-from typing import (
-    Any,
-    Final,
-    Literal,
-    ParamSpec,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
-from tinyjax.core.array import ConcreteArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described

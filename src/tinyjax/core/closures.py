@@ -10,7 +10,9 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tinyjax import tree
-from tinyjax.core.array import Array, ConcreteArray, opaque
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import opaque
 from tinyjax.core.trace import Tracer
 
 Seen = dict[int, object]

@@ -19,9 +19,10 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
-from tinyjax.core.array import ConcreteArray, first_element, is_splat
 from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
+from tinyjax.core.operands import first_element, is_splat
 from tinyjax.dtypes import dtype_name
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import PyTreeDef

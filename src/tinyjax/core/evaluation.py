@@ -16,20 +16,15 @@ from typing import Any, Final, TypeAlias
 import attrs
 from numpy import asarray, empty, ndarray, uint8
 
-from tinyjax.core.array import Array, ConcreteArray, raw_host
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
+from tinyjax.core.operands import raw_host
 from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, RuleKey, on_replaced
 from tinyjax.core.replay import EXACT, as_number
-from tinyjax.core.trace import (
-    EVAL,
-    IGNORE,
-    check_concrete,
-    reset_errors,
-    set_errors,
-    use_trace,
-)
+from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
 

@@ -28,10 +28,12 @@ from typing import Any, Final, TypeAlias, TypeVar, final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray, as_array, first_element, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
+from tinyjax.core.operands import as_array, first_element, splat
 from tinyjax.core.primitive import NO_PARAMS, Primitive, field_names
 from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError, TinyjaxError

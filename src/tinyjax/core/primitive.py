@@ -16,9 +16,10 @@ from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, 
 
 import attrs
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, MissingRuleError
 from tinyjax.stablehlo.lowering import Lowering

@@ -23,9 +23,11 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
+from tinyjax.core.operands import as_array
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, RefError, described

@@ -23,11 +23,13 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, raw_host
+from tinyjax.core.array import Array
 from tinyjax.core.checking import DEEPEST, explain
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
+from tinyjax.core.operands import raw_host
 from tinyjax.core.primitive import WITH_NUMBERS, Kernel, RuleKey, on_replaced
 from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
 from tinyjax.core.trace import (

@@ -11,8 +11,9 @@ from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer, Shard, fetched, raise_donated
+from tinyjax.core.array import Array, DeviceBuffer, Shard
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
 from tinyjax.core.devices import Device, Sharding, SingleDeviceSharding, first_device
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import Primitive

@@ -15,10 +15,12 @@ from typing import Final, TypeVar
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, is_splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.nesting import STAGING_LEVEL
+from tinyjax.core.operands import is_splat
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.refs import writes
 from tinyjax.core.sharded_array import ShardedArray

@@ -22,8 +22,10 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax.config import Settings, settings
-from tinyjax.core.array import Array, ConcreteArray, DeviceBuffer, is_staging
+from tinyjax.core.array import Array, DeviceBuffer
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import is_staging
 from tinyjax.core.primitive import MappedAxis, Primitive, Tangent, binder
 from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.dtypes import DTypeLike, HostArray

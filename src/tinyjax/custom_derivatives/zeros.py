@@ -5,8 +5,9 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.shape import zero_tangent

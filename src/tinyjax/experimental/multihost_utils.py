@@ -16,8 +16,10 @@ from tinyjax.api.shards import (
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import PartitionSpec, group, is_place
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.dtypes import PHYSICAL, HostArray, of_physical
 from tinyjax.errors import ArgumentError, NotAddressableError, ProcessesDifferError, ShardingError

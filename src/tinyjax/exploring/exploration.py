@@ -14,9 +14,10 @@ import attrs
 
 from tinyjax import xla
 from tinyjax.config import scoped
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import effects, jaxpr_text
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.errors import ArgumentError

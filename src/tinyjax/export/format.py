@@ -21,8 +21,9 @@ from typing import Final, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.errors import ExportError
 from tinyjax.export.dims import SymbolicScope

@@ -21,10 +21,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import first_element, literal_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, subjaxprs
+from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.primitive import Primitive
 from tinyjax.errors import ExportError, TinyjaxError
 from tinyjax.export.dims import SymbolicScope

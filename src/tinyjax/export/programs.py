@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.array import first_element, literal_splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs, typecheck_jaxpr
 from tinyjax.core.nesting import LEVEL
+from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.primitive import Params, Primitive, field_names
 from tinyjax.core.programs import INLINED
 from tinyjax.errors import ArgumentError, ExportError, TinyjaxError

@@ -22,9 +22,10 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
 """
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     NO_PARAMS,
     ZERO,

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import (
     ClosedJaxpr,
@@ -24,6 +24,7 @@ from tinyjax.core.jaxpr import (
 )
 from tinyjax.core.jaxpr import Lit as Literal
 from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.staging import Recorder, stage
 from tinyjax.core.trace import (

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import larger as max_dim
 from tinyjax.core.integers import smaller as min_dim
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.jaxpr import eval_jaxpr as _eval_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.trace import Trace, Tracer, current_trace
 from tinyjax.facade.primitives import Primitive
 from tinyjax.facade.tables import pytype_aval_mappings

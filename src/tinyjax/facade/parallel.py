@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import tree
-from tinyjax.core.array import as_array
 from tinyjax.core.devices import Device, PartitionSpec
 from tinyjax.core.integers import one_or_more
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.errors import ArgumentError, ShardingError
 from tinyjax.frames import imitate, wraps

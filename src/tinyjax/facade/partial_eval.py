@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import depends, shorten
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.staging import StagingTracer as DynamicJaxprTracer
 from tinyjax.core.staging import stage
 from tinyjax.facade.linear_util import WrappedFun

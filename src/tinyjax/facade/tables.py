@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Primitive
 from tinyjax.errors import MissingRuleError
 

@@ -10,10 +10,11 @@ import attrs
 
 from tinyjax import dtypes, numpy, tree
 from tinyjax.api import vjp, vmap
-from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like
+from tinyjax.core.array import Array, ArrayLike, is_array_like
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, bicgstab, cg, gmres, norm

@@ -7,10 +7,11 @@ from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import numpy, tree
 from tinyjax.api import linearize
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, ConcretizationError

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from tinyjax import tree
-from tinyjax.core.array import as_array
 from tinyjax.core.avals import ExplicitArray
 from tinyjax.core.devices import is_place
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ShardingTypeError
 from tinyjax.primitives.constraint import constrain
 

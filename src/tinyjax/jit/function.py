@@ -31,7 +31,7 @@ from numpy import ndarray
 
 from tinyjax import tree, xla
 from tinyjax.config import Tier, is_tracing_forbidden, settings
-from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import (
     BoundMethod,
@@ -42,18 +42,13 @@ from tinyjax.core.calling import (
     watched,
 )
 from tinyjax.core.checking import checked
-from tinyjax.core.devices import (
-    PLATFORM,
-    Device,
-    Sharding,
-    first_device,
-    is_place,
-    on_first,
-)
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.devices import PLATFORM, Device, Sharding, first_device, is_place, on_first
 from tinyjax.core.events import timed
 from tinyjax.core.integers import integers, is_one_of, one_or_more
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
+from tinyjax.core.operands import PYTHON_NUMBERS
 from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, stage, stand_ins

@@ -6,8 +6,9 @@ from enum import Enum
 from typing import Any, Final, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DTypeLike

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, put
+from tinyjax.core.array import Array, ArrayLike, put
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape

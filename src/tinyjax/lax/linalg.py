@@ -10,9 +10,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal, overload
 
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer, integers, is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.primitives import eigen as _eigen
 from tinyjax.primitives import householder as _householder

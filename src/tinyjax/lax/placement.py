@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tinyjax import tree
-from tinyjax.core.array import as_array
 from tinyjax.core.integers import integer, is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, IndexingError, shortened
 from tinyjax.jit.constraint import with_sharding_constraint
 from tinyjax.primitives.collective import AxisName, all_gather, axes_of_devices, axis_size, pvary

@@ -7,9 +7,12 @@ from enum import Enum
 from typing import TypeAlias
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError

@@ -8,9 +8,11 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integers
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import one_dtype

@@ -11,31 +11,22 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.api import vmap
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    ConcreteArray,
-    as_array,
-    canonical_axis,
-    placed,
-)
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.axes import canonical_axis
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Jaxpr, Lit
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
-from tinyjax.lax.shapes import (
-    broadcast,
-    concatenate,
-    distinct,
-    reshape,
-    transpose,
-)
+from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import cumulative as _cu
 from tinyjax.primitives import elementwise as _ew

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed, put, put_result
+from tinyjax.core.array import Array, ArrayLike, put
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed, put_result
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import integers, listed
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.lax.elementwise import (
-    neg,
-)
+from tinyjax.lax.elementwise import neg
 from tinyjax.primitives import elementwise as _ew
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import sort as _so

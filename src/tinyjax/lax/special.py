@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike, check

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from enum import Enum
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integers
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.fft import FftKind

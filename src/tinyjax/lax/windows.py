@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.integers import int_pairs, integers, is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.products import dot_general

@@ -8,7 +8,8 @@ from typing import Final
 
 from tinyjax import tree
 from tinyjax.config import settings
-from tinyjax.core.array import ConcreteArray, followed, on_read
+from tinyjax.core.array import followed
+from tinyjax.core.concrete import ConcreteArray, on_read
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import NanError, TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Direction, describe_function

@@ -14,7 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, followed
+from tinyjax.core.array import Array, followed
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location

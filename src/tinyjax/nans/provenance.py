@@ -13,7 +13,8 @@ from typing import Self, TypeVar
 
 import attrs
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import JaxprEqn, Var
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Primitive, Tangents
 from tinyjax.core.staging import Recorder, StagingTracer

@@ -21,7 +21,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import effects, subjaxprs
 from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.sharded_array import any_sharded

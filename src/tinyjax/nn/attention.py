@@ -16,8 +16,9 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.checkpointing import checkpoint
 from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import SymbolicSize, is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.nn.functions import softmax
 from tinyjax.primitives.shape import iota

@@ -10,7 +10,8 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import Axis, canonical_axis
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float

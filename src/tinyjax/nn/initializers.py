@@ -12,9 +12,11 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, random
-from tinyjax.core.array import Array, ArrayLike, canonical_axis, placed
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import is_one_of, one_or_more
+from tinyjax.core.placing import placed
 from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape, full

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax import DotDimensionNumbers, dot_general

@@ -8,7 +8,9 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, current_trace

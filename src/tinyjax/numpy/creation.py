@@ -23,24 +23,14 @@ from typing import (
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    ConcreteArray,
-    as_array,
-    canonical_axis,
-    followed,
-    given_number,
-    is_array_like,
-    placed,
-    put,
-    put_result,
-    scalar,
-    too_wide,
-)
+from tinyjax.core.array import Array, ArrayLike, followed, is_array_like, put
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.axes import canonical_axis
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
+from tinyjax.core.operands import as_array, given_number, scalar, too_wide
+from tinyjax.core.placing import placed, put_result
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -62,13 +52,7 @@ from tinyjax.numpy.elementwise import (
     pick,
     power,
 )
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast,
-    broadcast_to_shape,
-    convert,
-)
+from tinyjax.numpy.promotion import array_of, arrays, broadcast, broadcast_to_shape, convert
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another

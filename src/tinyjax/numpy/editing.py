@@ -9,7 +9,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.api.mapping import vmap
-from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import HostArray
@@ -17,13 +18,7 @@ from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError,
 from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, ones
 from tinyjax.numpy.elementwise import clip, pick, remainder, truth
 from tinyjax.numpy.manipulation import expand_dims, moveaxis, ravel, tile
-from tinyjax.numpy.promotion import (
-    array_of,
-    broadcast_shapes,
-    broadcast_to_shape,
-    convert,
-    strong,
-)
+from tinyjax.numpy.promotion import array_of, broadcast_shapes, broadcast_to_shape, convert, strong
 from tinyjax.numpy.reductions import sum as total
 from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import argsort, cumsum

@@ -16,20 +16,12 @@ import numpy as np
 from numpy import asarray, ndarray
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    PYTHON_NUMBERS,
-    Array,
-    ArrayLike,
-    ConcreteArray,
-    first_element,
-    is_splat,
-    met_splats,
-    put,
-    raw_host,
-)
+from tinyjax.core.array import Array, ArrayLike, put
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import PYTHON_NUMBERS, first_element, is_splat, met_splats, raw_host
 from tinyjax.core.primitive import NO_PARAMS, Kernel
 from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors

@@ -10,8 +10,9 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.numpy.creation import asarray

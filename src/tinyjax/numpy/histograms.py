@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, placed
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, listed
+from tinyjax.core.placing import placed
 from tinyjax.dtypes import HostArray, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import asarray, canonical_shape, linspace, ones_like, zeros

@@ -14,18 +14,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ConcreteArray,
-    Index,
-    Indices,
-    ListedIndex,
-    as_array,
-    is_constant,
-    splat,
-)
+from tinyjax.core.array import Array, Index, Indices, ListedIndex
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize, fit_int32, integer, larger, smaller
+from tinyjax.core.operands import as_array, is_constant, splat
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import (
     AxisError,

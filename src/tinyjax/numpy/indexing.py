@@ -20,33 +20,26 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    ConcreteArray,
-    Indices,
+from tinyjax.core.array import Array, ArrayLike, Indices, followed
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.devices import Placement
+from tinyjax.core.integers import fit_int32
+from tinyjax.core.operands import (
     as_array,
     first_element,
-    followed,
     given_number,
     is_splat,
-    put_result,
     raw_host,
     scalar,
     splat,
 )
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.checking import explained
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import fit_int32
+from tinyjax.core.placing import put_result
 from tinyjax.core.primitive import NO_PARAMS, Primitive
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import (
-    DtypeError,
-    ShapeError,
-    TinyjaxError,
-)
+from tinyjax.errors import DtypeError, ShapeError, TinyjaxError
 from tinyjax.numpy.elementwise import power
 from tinyjax.numpy.index_parsing import Keep, Parsed, Pick, look_up, parse_index, sizes_of
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert

@@ -15,7 +15,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.api import jvp
-from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.replay import replayed

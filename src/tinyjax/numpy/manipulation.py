@@ -14,37 +14,18 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    Axis,
-    ConcreteArray,
-    Order,
-    canonical_axes,
-    canonical_axis,
-    placed,
-    put_result,
-)
+from tinyjax.core.array import Array, ArrayLike, Order
+from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
+from tinyjax.core.placing import placed, put_result
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import Shape, broadcast_to, canonical_shape
-from tinyjax.numpy.elementwise import (
-    astype,
-    clip,
-    floor_divide,
-    not_equal,
-    remainder,
-    subtract,
-)
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast,
-    promote_dtypes,
-)
+from tinyjax.numpy.elementwise import astype, clip, floor_divide, not_equal, remainder, subtract
+from tinyjax.numpy.promotion import array_of, arrays, broadcast, promote_dtypes
 from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import shape as sh

@@ -6,8 +6,9 @@ import numpy as np
 from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
-from tinyjax.core.array import ArrayLike, as_array
+from tinyjax.core.array import ArrayLike
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, shortened
 
 __all__ = [

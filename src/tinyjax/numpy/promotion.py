@@ -14,27 +14,24 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.array import (
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.integers import integers, one_or_more
+from tinyjax.core.operands import (
     PYTHON_NUMBERS,
-    Array,
-    ArrayLike,
-    ConcreteArray,
     as_array,
     met_splats,
     remember_splat,
     splat,
     splat_key,
 )
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError, shortened
 from tinyjax.frames import subject, warn_user
 from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
-from tinyjax.primitives.elementwise import (
-    convert_element_type,
-)
+from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.shape import reshape
 
 __all__ = ["broadcast_shapes"]

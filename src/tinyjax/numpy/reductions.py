@@ -16,29 +16,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    Axis,
-    ConcreteArray,
-    canonical_axes,
-    canonical_axis,
-    raw_host,
-)
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize, one_or_more
+from tinyjax.core.operands import raw_host
 from tinyjax.core.replay import LARGEST, replayed
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy.elementwise import (
-    isclose,
-    isnan,
-    logical_and,
-    logical_not,
-    no_out,
-    pick,
-    truth,
-)
+from tinyjax.numpy.elementwise import isclose, isnan, logical_and, logical_not, no_out, pick, truth
 from tinyjax.numpy.promotion import (
     array_of,
     broadcast_shapes,

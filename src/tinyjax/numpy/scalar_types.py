@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axes
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.axes import canonical_axes
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array

@@ -12,7 +12,8 @@ from typing import overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integer, listed, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError

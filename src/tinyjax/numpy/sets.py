@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, overload
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import is_one_of
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array, canonical_shape

@@ -11,17 +11,12 @@ from math import prod
 from typing import Literal, get_args
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    Axis,
-    as_array,
-    canonical_axes,
-    canonical_axis,
-    placed,
-)
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

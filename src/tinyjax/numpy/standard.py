@@ -7,16 +7,12 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, as_array, put
-from tinyjax.core.devices import (
-    Device,
-    Placement,
-    all_devices,
-    first_device,
-    on_first,
-)
+from tinyjax.core.array import Array, put
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.devices import Device, Placement, all_devices, first_device, on_first
 from tinyjax.core.dlpack import imported
 from tinyjax.core.integers import is_one_of
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
 

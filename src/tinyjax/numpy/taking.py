@@ -10,30 +10,18 @@ from typing import Literal
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    ConcreteArray,
-    as_array,
-    canonical_axis,
-    placed,
-    raw_host,
-    scalar,
-    splat,
-)
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.axes import canonical_axis
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
+from tinyjax.core.operands import as_array, raw_host, scalar, splat
+from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
-from tinyjax.errors import (
-    ArgumentError,
-    ConcretizationError,
-    DtypeError,
-    ShapeError,
-    shortened,
-)
+from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import arange, broadcast_to, canonical_shape
 from tinyjax.numpy.elementwise import clip, pick, remainder
 from tinyjax.numpy.indexing import getitem

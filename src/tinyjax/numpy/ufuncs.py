@@ -8,15 +8,8 @@ from typing import Any, Final
 
 from tinyjax.control_flow.loops import fori_loop
 from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import (
-    Array,
-    ArrayLike,
-    Axis,
-    IndexUpdate,
-    Indices,
-    canonical_axes,
-    canonical_axis,
-)
+from tinyjax.core.array import Array, ArrayLike, IndexUpdate, Indices
+from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError

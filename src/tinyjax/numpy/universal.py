@@ -11,7 +11,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
-from tinyjax.core.array import Array, ArrayLike, Axis, Indices
+from tinyjax.core.array import Array, ArrayLike, Indices
+from tinyjax.core.axes import Axis
 from tinyjax.dtypes import DTypeLike
 
 

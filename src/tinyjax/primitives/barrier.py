@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.explicit import each
 from tinyjax.core.primitive import (
     DIVISION,

@@ -23,10 +23,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, as_array, canonical_axis
+from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, ShapedArray
 from tinyjax.core.avals import Axes as VaryingAxes
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import is_one_of, listed
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     VARIES,
     Arrays,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core.array import Array, first_element, hider, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.evaluation import ON_HOSTS
 from tinyjax.core.lowering import sharding_text
+from tinyjax.core.operands import first_element, splat
+from tinyjax.core.placing import hider
 from tinyjax.core.primitive import (
     Arrays,
     Avals,

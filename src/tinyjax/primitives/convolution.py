@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
 from tinyjax.core.costs import FLOPS
@@ -23,6 +23,8 @@ from tinyjax.core.devices import Entries, Placement
 from tinyjax.core.explicit import AmbiguousError, undivided, whole
 from tinyjax.core.integers import int_pairs, integers, larger, listed
 from tinyjax.core.integers import integer as as_integer
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, scalar
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.operands import scalar
 from tinyjax.core.primitive import (
     Arrays,
     Avals,

@@ -13,11 +13,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, splat
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
 from tinyjax.core.explicit import alike, same
 from tinyjax.core.integers import integer, integers, listed
+from tinyjax.core.operands import as_array, splat
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,

@@ -15,17 +15,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import (
-    Array,
-    ConcreteArray,
-    followed,
-    given_number,
-    is_constant,
-    met_splats,
-    remember_splat,
-)
+from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.costs import TRANSCENDENTAL
+from tinyjax.core.operands import given_number, is_constant, met_splats, remember_splat
 from tinyjax.core.primitive import (
     NO_PARAMS,
     WITH_NUMBERS,

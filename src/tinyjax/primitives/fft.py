@@ -11,8 +11,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.explicit import same
 from tinyjax.core.primitive import DIVISION, Avals, Hosts, Params, Primitive
 from tinyjax.core.trace import bind1

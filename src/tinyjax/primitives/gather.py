@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, is_array_like
+from tinyjax.core.array import Array, ArrayLike, is_array_like
 from tinyjax.core.integers import integers, listed
+from tinyjax.core.operands import as_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, ShapeError, described

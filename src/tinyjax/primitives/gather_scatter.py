@@ -20,11 +20,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, is_splat, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import AmbiguousError, Names, agreed, whole
 from tinyjax.core.integers import fit_int32
+from tinyjax.core.operands import is_splat, splat
 from tinyjax.core.primitive import (
     DIVISION,
     ZERO,

@@ -5,8 +5,8 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import as_array
 from tinyjax.core.checking import checked
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Arrays, JvpResult, Params, Primitive, Tangents
 from tinyjax.core.trace import bind, bind1
 from tinyjax.primitives.families import def_elementwise_batch

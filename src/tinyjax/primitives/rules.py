@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TypeVar
 
-from tinyjax.core.array import Array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.operands import splat
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,

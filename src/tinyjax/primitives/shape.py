@@ -10,11 +10,13 @@ from typing import TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, ConcreteArray, first_element, followed, is_splat, splat
+from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import reshaped, same
 from tinyjax.core.integers import SymbolicSize
+from tinyjax.core.operands import first_element, is_splat, splat
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,

@@ -12,8 +12,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, first_element, is_constant, is_splat, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import first_element, is_constant, is_splat, splat
 from tinyjax.core.primitive import WITH_NUMBERS, Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from tinyjax import xla
 from tinyjax.core import events
-from tinyjax.core.array import ConcreteArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import Running, Trace
 from tinyjax.jit import JitFunction

@@ -8,9 +8,10 @@ from typing import Literal, TypeAlias
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ArrayLike, as_array, scalar
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.key_reuse import use
+from tinyjax.core.operands import as_array, scalar
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape

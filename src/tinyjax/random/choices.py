@@ -7,9 +7,12 @@ from typing import Final
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array, canonical_axis, placed
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_int
 from tinyjax.errors import ArgumentError, ShapeError

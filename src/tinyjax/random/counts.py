@@ -11,8 +11,10 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError

@@ -13,9 +13,11 @@ import tinyjax.numpy as jnp
 from tinyjax.api import vmap
 from tinyjax.control_flow.loops import map_
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ArrayLike, as_array, placed
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
+from tinyjax.core.operands import as_array
+from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DType, DTypeLike

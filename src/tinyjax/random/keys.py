@@ -8,7 +8,9 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, scalar
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import as_array, scalar
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import bind1

@@ -14,8 +14,9 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import value_and_grad
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
+from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import Function
 

@@ -10,18 +10,13 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy.promotion import (
-    array_of,
-    broadcast_shapes,
-    inexact,
-    promote_inexact,
-    strong,
-)
+from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives.convolution import conv_general_dilated
 
 __all__ = [

@@ -14,8 +14,9 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.costs import TRANSCENDENTAL
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr

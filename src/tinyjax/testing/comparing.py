@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType, HostArray
 
 __all__ = ["assert_close", "compare", "describe", "hosts", "pairing", "tangent_like", "wide"]

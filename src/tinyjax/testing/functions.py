@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function

@@ -11,7 +11,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.api.staging import eval_shape
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray

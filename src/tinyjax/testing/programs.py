@@ -17,18 +17,11 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.api.staging import make_jaxpr
 from tinyjax.checkpointing import checkpoint
-from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    eval_jaxpr,
-    print_jaxpr,
-    typecheck_jaxpr,
-)
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, eval_jaxpr, print_jaxpr, typecheck_jaxpr
+from tinyjax.core.operands import as_array, splat
 from tinyjax.core.primitive import Params
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DType

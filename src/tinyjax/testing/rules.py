@@ -19,9 +19,10 @@ from tinyjax import dtypes, tree
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import vmap
 from tinyjax.api.staging import eval_shape, make_jaxpr
-from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.operands import as_array, splat
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import MissingRuleError, TinyjaxError

@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError

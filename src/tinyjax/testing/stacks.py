@@ -21,9 +21,10 @@ from tinyjax.api.derivatives import jvp, linearize, vjp
 from tinyjax.api.gradients import grad
 from tinyjax.api.mapping import vmap
 from tinyjax.api.staging import eval_shape, make_jaxpr
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.devices import P
 from tinyjax.core.jaxpr import typecheck_jaxpr
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, make_mesh
 from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit

@@ -11,7 +11,7 @@ from tinyjax import tree
 from tinyjax.api.mapping import vmap
 from tinyjax.callbacks import io_callback
 from tinyjax.checkpointing import checkpoint
-from tinyjax.core.array import as_array
+from tinyjax.core.operands import as_array
 from tinyjax.custom_derivatives import custom_jvp, custom_vjp
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError

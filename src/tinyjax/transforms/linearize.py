@@ -14,10 +14,11 @@ from typing import TypeVar
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.dependence import dce, dependents
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.operands import splat
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.tangents import present, with_zeros

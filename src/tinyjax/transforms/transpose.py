@@ -17,11 +17,13 @@ from typing import Any, Final, Self
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, raw_host
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import marked, partition_list
+from tinyjax.core.operands import raw_host
 from tinyjax.core.primitive import (
     ZERO,
     Cotangents,

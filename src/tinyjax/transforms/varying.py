@@ -20,9 +20,11 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax.core.array import Array, ConcreteArray, first_element, is_splat, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.operands import first_element, is_splat, splat
 from tinyjax.core.primitive import (
     FITS,
     VARIES,
@@ -37,14 +39,7 @@ from tinyjax.core.primitive import (
     field_names,
 )
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
-from tinyjax.core.trace import (
-    Running,
-    Trace,
-    current_trace,
-    enclosing_axes,
-    on_devices,
-    use_trace,
-)
+from tinyjax.core.trace import Running, Trace, current_trace, enclosing_axes, on_devices, use_trace
 from tinyjax.core.varying import axes_of, is_checked, joined, named, union
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import Source

@@ -27,8 +27,9 @@ from jaxlib.xla_client import (
 )
 from jaxlib.xla_client import Sharding as XlaSharding
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import all_devices
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ArgumentError

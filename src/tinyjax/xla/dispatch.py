@@ -22,9 +22,11 @@ from jaxlib._jax import pytree
 from jaxlib.xla_client import ArrayImpl
 
 from tinyjax import tree
-from tinyjax.core.array import PYTHON_NUMBERS, Array, ConcreteArray, aligned
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
+from tinyjax.core.operands import PYTHON_NUMBERS, aligned
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import PACKAGE_DIRECTORY

@@ -24,8 +24,9 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray, check_donated, give_up
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate, location_text

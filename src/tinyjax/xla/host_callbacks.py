@@ -25,8 +25,9 @@ import numpy as np
 from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import LoadedExecutable
 
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.events import span
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.display.runs import Reports

@@ -15,19 +15,13 @@ import attrs
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.core.array import (
-    Array,
-    ConcreteArray,
-    aligned,
-    fetched,
-    first_element,
-    is_splat,
-    raise_donated,
-)
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
 from tinyjax.core.devices import Part, PartitionSpec, Sharding, on_first
 from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.operands import aligned, first_element, is_splat
 from tinyjax.core.primitive import P, Primitive
 from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.core.sharding import NamedSharding

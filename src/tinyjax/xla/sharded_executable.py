@@ -30,8 +30,9 @@ from jaxlib.xla_client import (
     batched_device_put,
 )
 
-from tinyjax.core.array import Array, ConcreteArray, check_donated
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.concrete import ConcreteArray, check_donated
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate

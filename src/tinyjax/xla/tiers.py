@@ -19,7 +19,8 @@ from typing import Any, Final
 import attrs
 
 from tinyjax.config import Tier
-from tinyjax.core.array import Array, ConcreteArray, check_donated, give_up
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray, check_donated, give_up
 from tinyjax.core.costs import Cost, cost_of
 from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs

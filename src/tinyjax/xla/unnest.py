@@ -28,10 +28,10 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.array import first_element, splat
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
 from tinyjax.core.nesting import LEVEL
+from tinyjax.core.operands import first_element, splat
 from tinyjax.core.primitive import field_names
 from tinyjax.core.programs import CHOICE, INLINED, VIEW
 

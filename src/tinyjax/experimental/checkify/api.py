@@ -9,21 +9,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lists import split_list
+from tinyjax.core.operands import as_array
 from tinyjax.core.staging import stage
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
-from tinyjax.experimental.checkify.sites import (
-    Category,
-    CheckParams,
-    Site,
-    bind_check,
-    failure,
-)
+from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
 from tinyjax.frames import user_location, wraps
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import gt, ne

@@ -8,8 +8,9 @@ from enum import Enum
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.primitive import (
     Arrays,
     BatchAxes,

@@ -12,10 +12,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import dtypes, tree, xla
-from tinyjax.core.array import Array, ConcreteArray, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.checking import explained
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Part, Sharding, is_place, on_first
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import checked
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError

@@ -15,10 +15,11 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import group
+from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError

@@ -6,8 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from typing import Self
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
 from tinyjax.core.integers import listed
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
 

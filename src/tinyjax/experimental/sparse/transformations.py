@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import tinyjax.numpy as jnp
 from tinyjax import api, dtypes
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.integers import integers, one_or_more
+from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental.sparse.bcoo import BCOO

@@ -12,8 +12,9 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import Array, ArrayLike, is_constant, raw_host
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
+from tinyjax.core.operands import is_constant, raw_host
 from tinyjax.core.replay import refuse_to_replay, replayed
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from tinyjax import numpy
-from tinyjax.core.array import Array, ArrayLike, as_array
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.operands import as_array
 from tinyjax.implicit import linear_solve
 
 __all__ = ["bicgstab", "cg", "gmres"]

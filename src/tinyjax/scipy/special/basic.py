@@ -8,7 +8,8 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Axis, canonical_axes
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import Axis, canonical_axes
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.promotion import (

@@ -9,7 +9,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.api import vmap
-from tinyjax.core.array import Array, ArrayLike, canonical_axis
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import is_one_of
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import full, zeros

@@ -20,7 +20,8 @@ import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.api import vjp
 from tinyjax.config import default_dtypes
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.dtypes import float0, is_inexact
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY

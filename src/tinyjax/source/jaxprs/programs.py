@@ -15,9 +15,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, ConcreteArray, as_array, splat
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
+from tinyjax.core.operands import as_array, splat
 from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.programs import RECORDED_IN
 from tinyjax.core.staging import stage

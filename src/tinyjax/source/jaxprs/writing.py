@@ -16,10 +16,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ConcreteArray, first_element
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from tinyjax.core.operands import first_element
 from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError, SourceError

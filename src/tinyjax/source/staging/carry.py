@@ -9,8 +9,9 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.control_flow.common import match_carry
-from tinyjax.core.array import Array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.operands import splat
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import CarryTypeError

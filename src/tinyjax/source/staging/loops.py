@@ -19,9 +19,10 @@ import tinyjax.numpy as jnp
 from tinyjax.control_flow.declared import ScanParams
 from tinyjax.control_flow.scan import bind_scan
 from tinyjax.control_flow.while_loop import bind_while
-from tinyjax.core.array import Array, as_array, splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.operands import as_array, splat
 from tinyjax.core.staging import Staged, stage
 from tinyjax.primitives.elementwise import and_, eq, not_
 from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError, RestructuredError

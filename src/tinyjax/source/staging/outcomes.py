@@ -16,10 +16,12 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.control_flow.common import convert_all, convert_outputs
 from tinyjax.control_flow.cond import bind_branches
-from tinyjax.core.array import Array, ConcreteArray, is_splat
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var, zero_literal
+from tinyjax.core.operands import is_splat
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import current_trace
 from tinyjax.errors import BranchTypeError, PromotionError

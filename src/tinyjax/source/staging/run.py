@@ -15,7 +15,8 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array, as_array
+from tinyjax.core.array import Array
+from tinyjax.core.operands import as_array
 from tinyjax.core.trace import evaluated_source, set_evaluated_source
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, user_location

@@ -12,7 +12,8 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.callbacks.effects import debug_callback
-from tinyjax.core.array import Array, ConcreteArray
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.errors import SourceError
 from tinyjax.source.staging.known import Known
 from tinyjax.source.staging.values import holds_tracer, take_apart

@@ -17,10 +17,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core import array
-from tinyjax.core.array import Array, ConcreteArray, splat
+from tinyjax.core import operands
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import closed_over
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import splat
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.elementwise import convert_element_type
@@ -140,7 +142,7 @@ def as_array(part: Any) -> Array:
     if isinstance(part, Known):
         return part.array()
     if type(part) is not int:
-        return array.as_array(part)
+        return operands.as_array(part)
     try:
         return splat(part, INTEGER)
     except OverflowError:
