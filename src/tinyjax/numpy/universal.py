@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
 from tinyjax.core.array import Array, ArrayLike, Indices
 from tinyjax.core.axes import Axis
 from tinyjax.dtypes import DTypeLike
+from tinyjax.lazy import loader
 
 
 class Universal(Protocol):
@@ -86,6 +86,8 @@ def universal(
     return give
 
 
+_load: Final = loader(__name__, {"tinyjax.numpy.ufuncs": "known"})
+
+
 def _call(fun: Universal, method: str, *args: Any, **kwargs: Any) -> Any:
-    known = import_module("tinyjax.numpy.ufuncs").known(fun)
-    return getattr(known, method)(*args, **kwargs)
+    return getattr(_load("known")(fun), method)(*args, **kwargs)
