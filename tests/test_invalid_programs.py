@@ -26,7 +26,7 @@ from tinyjax.errors import TinyjaxError
 OWN = re.compile(
     r"missing \d+ required|positional argument|unexpected keyword|is not callable|has no attribute"
     r"|format: a real number|__delitem__|read-only|with a sequence|too many values|bytes-like"
-    r"|data type 'nope'"
+    r"|data type 'nope'|unhashable type"
 )
 
 

@@ -254,7 +254,7 @@ def test_scalar_types_are_dtypes(name: str) -> None:
     assert kind != "nonsense"
     assert kind != jnp.uint16
     assert kind is not None
-    assert repr(kind) == f"tinyjax.numpy.{dtype.name}"
+    assert repr(kind) == f"<class 'tinyjax.numpy.{dtype.name}'>"
 
 
 class Unequal:

@@ -605,8 +605,8 @@ def order_in_memory(x: float) -> Any:
 
 
 @refused(
-    "quantile: method must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but got "
-    "'hazen'."
+    "quantile: method must be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
+    "'inverted_cdf', but got 'hazen'."
 )
 def method_of_quantiles(x: float) -> Any:
     return np.quantile(np.array([x, 2 * x]), 0.3, method="hazen")  # here

@@ -291,7 +291,8 @@ def percentiles(call: Drawn) -> Any:
 BY_ANNOTATION: Final[dict[str, Strategy]] = {
     "ArrayLike": array_like,
     "ArrayLike|ShapeDtypeStruct": array_like,
-    "ArrayLike|ShapeDtypeStruct|ScalarType": array_like,
+    "ArrayLike|ShapeDtypeStruct|ScalarType|None": array_like,
+    "ArrayLike|str": array_like,
     "Array": array_like,
     "Array|HostArray": lambda call: call.operand(),
     "Nested": array_like,
