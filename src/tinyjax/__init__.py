@@ -20,9 +20,9 @@ if config.settings().typecheck:
 
     install_import_hook("tinyjax")
 
-    from tinyjax.core.checking import let_sizes_be_ints
+    from tinyjax.core.checking import instruct_typeguard
 
-    let_sizes_be_ints()
+    instruct_typeguard()
 
 from tinyjax import dtypes, errors, numpy, tree
 from tinyjax.api import ShapeDtypeStruct, grad, value_and_grad

@@ -56,6 +56,9 @@ class _Method:
         setattr(Array, self.name, function)
         return function if array is None else MethodType(function, array)
 
+    def __call__(self, array: Array, *args: Any, **kwargs: Any) -> Any:
+        return self.__get__(array, Array)(*args, **kwargs)
+
 
 #: What to write in place of an attribute that arrays of NumPy or PyTorch have.
 _OF_OTHER_LIBRARIES: Final = {
@@ -406,9 +409,7 @@ _until_handed_in: Any = _Methods()
 _numpy: Functions = _until_handed_in
 
 
-def _as_method(
-    function: Callable[Concatenate[ArrayLike, P], R],
-) -> Callable[Concatenate[Array, P], R]:
+def _as_method(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
     """Return a function of an array, and more, as the method that it is."""
     return function
 

@@ -23,6 +23,7 @@ import numpy as np
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.trace import MAKE_STATIC, Tracer
+from tinyjax.dtypes import MakesScalars
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
 from tinyjax.tracebacks import fold
 
@@ -216,16 +217,22 @@ def _test_of(hint: Any) -> Test:
     return lambda _: False
 
 
-def let_sizes_be_ints() -> None:
-    """Have typeguard take symbolic sizes for the ints that they are said to be."""
+#: What is taken for a class in annotations though typeguard says that it is none: symbolic sizes
+#: are said to be ints, and of ``jnp.float32`` it asks that instances can be called.
+_TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,)}
+
+
+def instruct_typeguard() -> None:
+    """Have typeguard take for ints and for dtypes what is taken for them here."""
     import typeguard  # noqa: PLC0415, it takes 60 ms to load
 
-    def check(value: object, origin: object, args: object, memo: object) -> None:
-        if not isinstance(value, (int, SymbolicSize)):
-            raise typeguard.TypeCheckError("is not an int")
+    def check(value: object, origin: Any, args: object, memo: object) -> None:
+        if not isinstance(value, _TAKEN[origin]):
+            raise typeguard.TypeCheckError(f"is no {origin.__name__}")
 
-    typeguard.checker_lookup_functions.append(
-        lambda origin, args, extras: check if origin is int else None
+    # before its own
+    typeguard.checker_lookup_functions.insert(
+        0, lambda origin, args, extras: check if origin in (int, MakesScalars) else None
     )
 
 

@@ -21,7 +21,6 @@ from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
 from tinyjax.numpy.sorting import cumprod, cumsum
 from tinyjax.numpy.taking import take
-from tinyjax.numpy.universal import Universal
 from tinyjax.primitives.shape import full, iota, reshape
 from tinyjax.primitives.slicing import slice_in_dim
 
@@ -398,7 +397,7 @@ _UPDATES: Final[dict[str, Callable[[IndexUpdate, Array], Array]]] = {
 }
 
 
-def known(fun: Universal) -> ufunc:
+def known(fun: Any) -> ufunc:
     """Make the universal function that a function of the namespace is."""
     return _Known(fun, fun.nin, fun.nout, name=fun.__name__, identity=fun.identity)
 

@@ -6,7 +6,7 @@ array or program; a program is printed as Python that runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -58,7 +58,7 @@ def dtypes(kinds: str = "biufc") -> st.SearchStrategy[DType]:
 
 @st.composite
 def arrays(
-    draw: st.DrawFn,
+    draw: Callable[[st.SearchStrategy[Any]], Any],
     dtype: DTypeLike | st.SearchStrategy[DType] = None,
     shape: Sequence[int] | st.SearchStrategy[tuple[int, ...]] | None = None,
     special: bool = True,
