@@ -392,10 +392,16 @@ def _changed_type(
 
 
 def _retype(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
-    """The same program for a carry of other weakness."""
+    """The same program for a carry of other weakness, with other results as weak as they were."""
     jaxpr, n = staged.jaxpr, len(staged.consts)
     avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
-    again = stage(lambda *args: eval_jaxpr(jaxpr, args), avals)
+    m = len(carry)
+
+    def retyped(*args: Array) -> list[Array]:
+        outs = eval_jaxpr(jaxpr, args)
+        return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
+
+    again = stage(retyped, avals)
     uses = staged.uses.moved(jaxpr, again.jaxpr) if staged.uses else staged.uses
     return Staged(again.jaxpr, staged.consts, uses)
 
@@ -405,7 +411,8 @@ def _promoted(before: ShapedArray, after: ShapedArray) -> ShapedArray:
     if not before.weak_type or before.shape != after.shape or before == after:
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])
-    return before.with_dtype(dtype, weak)
+    # as in JAX, what begins as the number 0 and becomes a float is a float for good
+    return before.with_dtype(dtype, weak and dtype == before.dtype)
 
 
 def check_checkpoints(name: str, checkpoints: int) -> None:

@@ -632,7 +632,8 @@ def scan(
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
-        >>> lax.scan(lambda total, x: (total + x, total), 0.0, jnp.arange(4.0))
+        >>> first = jnp.zeros(())
+        >>> lax.scan(lambda total, x: (total + x, total), first, jnp.arange(4.0))
         (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     if checkpoints is not None:
