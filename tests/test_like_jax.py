@@ -52,6 +52,10 @@ for module, cls in ((jax, Node), (tinyjax, Other)):
     )
 
 
+def holding(m: Any, x: Any) -> Any:
+    return type("Held", (), {"__jax_array__": lambda self: x})()
+
+
 def node(m: Any, x: Any, value: int) -> Any:
     return (Node if m is jax else Other)(x, Unhashable(value))
 
@@ -244,6 +248,15 @@ TABLE = np.arange(3, dtype=np.float32)
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 EIGHT = CUBE.ravel()[:8].reshape(4, 2)
 MATRIX = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.0, 2.0]], np.float32)
+
+# loops whose carries begin as numbers of Python's
+FROM_NUMBERS: tuple[Callable[[Any], Any], ...] = (
+    lambda m: m.lax.scan(lambda c, a: (c + a, c), 0.0, np.ones(3, np.float32)),
+    lambda m: m.lax.scan(lambda c, a: (c + 0.5, c), 0, None, 3),
+    lambda m: m.lax.fori_loop(0, 3, lambda i, c: c * 1.5, 1),
+    lambda m: m.lax.while_loop(lambda c: c < 3, lambda c: c + 0.5, 0),
+    lambda m: m.lax.scan(lambda c, a: (c * a, c), 1.0, m.numpy.ones(3, "bfloat16")),
+)
 
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "treedef": lambda m: [
@@ -518,6 +531,38 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     ],
     "a custom function without arguments": without_arguments,
     "rules of a function that is custom twice": custom_twice,
+    "equality with what stands for an array": lambda m: [
+        found
+        for x in [m.numpy.arange(3)]
+        for held in [holding(m, x), m.new_ref(x)]
+        for found in (x == held, x != held, held == x)
+    ],
+    "shifts that stand for arrays": lambda m: m.numpy.roll(
+        m.numpy.arange(6), holding(m, m.numpy.array([2]))
+    ),
+    "arrays like what has a type": lambda m: [
+        [*with_types(like(x), m.numpy.full_like(x, 2)), str(m.numpy.iscomplexobj(x))]
+        for like in (m.numpy.zeros_like, m.numpy.ones_like, m.numpy.empty_like)
+        for x in [SimpleNamespace(shape=(2, 3), dtype=np.dtype("int8"))]
+    ],
+    "Python's types in questions about dtypes": lambda m: [
+        str(m.numpy.finfo(float).eps),
+        str(m.numpy.iinfo(int).max),
+        [
+            (m.numpy.issubdtype(a, b), m.numpy.issubdtype(b, a), m.numpy.can_cast(a, b))
+            for a in (np.int32, np.float32, np.float64, np.complex64)
+            for b in (int, float, complex, bool)
+        ],
+    ],
+    "running sums of a number": lambda m: [
+        with_types(f(5.0, axis=axis))
+        for f in (m.numpy.cumsum, m.numpy.cumprod, m.numpy.nancumsum, m.numpy.nancumprod)
+        for axis in (0, -1, None)
+    ],
+    "carries that begin as numbers": lambda m: [
+        with_types(*m.tree.leaves(run(m)))
+        for run in FROM_NUMBERS
+    ],
 }  # fmt: skip
 
 

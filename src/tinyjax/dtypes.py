@@ -282,6 +282,17 @@ def parse(dtype: DTypeLike) -> DType:
     return found
 
 
+def dtype_in_numpy(dtype: DTypeLike) -> DType:
+    """Return the NumPy dtype meant, where Python's number types are NumPy's: ``float`` is float64.
+
+    That is so in questions about dtypes; to make an array, ``float`` is the default float.
+
+    Raises:
+        DtypeError: the type is not one that arrays can have.
+    """
+    return np.dtype(dtype) if _is_weak(dtype) else parse(dtype)
+
+
 def typed(dtype: DTypeLike) -> tuple[DType, bool]:
     """Return the NumPy dtype meant, and whether it is weak: ``int``, ``float`` and ``complex`` are.
 
@@ -557,7 +568,8 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Say whether a dtype is another, or belongs to an abstract type.
 
     Args:
-        arg1: a dtype or an abstract type.
+        arg1: a dtype or an abstract type. Python's ``int``, ``float`` and ``complex`` have 64
+            (``complex`` 128) bits here, as in NumPy and JAX.
         arg2: a dtype, or an abstract type such as ``jnp.floating``.
 
     Example:
@@ -567,9 +579,10 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
         >>> jnp.issubdtype(jnp.int8, jnp.inexact)
         False
     """
-    first = arg1 if isinstance(arg1, type) and issubclass(arg1, np.generic) else parse(arg1)
+    known = isinstance(arg1, type) and issubclass(arg1, np.generic)
+    first = arg1 if known else dtype_in_numpy(arg1)
     abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)
-    second = arg2 if abstract else parse(arg2)
+    second = arg2 if abstract else dtype_in_numpy(arg2)
     if abstract and isinstance(first, np.dtype) and is_narrow_float(first):
         # NumPy knows of no place for the types of ml_dtypes
         return second in (np.generic, np.number, np.inexact, np.floating) or first.type is second
@@ -578,14 +591,14 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 def _dtype_of(given: Any) -> DType:
     # the attribute of a scalar type is a descriptor
-    return parse(given if isinstance(given, type) else getattr(given, "dtype", given))
+    return dtype_in_numpy(given if isinstance(given, type) else getattr(given, "dtype", given))
 
 
 def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
     """Return the limits of a float type: ``eps``, ``max``, ``tiny`` and kin.
 
     Args:
-        dtype: the type, or an array of it.
+        dtype: the type, or an array of it; Python's ``float`` is float64, as in NumPy and JAX.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -604,7 +617,7 @@ def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any]:
     """Return the limits of an integer type: ``min``, ``max`` and ``bits``.
 
     Args:
-        dtype: the type, or an array of it.
+        dtype: the type, or an array of it; Python's ``int`` is int64, as in NumPy and JAX.
     """
     found = _dtype_of(dtype)
     if not is_integer(found):

@@ -37,7 +37,7 @@ from tinyjax.core.axes import Axis
 from tinyjax.core.devices import Device, Part, Placement, Sharding, first_device, on_first
 from tinyjax.core.integers import integer, is_one_of, one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray, is_key
-from tinyjax.errors import ArgumentError, IndexingError
+from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -836,14 +836,16 @@ class Array:
     # be compared is NotImplemented, as for any class. A list may be meant for an array: to say
     # False would hide that, so it raises, as in JAX.
     def __eq__(self, other: Any) -> Array:
-        if not is_array_like(other) and type(other) not in CONTAINERS:
-            return NotImplemented
-        return _numpy.equal(self, other)
+        if is_array_like(other) or type(other) in CONTAINERS:
+            return _numpy.equal(self, other)
+        found: Array = _equality(_numpy.equal, self, other)
+        return found
 
     def __ne__(self, other: Any) -> Array:
-        if not is_array_like(other) and type(other) not in CONTAINERS:
-            return NotImplemented
-        return _numpy.not_equal(self, other)
+        if is_array_like(other) or type(other) in CONTAINERS:
+            return _numpy.not_equal(self, other)
+        found: Array = _equality(_numpy.not_equal, self, other)
+        return found
 
     # Methods
 
@@ -1211,6 +1213,16 @@ def put(x: Array, where: Placement, function: str) -> Array:
 
 
 _PYTHON_SCALARS = (bool, int, float, complex)
+
+
+def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> Any:
+    """Compare with an object of another's class, which may stand for an array."""
+    if hasattr(type(other), "__jax_array__"):
+        try:
+            return compare(x, other)
+        except RefError:  # it is none, but has one
+            pass
+    return NotImplemented
 
 
 def is_array_like(x: object) -> TypeGuard[ArrayLike]:

@@ -52,7 +52,14 @@ from tinyjax.numpy.elementwise import (
     pick,
     power,
 )
-from tinyjax.numpy.promotion import array_of, arrays, broadcast, broadcast_to_shape, convert
+from tinyjax.numpy.promotion import (
+    array_of,
+    arrays,
+    broadcast,
+    broadcast_to_shape,
+    convert,
+    typed_of,
+)
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
@@ -482,7 +489,7 @@ def _like(
     shape: Shape | None,
     where: Placement,
 ) -> Array:
-    x = a if isinstance(a, ShapeDtypeStruct) else array_of(name, a)
+    x = typed_of(name, a)
     weak = dtype is None and x.weak_type
     wanted = x.dtype if dtype is None else dtypes.check(dtype)
     sizes = x.shape if shape is None else canonical_shape(shape)

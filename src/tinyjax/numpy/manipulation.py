@@ -19,6 +19,7 @@ from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
+from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed, put_result
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, HostArray
@@ -783,6 +784,8 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
 
 
 def _shifts(shift: ArrayLike | Sequence[int]) -> list[int | Array]:
+    if hasattr(shift, "__jax_array__"):
+        shift = as_array(shift, "roll")
     if isinstance(shift, Array) and not isinstance(shift, ConcreteArray):
         return [shift] if not shift.shape else [*_unstacked(shift, 0)]
     known = shift.concrete("a shift") if isinstance(shift, Array) else shift

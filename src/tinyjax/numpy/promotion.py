@@ -14,8 +14,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.array import Array, ArrayLike, is_array_like
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.operands import (
@@ -48,6 +48,21 @@ _INEXACT = frozenset(dtypes.INEXACT)
 
 # The largest float16 is 65504. Keeping NumPy from warning of overflow costs 0.8 us.
 _NEVER_OVERFLOWS = 65504
+
+
+def typed_of(name: str, x: object) -> Array | ShapeDtypeStruct:
+    """Return an array, or the type of what is none but has a shape and a dtype.
+
+    Raises:
+        ArgumentError: ``x`` is not an array or a number, and has no type.
+    """
+    if isinstance(x, ShapeDtypeStruct):
+        return x
+    if not is_array_like(x):
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if type(shape) is tuple and isinstance(dtype, np.dtype):
+            return ShapeDtypeStruct(shape, dtype)
+    return as_array(x, name)
 
 
 def array_of(name: str, x: ArrayLike) -> Array:

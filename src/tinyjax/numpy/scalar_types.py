@@ -14,12 +14,13 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.axes import canonical_axes
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array
+from tinyjax.numpy.promotion import typed_of
 
 __all__ = [
     "ScalarType",
@@ -176,8 +177,11 @@ dtype = np.dtype
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool:
-    """Say whether values of one dtype can be converted to another under a rule of NumPy's."""
-    given = dtypes.parse(from_), dtypes.parse(to)
+    """Say whether values of one dtype can be converted to another under a rule of NumPy's.
+
+    Python's ``int``, ``float`` and ``complex`` have 64 (``complex`` 128) bits here, as in NumPy.
+    """
+    given = dtypes.dtype_in_numpy(from_), dtypes.dtype_in_numpy(to)
     try:
         return bool(np.can_cast(*given, casting))
     except (TypeError, ValueError):
@@ -227,18 +231,13 @@ def isscalar(element: object) -> bool:
     return isinstance(element, str) or bool(np.isscalar(element))
 
 
-def _aval(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
-    """The type of an array, for which a ``ShapeDtypeStruct`` may stand."""
-    return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
-
-
 def iscomplexobj(x: ArrayLike | ShapeDtypeStruct | ScalarType | None) -> bool:
     """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``.
 
     None is not complex.
     """
     return x is not None and dtypes.is_complex(
-        x.dtype if isinstance(x, ScalarType) else _aval(x).dtype
+        x.dtype if isinstance(x, ScalarType) else typed_of("iscomplexobj", x).dtype
     )
 
 

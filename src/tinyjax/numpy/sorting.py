@@ -15,7 +15,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
-from tinyjax.core.operands import as_array
+from tinyjax.core.operands import PYTHON_NUMBERS, as_array
 from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -216,7 +216,7 @@ _Cumulative = Callable[[Array, int], Array]
 def _cumulate(
     name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: DTypeLike
 ) -> Array:
-    x, along = _along(name, a, axis)
+    x, along = _along(name, _not_a_number(name, a), axis)
     wanted = x.dtype if dtype is None else dtypes.check(dtype)
     x = convert(x, wanted)
     if wanted == dtypes.bool_:
@@ -225,6 +225,11 @@ def _cumulate(
         raise ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
     out = function(strong(x), along)
     return convert(out, wanted) if dtype is not None else out
+
+
+def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
+    """Make an array of one element of a Python number, which as in NumPy has an axis then."""
+    return array_of(name, a).reshape(1) if type(a) in PYTHON_NUMBERS else a
 
 
 @replayed
@@ -285,7 +290,7 @@ def nancumprod(
 
 
 def _replace_nan(name: str, a: ArrayLike, value: float) -> Array:
-    x = array_of(name, a)
+    x = array_of(name, _not_a_number(name, a))
     if not dtypes.is_inexact(x.dtype):
         return x
     return ew.select(ew.ne(x, x), full_like(x, value), x)
