@@ -559,6 +559,18 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         for f in (m.numpy.cumsum, m.numpy.cumprod, m.numpy.nancumsum, m.numpy.nancumprod)
         for axis in (0, -1, None)
     ],
+    "names of operands": lambda m: [
+        m.lax.zeta(x=EIGHT[1:, 0], q=EIGHT[1:, 0]) * 100 // 1,
+        m.lax.polygamma(m=EIGHT[1:, 0], x=EIGHT[1:, 1]) * 1000 // 1,
+        m.lax.nextafter(x1=EIGHT, x2=EIGHT + 1),
+    ],
+    "quantiles of coins": lambda m: [
+        with_types(m.scipy.stats.bernoulli.ppf(m.numpy.array([0.2, 0.9], d), 0.4))
+        for d in ("bfloat16", "float16", "float32")
+    ],
+    "order of a series": lambda m: m.scipy.special.log_ndtr(1.0, 31),
+    "order of a series below 0": lambda m: m.scipy.special.log_ndtr(1.0, series_order=-1),
+    "order of a series by place": lambda m: m.scipy.special.log_ndtr(0.0, 2),
     "carries that begin as numbers": lambda m: [
         with_types(*m.tree.leaves(run(m)))
         for run in FROM_NUMBERS

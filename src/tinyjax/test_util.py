@@ -73,6 +73,7 @@ class _Check:
         rtol: relative tolerance; likewise.
         eps: the step of the finite difference; likewise.
         rng: the source of directions.
+        said: the user's words about it, for messages.
     """
 
     fun: Callable[..., Any]
@@ -81,6 +82,7 @@ class _Check:
     rtol: float | None
     eps: float | None
     rng: np.random.Generator
+    said: str = ""
 
     def derived(self, mode: str) -> _Check:
         return attrs.evolve(self, history=(mode, *self.history))
@@ -212,7 +214,8 @@ def _fail(
     modes = " of ".join((mode, *check.history))
     order = len(check.history) + 1
     raise DerivativeMismatchError(
-        f"the derivative of {describe_function(check.fun)} at order {order} ({modes}) is off at "
+        (f"{check.said}: " if check.said else "")
+        + f"the derivative of {describe_function(check.fun)} at order {order} ({modes}) is off at "
         f"{place}: {detail}. Check the jvp rule"
         + (" and the transpose rule" if "rev" in modes else "")
         + " of what it calls; if the function has a kink there, choose another point.",
@@ -334,6 +337,7 @@ def check_jvp(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
+    err_msg: str = "",
 ) -> None:
     """Check a forward derivative against a central difference in a random direction.
 
@@ -346,6 +350,7 @@ def check_jvp(
             the size of the results.
         rtol: relative tolerance; likewise.
         eps: step of the difference; by default the cube root of the precision.
+        err_msg: what the error's message begins with.
 
     Raises:
         DerivativeMismatchError: they disagree.
@@ -356,7 +361,7 @@ def check_jvp(
         >>> from tinyjax.test_util import check_jvp
         >>> check_jvp(jnp.sin, partial(tinyjax.jvp, jnp.sin), (0.5,))
     """
-    check = _Check(f, (), atol, rtol, eps, np.random.default_rng(0))
+    check = _Check(f, (), atol, rtol, eps, np.random.default_rng(0), err_msg)
     point = _point(check, f, args)
     _check_fwd(point, f_jvp, [_direction(check.rng, x) for x in point.hosts])
 
@@ -368,6 +373,7 @@ def check_vjp(
     atol: float | None = None,
     rtol: float | None = None,
     eps: float | None = None,
+    err_msg: str = "",
 ) -> None:
     """Check a pull-back against a central difference, with a random cotangent.
 
@@ -380,6 +386,7 @@ def check_vjp(
             the size of the results.
         rtol: relative tolerance; likewise.
         eps: step of the difference; by default the cube root of the precision.
+        err_msg: what the error's message begins with.
 
     Raises:
         DerivativeMismatchError: they disagree.
@@ -390,7 +397,7 @@ def check_vjp(
         >>> from tinyjax.test_util import check_vjp
         >>> check_vjp(jnp.sin, partial(tinyjax.vjp, jnp.sin), (0.5,))
     """
-    check = _Check(f, (), atol, rtol, eps, np.random.default_rng(0))
+    check = _Check(f, (), atol, rtol, eps, np.random.default_rng(0), err_msg)
     _check_rev(_point(check, f, args), f_vjp, check.rng)
 
 

@@ -237,9 +237,13 @@ rem: Final = _binary(
 max: Final = _binary("max", _ew.max_, "Return the greater of two; NaN where either is.")
 min: Final = _binary("min", _ew.min_, "Return the lesser of two; NaN where either is.")
 atan2: Final = _binary("atan2", _ew.atan2, "Return the angle of the point ``(y, x)``.")
-nextafter: Final = _binary(
-    "nextafter", _ew.nextafter, "Return the float next to ``x`` towards ``y``."
-)
+
+
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """Return the float next to ``x1`` towards ``x2``."""
+    return bind1(_ew.nextafter, pair("nextafter", as_array(x1), as_array(x2)), NO_PARAMS)
+
+
 complex: Final = _binary("complex", _ew.complex_, "Return the number with these parts.")
 bitwise_and: Final = _binary("bitwise_and", _ew.and_, "Return the bits set in both.")
 bitwise_or: Final = _binary("bitwise_or", _ew.or_, "Return the bits set in either.")
@@ -263,10 +267,16 @@ lt: Final = _binary("lt", _ew.lt, "Say where ``x < y``.")
 le: Final = _binary("le", _ew.le, "Say where ``x <= y``.")
 gt: Final = _binary("gt", _ew.gt, "Say where ``x > y``.")
 ge: Final = _binary("ge", _ew.ge, "Say where ``x >= y``.")
-polygamma: Final = _binary(
-    "polygamma", _sp.polygamma, "Return the ``m``-th derivative of ``digamma``."
-)
-zeta: Final = _binary("zeta", _sp.zeta, "Return Hurwitz' zeta function.")
+
+
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
+    """Return the ``m``-th derivative of ``digamma``."""
+    return bind1(_sp.polygamma, pair("polygamma", as_array(m), as_array(x)), NO_PARAMS)
+
+
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
+    """Return Hurwitz' zeta function."""
+    return bind1(_sp.zeta, pair("zeta", as_array(x), as_array(q)), NO_PARAMS)
 
 
 def conj(x: ArrayLike) -> Array:

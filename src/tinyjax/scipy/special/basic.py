@@ -10,7 +10,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes
+from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
+from tinyjax.errors import ArgumentError
 from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.promotion import (
     arrays,
@@ -119,20 +121,25 @@ def ndtr(x: ArrayLike) -> Array:
 
 
 @replayed
-def log_ndtr(x: ArrayLike, *, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Return ``log(ndtr(x))``, accurate far out on both sides.
 
     Below -10 (for float64 -20) by the asymptotic series of Abramowitz and Stegun 26.2.12.
 
     Args:
         x: real.
-        series_order: has no effect: as many terms are taken as the dtype needs.
+        series_order: from 0 to 30, and without effect: as many terms are taken as the dtype needs.
+
+    Raises:
+        ArgumentError: ``series_order`` is no such number.
 
     Example:
         >>> from tinyjax.scipy import special
         >>> round(float(special.log_ndtr(-40.0)), 4)
         -804.6084
     """
+    if not 0 <= integer(series_order, "series_order") <= 30:
+        raise ArgumentError(f"series_order of log_ndtr must be 0 to 30, but got {series_order}.")
     a = inexact(x, "log_ndtr")
     double = a.dtype == dtypes.float64
     lower = full_like(a, -20.0 if double else -10.0)

@@ -6,6 +6,7 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.numpy.elementwise import isnan, pick
+from tinyjax.numpy.promotion import convert
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import xlog1py, xlogy
 from tinyjax.scipy.stats.operands import operands
@@ -80,4 +81,5 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """
     q, p = operands("bernoulli.ppf", q, p)
     inside = (p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)
-    return pick(inside, pick(q <= 1 - p, 0.0, 1.0), math.nan)
+    value = convert(q > 1 - p, q.dtype, q.weak_type)
+    return pick(inside, value, math.nan)
