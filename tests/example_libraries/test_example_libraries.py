@@ -88,6 +88,9 @@ def test_norms() -> None:
         np.testing.assert_allclose(mine["a"], np.asarray(other["a"]), rtol=1e-6)
     with pytest.raises(ValueError, match="one value more"):
         ours.piecewise_constant([1.0], [1.0])
+    untyped: Any = ours
+    with pytest.raises(ArgumentError, match="step size must be a function of the step or a scalar"):
+        untyped.sgd(np.ones(2))
     init, update, _ = ours.sgd(0.1)
     with pytest.raises(TreeMismatchError, match="gradient"):
         update(0, {"c": 1.0}, init(grads))

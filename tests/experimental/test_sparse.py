@@ -40,8 +40,11 @@ def test_the_first_tutorial() -> None:
         x, y = getattr(m, name), getattr(theirs, name)
         assert x.dtype == y.dtype
         np.testing.assert_array_equal(x, y)
+    rows = BCSR.fromdense(DENSE), jax_sparse.BCSR.fromdense(DENSE)
     for name in ("ndim", "shape", "dtype", "nse", "size", "n_sparse", "n_batch", "n_dense"):
-        assert getattr(m, name) == getattr(theirs, name)
+        for ours, other in ((m, theirs), rows):
+            assert getattr(ours, name) == getattr(other, name)
+            assert len(ours) == len(other)
     np.testing.assert_array_equal(m.todense(), DENSE)
     np.testing.assert_array_equal(m.T @ VECTOR, DENSE.T @ VECTOR)
     slope = tinyjax.jit(tinyjax.grad(lambda y: (m.T @ y).sum()))(VECTOR)

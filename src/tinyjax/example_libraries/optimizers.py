@@ -298,8 +298,19 @@ def piecewise_constant(boundaries: Sequence[float], values: Sequence[float]) -> 
 
 
 def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
-    """Return a function of the step: the one given, or the constant."""
-    return scalar_or_schedule if callable(scalar_or_schedule) else constant(scalar_or_schedule)
+    """Return a function of the step: the one given, or the constant.
+
+    Raises:
+        ArgumentError: this is neither a function nor a scalar.
+    """
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if jnp.ndim(scalar_or_schedule):
+        raise ArgumentError(
+            f"the step size must be a function of the step or a scalar, but got an array of shape "
+            f"{jnp.shape(scalar_or_schedule)}."
+        )
+    return constant(scalar_or_schedule)
 
 
 def l2_norm(grads: PyTree) -> Array:

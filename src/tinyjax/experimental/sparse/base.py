@@ -46,6 +46,11 @@ class JAXSparse(ABC):
     data: Array
     shape: tuple[int, ...]
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("a sparse array without axes has no length.")
+        return self.shape[0]
+
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
         return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
@@ -64,6 +69,21 @@ class JAXSparse(ABC):
     def size(self) -> int:
         """The number of elements of the dense array."""
         return math.prod(self.shape)
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse axes: all."""
+        return self.ndim
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch axes: none."""
+        return 0
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense axes: none."""
+        return 0
 
     @property
     def nse(self) -> int:

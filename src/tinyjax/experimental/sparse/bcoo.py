@@ -126,21 +126,6 @@ class BCOO(JAXSparse):
 
     # Of the array
 
-    @property
-    def n_sparse(self) -> int:
-        """The number of sparse axes: all."""
-        return self.ndim
-
-    @property
-    def n_batch(self) -> int:
-        """The number of batch axes: none."""
-        return 0
-
-    @property
-    def n_dense(self) -> int:
-        """The number of dense axes: none."""
-        return 0
-
     def _like(self, data: Array) -> BCOO:
         """Return an array with other elements at the same places."""
         return BCOO(
