@@ -111,15 +111,7 @@ def callback(
         >>> seen
         [3.0]
     """
-
-    def call(callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
-        debug_callback(callback, args, kwargs, ordered)
-
-    if callback is None and not args and not kwargs:
-        return call
-    untyped: Any = callback  # debug_callback says if it is none
-    call(untyped, *args, **kwargs)
-    return None
+    return _now_or_later(partial(_call_back, ordered), callback, args, kwargs)
 
 
 @overload
@@ -179,7 +171,7 @@ def print(
         x = [1. 2.], of 1
     """
     say = partial(_said, "print", _write, ordered, skip_format_check)
-    return say if fmt is None and not args and not kwargs else say(fmt, *args, **kwargs)
+    return _now_or_later(say, fmt, args, kwargs)
 
 
 @overload
@@ -238,7 +230,21 @@ def log(
         >>> logger.removeHandler(handler)
     """
     say = partial(_said, "log", _tell, ordered, skip_format_check)
-    return say if fmt is None and not args and not kwargs else say(fmt, *args, **kwargs)
+    return _now_or_later(say, fmt, args, kwargs)
+
+
+def _now_or_later(
+    call: Callable[..., None], first: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Callable[..., None] | None:
+    """Return a function that was given options only, or call it with what it was given beside."""
+    if first is None and not args and not kwargs:
+        return call
+    call(first, *args, **kwargs)
+    return None
+
+
+def _call_back(ordered: bool, callback: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
+    debug_callback(callback, args, kwargs, ordered)
 
 
 def _said(
