@@ -12,13 +12,16 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.core.primitive import registry
-from tinyjax.errors import MissingRuleError
+from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive
 from tinyjax.facade import ad, batching, internals, mlir
 from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
+from tinyjax.facade.ffi import ffi_lowering
+from tinyjax.facade.layout import Layout
 from tinyjax.facade.parallel import pmap
 from tinyjax.facade.primitives import KeywordParams, Primitive
 from tinyjax.facade.toplevel import make_jaxpr
+from tinyjax.facade.xla import apply_primitive
 
 
 def test_libraries_look_up_how_nodes_are_taken_apart() -> None:
@@ -192,6 +195,35 @@ def test_a_lowering_rule_may_call_back() -> None:
     mlir.register_lowering(primitive, rule)
     x = np.arange(3, dtype=np.float32)
     np.testing.assert_allclose(tinyjax.jit(primitive.bind)(x), np.sin(x))
+
+
+@pytest.mark.parametrize("layouts", [[(0, 1)], [Layout((1, 0))]], ids=["axes", "layout"])
+def test_a_lowering_rule_may_call_a_foreign_function(layouts: Any) -> None:
+    primitive = declare("factored")
+    primitive.multiple_results = True
+    rule = ffi_lowering(
+        "lapack_spotrf_ffi",
+        operand_layouts=layouts,
+        result_layouts=[*layouts, None],
+        operand_output_aliases={0: 0},
+    )
+    primitive.def_impl(functools.partial(apply_primitive, primitive))
+    primitive.def_abstract_eval(lambda x, uplo: [x, tinyjax.typeof(np.int32(0))])
+    mlir.register_lowering(primitive, rule)
+    x = np.array([[4.0, 2.0], [2.0, 5.0]], np.float32)
+    for run in (primitive.bind, tinyjax.jit(primitive.bind, static_argnames="uplo")):
+        factor, status = run(x, uplo=np.uint8(ord("L")))
+        np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(x))
+        assert status == 0
+    with pytest.raises(ArgumentError, match="takes no extra_attributes"):
+        ffi_lowering("f", extra_attributes={})
+
+
+def test_tangents_are_added_where_there_are_some() -> None:
+    zero = ad.p2tz(jnp.ones(2))
+    assert ad.add_tangents(zero, zero) is zero
+    for x, y in ((zero, 2.0), (2.0, zero), (1.0, 1.0)):
+        assert ad.add_tangents(x, y) == 2.0
 
 
 def test_missing_rules_are_named() -> None:

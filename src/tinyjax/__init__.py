@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from tinyjax import experimental as experimental
     from tinyjax import export as export
     from tinyjax import extend as extend
+    from tinyjax import ffi as ffi
     from tinyjax import flatten_util as flatten_util
     from tinyjax import image as image
     from tinyjax import implicit as implicit
@@ -267,6 +268,7 @@ __all__ = [
     "explore",
     "export",
     "extend",
+    "ffi",
     "flatten_util",
     "float0",
     "free_ref",

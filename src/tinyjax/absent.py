@@ -23,5 +23,4 @@ ABSENT: Final[dict[str, str]] = {
     "pmap": "jit divides arguments over devices, and shard_map runs a function on each",
     **dict.fromkeys(("api_util", "interpreters", "lib"), INTERNALS),
     "ds": "it is for kernels of Pallas",
-    "ffi": "foreign functions are called by pure_callback",
 }

@@ -185,6 +185,10 @@ class CallbackError(TinyjaxError, ValueError, RuntimeError):
     """A callback returned what was not declared, or was transformed in a way it cannot be."""
 
 
+class ForeignCallError(TinyjaxError, NotImplementedError):
+    """A foreign function is under ``vmap``, and nobody said how to call it there."""
+
+
 class EffectOrderError(TinyjaxError, NotImplementedError):
     """The order of effects that was asked for cannot be kept."""
 

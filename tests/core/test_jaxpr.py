@@ -363,6 +363,7 @@ class Record:
 def test_encodings_of_parameters() -> None:
     values: list[Any] = [
         *(None, True, False, 1, 0, -1, 1.0, 0.0, -0.0, float("nan"), 1j, "", "1", b"1"),
+        *(np.int32(1), np.int64(1), np.float32(1), np.bool_(True)),
         *((), (1,), ((1,),), (1, 2), ("12",), ("1", "2")),
         *(Colour.RED, FLOAT, VECTOR, np.dtype("int8"), Record(1), Record(2), Record),
         *(tinyjax.tree.structure([0]), tinyjax.tree.structure((0,)), staged(jnp.sin, 1.0)),

@@ -1,4 +1,5 @@
 import enum
+from collections.abc import Mapping
 
 from jaxlib import _hlo, _jax
 from jaxlib._hlo import HloSharding as HloSharding
@@ -48,9 +49,13 @@ def make_cpu_client(
     get_global_topology_timeout_minutes: int | None = ...,
     transfer_server_factory: None = ...,
 ) -> Client: ...
+def register_custom_type(
+    name: str, type_registration: Mapping[str, CapsuleType], platform: str = ...
+) -> None: ...
+def register_custom_call_as_batch_partitionable(target_name: str) -> None: ...
 def register_custom_call_target(
     name: str,
-    fn: CapsuleType,
+    fn: CapsuleType | Mapping[str, CapsuleType],
     platform: str = ...,
     api_version: int = ...,
     traits: CustomCallTargetTraits = ...,

@@ -128,6 +128,17 @@ class ShapedArray:
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
         return ShapedArray(shape, self.dtype, self.weak_type)
 
+    def update(
+        self,
+        shape: tuple[int, ...] | None = None,
+        dtype: DType | None = None,
+        weak_type: bool | None = None,
+    ) -> ShapedArray:
+        """Return the same type but for what is given."""
+        wanted = self if shape is None else self.with_shape(tuple(shape))
+        weak = self.weak_type if weak_type is None else weak_type
+        return wanted.with_dtype(self.dtype if dtype is None else dtype, weak)
+
     def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
         """The type of so many values of this type along a new axis.
 

@@ -154,6 +154,7 @@ _RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (Enum, lambda value: _text(b"e", f"{type(value).__qualname__}.{value.name}")),
     (str, lambda value: _text(b"s", value)),
     (bytes, lambda value: b"y%d:%s" % (len(value), value)),
+    (np.generic, lambda value: encode((value.dtype, value.tobytes()))),
     (tuple, _tuple),
     (ShapedArray, encode_aval),
     (np.dtype, lambda value: _text(b"d", dtype_name(value))),

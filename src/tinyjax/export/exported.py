@@ -46,7 +46,8 @@ class DisabledSafetyCheck:
     def custom_call(target_name: str) -> DisabledSafetyCheck:
         """Do not check that a function that the program calls stays the same: of no effect.
 
-        Such functions are LAPACK's, which stay the same.
+        LAPACK's functions stay the same; a program that calls others (``ffi_call``) cannot be
+        exported.
         """
         return DisabledSafetyCheck(f"custom_call:{target_name}")
 

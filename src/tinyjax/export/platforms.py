@@ -39,11 +39,18 @@ def portable_form(jaxpr: Jaxpr, name: str, platform: str) -> str:
     text, host_functions = xla.lowered(jaxpr, name, platform=platform)
     if host_functions:
         raise calls_python(name)
-    called = re.search(r'call_target_name = "(\w+)"', text)
-    if called and platform != PLATFORM:
+    targets = re.findall(r'call_target_name = "([^"]*)"', text)
+    for target in targets:
+        if not target.startswith("lapack_"):
+            raise ExportError(
+                f"'{name}' calls the foreign function '{target}' (ffi_call). Another process may "
+                "have another of that name, or none, and nobody there could check what it is "
+                "given. Export the parts of the program before and after that call."
+            )
+    if targets and platform != PLATFORM:
         raise ExportError(
-            f"'{name}' calls '{called[1]}', a function of the processor that '{platform}' does not "
-            f"have: of its linear algebra tinyjax knows that of '{PLATFORM}' only. Export it "
+            f"'{name}' calls '{targets[0]}', a function of the processor that '{platform}' does "
+            f"not have: of its linear algebra tinyjax knows that of '{PLATFORM}' only. Export it "
             "for that."
         )
     return xla.to_portable(text)

@@ -15,11 +15,13 @@ __all__ = [
     "JVPTracer",
     "UndefinedPrimal",
     "Zero",
+    "add_tangents",
     "defjvp",
     "deflinear",
     "deflinear2",
     "instantiate_zeros",
     "is_undefined_primal",
+    "p2tz",
     "primitive_jvps",
     "primitive_transposes",
 ]
@@ -28,6 +30,17 @@ __all__ = [
 primitive_jvps: Final = RuleTable("jvp", register_jvp)
 #: Transposes: ``rule(cotangents, *operands, **params)``.
 primitive_transposes: Final = RuleTable("transpose", register_transpose)
+
+
+#: The zero tangent of a value.
+p2tz: Final = Zero.from_primal_value
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """Add two tangents, each of which may be a symbolic zero."""
+    if type(x) is Zero:
+        return y
+    return x if type(y) is Zero else x + y
 
 
 def is_undefined_primal(x: object) -> bool:
@@ -44,7 +57,7 @@ def defjvp(primitive: Primitive[Any], *rules: Callable[..., Any] | None) -> None
         for rule, tangent in zip(rules, tangents, strict=True):
             if rule is not None and type(tangent) is not Zero:
                 term = rule(tangent, *primals, **params)
-                total = term if type(total) is Zero else total + term
+                total = add_tangents(total, term)
         return out, total
 
     primitive_jvps[primitive] = jvp

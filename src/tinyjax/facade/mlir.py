@@ -20,8 +20,15 @@ from tinyjax.stablehlo.types import TensorType, Values
 __all__ = ["LoweringRuleContext", "emit_python_callback", "lower_fun", "register_lowering"]
 
 
+@attrs.frozen
 class ModuleContext:
-    """The module that a lowering rule writes to."""
+    """The module that a lowering rule writes to.
+
+    Attributes:
+        platforms: what the program is to run on.
+    """
+
+    platforms: tuple[str, ...]
 
     def add_keepalive(self, kept: object) -> None:
         """Do nothing: what a program calls lives as long as the program."""
@@ -41,7 +48,7 @@ class LoweringRuleContext:
     builder: Lowering
     avals_in: tuple[ShapedArray, ...]
     avals_out: tuple[ShapedArray, ...]
-    module_context: ModuleContext = attrs.field(factory=ModuleContext)
+    module_context: ModuleContext
 
 
 def _avals(types: Sequence[TensorType]) -> tuple[ShapedArray, ...]:
@@ -93,7 +100,12 @@ def register_lowering(
         raise ArgumentError(f"register_lowering takes a rule for '{prim}', but got {rule!r}.")
 
     def lowering(b: Lowering, operands: Values, params: Any) -> Values:
-        context = LoweringRuleContext(b, _avals([x.type for x in operands]), _avals(b.results))
+        context = LoweringRuleContext(
+            b,
+            _avals([x.type for x in operands]),
+            _avals(b.results),
+            ModuleContext((b.platform,)),
+        )
         outs: Values = rule(context, *operands, **dict(params.items()))
         return outs
 

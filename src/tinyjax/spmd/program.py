@@ -23,7 +23,7 @@ from tinyjax import dtypes, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, Axes, same_types
 from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked, split_list
 from tinyjax.core.lowering import call_jaxpr, tensors
 from tinyjax.core.primitive import (
@@ -132,11 +132,7 @@ def _type(avals: Avals, params: ShardMapParams) -> Avals:
 def _evaluate(args: Arrays, params: ShardMapParams) -> Arrays:
     if not any_sharded(args):
         return emulate(args, params)
-    binders = tuple([Var(x.aval) for x in args])
-    avals = shard_map_p.rules.abstract_eval([v.aval for v in binders], params)
-    outs = tuple([Var(aval) for aval in avals])
-    jaxpr = Jaxpr(binders, (JaxprEqn(shard_map_p, binders, params, outs),), outs)
-    return xla.run(xla.Compilation(jaxpr, "shard_map"), args, "compiled")
+    return xla.run_alone(shard_map_p, args, params)
 
 
 shard_map_p.def_rule(STEPWISE)(emulate)

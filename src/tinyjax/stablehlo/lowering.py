@@ -12,7 +12,16 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import EffectOrderError
 from tinyjax.stablehlo.builder import Block, Builder
 from tinyjax.stablehlo.module import HostFunction, Module
-from tinyjax.stablehlo.types import Layout, TensorType, Value, boolean, integer, layout_list, tensor
+from tinyjax.stablehlo.types import (
+    Layout,
+    TensorType,
+    Value,
+    boolean,
+    integer,
+    layout_list,
+    string,
+    tensor,
+)
 
 #: The axes of a mesh of devices, with their sizes.
 Axes: TypeAlias = tuple[tuple[str, int], ...]
@@ -190,9 +199,11 @@ class Lowering(Builder):
         target: str,
         operands: Sequence[Value],
         results: Sequence[TensorType],
-        config: Mapping[str, str],
+        config: Mapping[str, str] | str,
         layouts: tuple[Sequence[Layout], Sequence[Layout]] | None = None,
         effectful: bool = False,
+        aliases: Sequence[tuple[int, int]] = (),
+        version: int = 4,
     ) -> list[Value]:
         """Write a call of a function of XLA's foreign function interface.
 
@@ -200,20 +211,37 @@ class Lowering(Builder):
             target: the name it is registered under.
             operands: its arguments.
             results: the types of its results.
-            config: its attributes.
+            config: its attributes; the text that it is given where the version is below 4.
             layouts: of the arguments and of the results; by default as NumPy has them.
             effectful: whether it must be called even where its results are not used.
+            aliases: pairs of an argument and a result that share memory.
+            version: of the interface.
         """
         if layouts is None:
-            layouts = [_row_major(x.type) for x in operands], [_row_major(of) for of in results]
+            layouts = (
+                [row_major(x.shape) for x in operands],
+                [row_major(of.shape) for of in results],
+            )
+        if isinstance(config, str):
+            config_text = string(config)
+        else:
+            config_text = f"{{{', '.join(f'{k} = {v}' for k, v in config.items())}}}"
         attributes = {
-            "call_target_name": f'"{target}"',
-            "api_version": integer(4, 32),
+            "call_target_name": string(target),
+            "api_version": integer(version, 32),
             "has_side_effect": boolean(effectful),
-            "backend_config": f"{{{', '.join(f'{k} = {v}' for k, v in config.items())}}}",
+            "backend_config": config_text,
             "operand_layouts": layout_list(layouts[0]),
             "result_layouts": layout_list(layouts[1]),
         }
+        if aliases:
+            several = len(results) > 1
+            texts = [
+                f"#stablehlo.output_operand_alias<output_tuple_indices = [{j if several else ''}], "
+                f"operand_index = {i}, operand_tuple_indices = []>"
+                for i, j in aliases
+            ]
+            attributes["output_operand_aliases"] = f"[{', '.join(texts)}]"
         return self.emit("stablehlo.custom_call", operands, results, attributes)
 
 
@@ -280,5 +308,6 @@ def _of_own_types(fun: HostFunction, ins: Sequence[DType], outs: Sequence[DType]
     return call
 
 
-def _row_major(of: TensorType) -> Layout:
-    return tuple(reversed(range(len(of.shape))))
+def row_major(shape: tuple[int, ...]) -> Layout:
+    """Return how NumPy lays out an array: the elements along the last axis are neighbours."""
+    return tuple(reversed(range(len(shape))))

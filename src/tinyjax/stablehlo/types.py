@@ -76,8 +76,12 @@ def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
     """
     check_size(shape)
     dims = "".join([f"{n}x" for n in shape])
-    element = _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
-    return TensorType(shape, dtype, f"tensor<{dims}{element}>")
+    return TensorType(shape, dtype, f"tensor<{dims}{element_type(dtype)}>")
+
+
+def element_type(dtype: DType) -> str:
+    """Write the type of a tensor's elements."""
+    return _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
 
 
 @attrs.frozen(eq=False, init=False)
@@ -143,6 +147,21 @@ def integer(value: int, width: int = 64) -> str:
 def boolean(value: object) -> str:
     """Write a boolean attribute."""
     return "true" if value else "false"
+
+
+def string(value: str) -> str:
+    """Write a string attribute; what MLIR has no letter for is written by its bytes."""
+    plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in value.encode())
+    return f'"{"".join(plain)}"'
+
+
+def typed(value: HostArray | np.generic) -> str:
+    """Write a NumPy number or array as an attribute with its type; numbers must be real."""
+    if isinstance(value, np.ndarray):
+        return f"{dense(value)} : {tensor(value.shape, value.dtype).text}"
+    if value.dtype == dtypes.bool_:
+        return boolean(value)
+    return f"{_element(value, value.dtype)} : {element_type(value.dtype)}"
 
 
 def layout_list(layouts: Sequence[Layout]) -> str:

@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from tinyjax.xla.executable import held as held
     from tinyjax.xla.executable import is_compiled as is_compiled
     from tinyjax.xla.executable import match_donations as match_donations
+    from tinyjax.xla.foreign import include_dir as include_dir
+    from tinyjax.xla.foreign import register_batch_partitionable as register_batch_partitionable
+    from tinyjax.xla.foreign import register_target as register_target
+    from tinyjax.xla.foreign import register_type as register_type
     from tinyjax.xla.hlo import called_by as called_by
     from tinyjax.xla.hlo import computations_of as computations_of
     from tinyjax.xla.lowering import lowered as lowered
@@ -79,6 +83,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.tiers import decide as decide
     from tinyjax.xla.tiers import forget as forget
     from tinyjax.xla.tiers import run as run
+    from tinyjax.xla.tiers import run_alone as run_alone
     from tinyjax.xla.versions import COMPILER as COMPILER
 
 _LATER: Final = {
@@ -94,6 +99,7 @@ _LATER: Final = {
         "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
         "held is_compiled match_donations"
     ),
+    "foreign": "include_dir register_batch_partitionable register_target register_type",
     "lowering": "lowered lowered_for",
     "hlo": "called_by computations_of",
     "modules": "from_portable parse to_artifact to_computation to_portable",
@@ -103,7 +109,7 @@ _LATER: Final = {
     "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
     "sharded": "call_sharded of_arrays put runs_on_host",
     "sharded_executable": "COLLECTIVES ShardedExecutable of_parts",
-    "tiers": "decide forget run",
+    "tiers": "decide forget run run_alone",
     "versions": "COMPILER",
 }
 

@@ -23,7 +23,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray, check_donated, give_up
 from tinyjax.core.costs import Cost, cost_of
 from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
-from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.xla.background import compile_afterwards, is_under_way
@@ -156,6 +156,22 @@ def run(
     executable = executable_for(wanted)
     keep(executable)
     return executable(args)
+
+
+def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:
+    """Compile a primitive as a program of its own, and run it.
+
+    Args:
+        primitive: the primitive.
+        args: its operands, with data.
+        params: its parameters.
+    """
+    binders = tuple([Var(x.aval) for x in args])
+    outs = tuple(
+        [Var(aval) for aval in primitive.rules.abstract_eval([v.aval for v in binders], params)]
+    )
+    jaxpr = Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
+    return run(Compilation(jaxpr, primitive.name), args, "compiled")
 
 
 def _must_wait(tier: Tier, wanted: Compilation) -> bool:
