@@ -15,6 +15,10 @@ __all__ = ["Format", "Layout", "with_layout_constraint"]
 T = TypeVar("T")
 
 
+def _axes(given: Sequence[int]) -> tuple[int, ...]:
+    return tuple(given)
+
+
 @attrs.frozen
 class Layout:
     """An order of the axes of an array in memory.
@@ -25,7 +29,7 @@ class Layout:
         sub_byte_element_size_in_bits: of no account.
     """
 
-    major_to_minor: Sequence[int] = attrs.field(converter=tuple)
+    major_to_minor: Sequence[int] = attrs.field(converter=_axes)
     tiling: Sequence[Sequence[int]] | None = None
     sub_byte_element_size_in_bits: int = 0
 
