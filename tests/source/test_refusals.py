@@ -583,22 +583,6 @@ def arguments_without_a_derivative(x: float) -> Any:
     return unchecked(np.ediff1d)(np.array([x, x]), initial=x)[0]  # here
 
 
-@refused(
-    "no derivative is known of rfft with these arguments (2 by position). It is known of rfft(a)."
-)
-def transform_of_another_length(x: float) -> Any:
-    return np.abs(np.fft.rfft(np.array([x, x]), 4))[0]  # here
-
-
-@refused(
-    "no derivative is known of numpy.fft.fft2. Write it with operators and the functions of "
-    "math, NumPy and tinyjax.numpy that are known, or give it a derivative with "
-    "tinyjax.custom_vjp."
-)
-def transform_without_a_derivative(x: float) -> Any:
-    return np.abs(np.fft.fft2(np.array([[x, x]])))[0, 0]  # here
-
-
 @refused("reshape: order must be 'C' or 'F', but got 'A'.")
 def order_in_memory(x: float) -> Any:
     return np.array([[x, x]]).reshape(2, order="A")[0]  # here

@@ -145,7 +145,7 @@ def _of_call(call: Call, kinds: list[Kind]) -> Kind:
         return Kind.ACTIVE
     if function is runtime.defined:
         return args[0]
-    if function is operator.getitem and call.args and args[0] is Kind.INERT:
+    if function is operator.getitem and call.args and args[0] is Kind.INERT and not args[1].active:
         return Kind.INERT
     if not any(kind.active for kind in kinds):
         scalar = function in _ARITHMETIC and all(kind.numeric for kind in args)

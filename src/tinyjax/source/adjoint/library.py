@@ -26,7 +26,7 @@ from tinyjax.dtypes import float0, is_inexact
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
-from tinyjax.source.adjoint.counterparts import counterpart
+from tinyjax.source.adjoint.counterparts import TakingLists, signature_of, taking_lists
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules.containers import entry
 from tinyjax.source.adjoint.rules.registry import adjoint_of, unknown_arguments
@@ -220,67 +220,6 @@ class LibraryBackPullback:
 
 
 # Functions of NumPy
-
-
-@attrs.frozen
-class TakingLists:
-    """A function of tinyjax that takes lists for arrays, as NumPy's do.
-
-    Attributes:
-        fun: the function.
-        renamed: its names of arguments, by those of NumPy.
-    """
-
-    fun: Callable[..., Any]
-    renamed: tuple[tuple[str, str], ...]
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The function, whose signature is this one's too."""
-        return self.fun
-
-    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-        """Bind arguments that are called as NumPy calls them.
-
-        Raises:
-            TypeError: the function does not take them.
-        """
-        names = dict(self.renamed)
-        by_name = {names.get(name, name): x for name, x in kwargs.items()}
-        return signature_of(self.fun).bind(*args, **by_name)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.bind(args, kwargs)
-        for name, value in given.arguments.items():
-            parameter = given.signature.parameters[name]
-            several = parameter.kind is parameter.VAR_POSITIONAL
-            annotation = f"Sequence[{parameter.annotation}]" if several else parameter.annotation
-            given.arguments[name] = _as_arrays(value, annotation)
-        return self.fun(*given.args, **given.kwargs)
-
-
-signature_of: Final = functools.cache(inspect.signature)
-
-
-def _as_arrays(x: Any, annotation: str) -> Any:
-    """Arrays for lists, where a parameter with this annotation is one or takes several."""
-    if not isinstance(x, (list, tuple)) or "ArrayLike" not in annotation:
-        return x
-    if "Sequence" in annotation:
-        return type(x)([_as_arrays(item, "ArrayLike") for item in x])
-    return jnp.array(x)
-
-
-@functools.cache
-def taking_lists(fun: Any) -> TakingLists:
-    """The function of tinyjax that does what one of NumPy does, called as that is."""
-    found = counterpart(fun)
-    assert found is not None, f"{name_of(fun)} has a counterpart"
-    if isinstance(fun, np.ufunc):
-        return TakingLists(found, ())
-    theirs, ours = [*signature_of(fun).parameters], [*signature_of(found).parameters]
-    renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
-    return TakingLists(found, tuple(renamed))
 
 
 @attrs.frozen

@@ -197,7 +197,10 @@ class ReverseBlock:
         writer = self.writer
         given = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
         keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
-        adjoint = Constant(rule.adjoint, rule.adjoint.__name__)
+        function = rule.adjoint
+        if rule.of_rest is not None and not self.activity.active(call.args[0]):
+            function = rule.of_rest
+        adjoint = Constant(function, function.__name__)
         if ct.definite:
             parts = writer.emit_call(Call(adjoint, (ct.atom, *given), keywords))
         else:

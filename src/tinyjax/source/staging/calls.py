@@ -20,7 +20,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.scipy import special
-from tinyjax.source.adjoint.counterparts import counterpart
+from tinyjax.source.adjoint.counterparts import INDEXED, counterpart, taking_lists
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import classes, comparisons, items, numbers, texts
 from tinyjax.source.staging.numbers import is_integer
@@ -96,10 +96,50 @@ def item_of(value: Any, index: Any) -> Any:
             return value.at(index)
         case tuple() | list() | range() if is_undecided(index):
             return items.item_at(value, index)
-        case np.ndarray():
-            return jnp.asarray(value)[index]
+        case np.ndarray() | Array():
+            return jnp.asarray(value)[_of_arrays(index)]
         case _:
+            for known, _, own in INDEXED:
+                if value is known:
+                    return own(*index) if isinstance(index, tuple) else own(index)
             return value[index]
+
+
+def _of_arrays(index: Any) -> Any:
+    """An index of an array, in which NumPy takes lists for arrays."""
+    if isinstance(index, tuple):
+        return tuple(map(_of_arrays, index))
+    return jnp.array(index) if isinstance(index, list) else index
+
+
+def matrix_product(x: Any, y: Any) -> Any:
+    """``x @ y``, of which one may be a list."""
+    if isinstance(x, _NUMPYS) or isinstance(y, _NUMPYS):
+        x, y = [jnp.array(z) if isinstance(z, (list, tuple)) else z for z in (x, y)]
+    return operator.matmul(x, y)
+
+
+def of_lists(function: Leaf) -> Leaf:
+    """An operator between an array and a list, which NumPy takes for an array."""
+
+    def applied(*operands: Any) -> Any:
+        return function(*[jnp.array(x) if isinstance(x, (list, tuple)) else x for x in operands])
+
+    return applied
+
+
+def single(array: Array, *index: int) -> Any:
+    """``array.item``."""
+    if index:
+        return array[index] if len(index) > 1 else jnp.ravel(array)[index[0]]
+    if array.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return jnp.reshape(array, ())
+
+
+def listed(array: Array) -> Any:
+    """``array.tolist``."""
+    return [listed(array[i]) for i in range(array.shape[0])] if array.ndim else array
 
 
 def _by_name(names: str, module: Any) -> dict[Any, Leaf]:
@@ -144,6 +184,9 @@ NUMERIC: Final[dict[Any, Leaf]] = {
 REPLACED: Final[dict[Any, Leaf]] = {
     operator.not_: comparisons.negated,
     operator.getitem: item_of,
+    operator.matmul: matrix_product,
+    Array.item: single,
+    Array.tolist: listed,
     operator.contains: lambda container, item: comparisons.contained(item, container),
     runtime.contains: comparisons.contained,
     runtime.lacks: comparisons.missing,
@@ -199,6 +242,7 @@ _DECIDING: Final = frozenset(
 _TEXTS: Final = frozenset((runtime.formatted, runtime.text, str, repr, ascii, format))
 #: Those that take something to go through, which is traced only if that is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
+_NUMPYS: Final = (Array, np.ndarray)
 _ITEMS: Final = (items.Rows, items.Steps, items.Together, items.Current)
 
 
@@ -210,7 +254,10 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     except TypeError:  # it cannot be hashed
         return None
     if numeric is not None:
-        return numeric if any(map(_holds_array, args)) else None
+        if not any(map(_holds_array, args)):
+            return None
+        lists = any(isinstance(x, (list, tuple)) for x in args)
+        return of_lists(numeric) if lists and any(map(_has_axes, args)) else numeric
     given = (*args, *kwargs.values())
     if found is not None:
         return found if _concerns(function, given) else None
@@ -224,8 +271,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return None
     if isinstance(function, type) and issubclass(function, np.generic):
         return functools.partial(jnp.asarray, dtype=function) if holds_tracer(given) else None
-    found = counterpart(function)
-    return found if found is not None and holds_tracer(given) else None
+    return taking_lists(function) if counterpart(function) and holds_tracer(given) else None
 
 
 def _holds_array(value: Any) -> bool:
@@ -233,6 +279,10 @@ def _holds_array(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(map(_holds_array, value))
     return isinstance(value, (Array, texts.TracedText))
+
+
+def _has_axes(value: Any) -> bool:
+    return isinstance(value, _NUMPYS) and bool(value.ndim)
 
 
 def _concerns(function: Any, given: tuple[Any, ...]) -> bool:
@@ -244,8 +294,14 @@ def _concerns(function: Any, given: tuple[Any, ...]) -> bool:
     if function in _GOING_THROUGH:
         return any(is_undecided(x) and x.shape for x in given)
     if function is operator.getitem:
+        if isinstance(given[0], Array) and _has_list(given[1]):
+            return True
         return holds_tracer(given[1], undecided=not isinstance(given[0], np.ndarray))
     return holds_tracer(given, undecided=function in _DECIDING)
+
+
+def _has_list(index: Any) -> bool:
+    return isinstance(index, list) or (isinstance(index, tuple) and any(map(_has_list, index)))
 
 
 def makes_text(function: Any) -> bool:

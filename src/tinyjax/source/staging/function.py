@@ -194,11 +194,11 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
         return fun(*as_texts(args), **kwargs)
-    if calls.takes_functions(fun):
-        return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     other = calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)
+    if calls.takes_functions(fun):
+        return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
         check_effects(fun, args, kwargs)
     return fun(*calls.plain_arguments(args), **kwargs)

@@ -13,6 +13,7 @@ import numpy as np
 from tinyjax.core.array import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
 from tinyjax.source.adjoint.rules.containers import like_items, placed_array
+from tinyjax.source.adjoint.rules.formulas import nested_like
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert
 from tinyjax.source.ir.origins import refusal
 
@@ -27,14 +28,6 @@ def nested_shape(x: Any) -> tuple[int, ...]:
     if isinstance(x, (list, tuple)) and x:
         return (len(x), *nested_shape(x[0]))
     return np.shape(x)
-
-
-def nested_like(ct: Any, x: Any) -> Any:
-    """The cotangent of an array as that of the nested lists that it was made from."""
-    if isinstance(x, (list, tuple)):
-        parts = [nested_like(ct[i], x[i]) for i in range(len(x))]
-        return parts if isinstance(x, list) else tuple(parts)
-    return ct
 
 
 # Sums
@@ -63,6 +56,8 @@ def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
 @adjoint_of(np.trace, definite=(0,))
 def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.trace."""
+    if isinstance(a, (list, tuple)):
+        return (nested_like(np_trace_adjoint(ct, y, np.array(a))[0], a),)
     if np.ndim(a) == 2:
         return (on_diagonal(ct, a),)
     rows, columns, *others = np.shape(a)

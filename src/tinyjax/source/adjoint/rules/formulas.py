@@ -149,7 +149,7 @@ def power_slope(x: Any, n: Any) -> Any:
         return 0.0 if n == 0 else n * x ** (n - 1)
     if isinstance(x, Array) or isinstance(n, Array):
         return n * x ** jnp.where(n == 0, 1, n - 1)
-    return n * x ** np.where(np.equal(n, 0), 1.0, n - 1)
+    return n * x ** np.where(np.equal(n, 0), 1.0, np.subtract(n, 1))
 
 
 SHARED: Final[dict[str, Any]] = {
@@ -305,9 +305,20 @@ def complex_adjoint(ct: Any, y: Any, real: Any = 0.0, imag: Any = 0.0) -> Any:
     return reduce_to(ct, real), reduce_to(ct * 1j, imag)
 
 
+def nested_like(ct: Any, x: Any) -> Any:
+    """The cotangent of an array as that of the nested lists that it was made from."""
+    if isinstance(x, (list, tuple)):
+        parts = [nested_like(ct[i], x[i]) for i in range(len(x))]
+        return parts if isinstance(x, list) else tuple(parts)
+    return ct
+
+
 @adjoint_of(np.matmul, definite=(0, 1))
 def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of np.matmul, of arrays."""
+    if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
+        parts = matmul_adjoint(ct, y, np.array(a), np.array(b))
+        return nested_like(parts[0], a), nested_like(parts[1], b)
     if np.ndim(a) == 2 and np.ndim(b) == 2:
         return ct @ b.T, a.T @ ct
     if np.ndim(a) == 0 or np.ndim(b) == 0:

@@ -22,6 +22,7 @@ from tinyjax.source.adjoint.cotangents import (
     is_record,
     reduce_to,
 )
+from tinyjax.source.adjoint.counterparts import INDEXED
 from tinyjax.source.adjoint.pullbacks import pull
 from tinyjax.source.adjoint.rules.containers import is_method, joined_adjoint, like_items, placed
 from tinyjax.source.adjoint.rules.formulas import formula, is_foreign, is_overloaded, matmul_adjoint
@@ -152,9 +153,33 @@ def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 @adjoint_of(operator.getitem)
 def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem."""
-    if is_foreign(container):
-        return overloaded(operator.getitem, ct, container, index)[0], None
-    return placed(ct, container, index), None
+    if is_foreign(container) and computing(container) is None:
+        both = overloaded(operator.getitem, ct, container, index)
+        return both[0], both[1]
+    return placed(ct, container, index), index_adjoint(ct, y, container, index)[1]
+
+
+def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
+    """The derivative of operator.getitem by the index, of which some objects compute an item."""
+    if not is_foreign(container):
+        return None, None
+    computes = computing(container)
+    if computes is None:
+        return None, overloaded(operator.getitem, ct, container, index)[1]
+    if isinstance(index, tuple):
+        return None, pull(computes, *index)[1](ct)[1:]
+    return None, pull(computes, index)[1](ct)[1]
+
+
+rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_adjoint)
+
+
+def computing(container: Any) -> Callable[..., Any] | None:
+    """The function that computes the items of an object of NumPy's, if it is such an object."""
+    return next((fun for known, fun, _ in INDEXED if container is known), None)
+
+
+inert.add(computing)
 
 
 @adjoint_of(builtins.sum)

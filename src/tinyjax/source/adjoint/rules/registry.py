@@ -32,6 +32,7 @@ class Rule:
         library: the module of the functions that the formulas name.
         overloaded: whether objects may have a method for it, which the formulas do not know of.
         definite: the places at which the adjoint never gives None, if it is not given None.
+        of_rest: the adjoint where the first argument has no derivative; None where it is the same.
     """
 
     adjoint: Function
@@ -41,6 +42,7 @@ class Rule:
     library: Any = None
     overloaded: bool = False
     definite: tuple[int, ...] = ()
+    of_rest: Function | None = None
 
 
 #: The rules there are.
