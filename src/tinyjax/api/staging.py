@@ -13,7 +13,7 @@ from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
 from tinyjax.core.operands import splat
-from tinyjax.core.refs import Ref, places_of_refs
+from tinyjax.core.refs import Holders, Ref, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.frames import imitate, wraps
 from tinyjax.jit.signatures import Parameters
@@ -174,6 +174,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ShapeDtypeStruct(shape=(), dtype=float32)
     """
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
+    if in_use():
+        holders = Holders(leaves, in_tree)
+        leaves, in_tree = [*holders.leaves], holders.in_tree
     refs = places_of_refs(leaves)
     if refs:
         types = [x.aval if i in refs else x for i, x in enumerate(leaves)]

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -26,6 +26,8 @@ from tinyjax.dtypes import (
     result_type,
 )
 from tinyjax.errors import ArgumentError, described
+
+T = TypeVar("T")
 
 #: Axes of a mesh along which devices may have different values.
 Axes: TypeAlias = frozenset[Hashable]
@@ -174,6 +176,22 @@ class ShapedArray:
     def to_tangent_aval(self) -> ShapedArray:
         """The same as ``tangent``, by JAX's name."""
         return self.tangent()
+
+    def lo_ty(self) -> list[ShapedArray]:
+        """The types of what values of this type are made of: itself, as it is an array's."""
+        return [self]
+
+    def lower_val(self, hi_val: T) -> list[T]:
+        """What a value of this type is made of: itself."""
+        return [hi_val]
+
+    def raise_val(self, lo_val: T) -> T:
+        """A value of this type, of what it is made of."""
+        return lo_val
+
+    def normalize(self) -> ShapedArray:
+        """The same as ``strip_weak``, by JAX's name."""
+        return self.strip_weak()
 
     def str_short(self, short_dtypes: bool = False) -> str:
         """The type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes."""

@@ -18,6 +18,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.operands import as_array
+from tinyjax.core.refs import HOLDERS
 from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function, wraps
@@ -94,6 +95,12 @@ class FlatFunction:
         return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
 
     def _convert(self, leaf: object, position: int) -> Array:
+        if type(leaf) in HOLDERS:
+            raise ArgumentError(
+                f"{describe_function(self.user_fun)} must return arrays, but at "
+                f"{leaf_path('result', self.out_tree, position)} returned a {type(leaf).__name__}, "
+                "which holds them in place. Return its contents."
+            )
         try:
             return as_array(leaf)
         except TinyjaxError as error:

@@ -12,11 +12,11 @@ that the cell is not its own, which is an error.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import EllipsisType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from weakref import WeakSet
 
 import attrs
@@ -51,6 +51,27 @@ class _Cell:
         self.value: Array = value
         self.trace: Trace = trace
         self.written: bool = False
+
+
+class _CellElsewhere(_Cell):
+    """What a reference holds whose contents are kept in an object of another class."""
+
+    __slots__ = ("_get", "_put")
+
+    def __init__(self, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> None:
+        self._get = get
+        self._put = put
+        self.trace = home
+        self.written = False
+
+    @property
+    def value(self) -> Array:
+        """The contents."""
+        return self._get()
+
+    @value.setter
+    def value(self, value: Array) -> None:
+        self._put(value)
 
 
 class Frame:
@@ -137,6 +158,27 @@ class Ref(_Typed):
         self._number = next(_numbers)
         self._ended = ""
         _alive.add(self)
+
+    @classmethod
+    def elsewhere(
+        cls,
+        get: Callable[[], Array],
+        put: Callable[[Array], None],
+        home: Trace,
+        number: int,
+    ) -> Ref:
+        """Make a reference to what an object of another class holds.
+
+        Args:
+            get: returns the contents.
+            put: takes them.
+            home: the trace that was current when the object was made.
+            number: what ``count`` returned then.
+        """
+        ref = cls(get())
+        ref._cell = _CellElsewhere(get, put, home)
+        ref._number = number
+        return ref
 
     @property
     def at(self) -> _At:
@@ -377,12 +419,159 @@ class AbstractRef(_Typed):
         return f"Ref{{{self.inner_aval}}}"
 
 
-_alive: Final[WeakSet[Ref]] = WeakSet()
+class Form(Hashable, Protocol):
+    """What is known of an object that holds arrays in place, but for these."""
+
+    def make(self, refs: Sequence[Ref]) -> object:
+        """Make an object of this form, which reads and writes these references."""
+        ...
+
+    def put(self, into: Any, contents: Sequence[Array]) -> None:
+        """Give an object this form, and these arrays to hold."""
+        ...
+
+
+#: Classes of objects that hold arrays in place, as libraries declare them: of an object the
+#: references to its contents, and its form.
+HOLDERS: Final[dict[type, Callable[[Any], tuple[Sequence[Ref], Form]]]] = {}
+
+_alive: Final[WeakSet[Ref | type]] = WeakSet()
+
+
+def expect(kind: type) -> None:
+    """Note that there are objects of a class of ``HOLDERS``."""
+    _alive.add(kind)
 
 
 def in_use() -> bool:
     """Say whether there is any reference, so that functions may use some."""
     return bool(_alive)
+
+
+@attrs.frozen(eq=False)
+class _Opened:
+    """A node of a tree: what holds arrays in place, as references to these.
+
+    Attributes:
+        form: what else is known of it.
+        place: which one among the arguments it is.
+        refs: its references.
+    """
+
+    form: Form
+    place: int
+    refs: Sequence[Any]
+
+    @staticmethod
+    def closed(known: tuple[Form, int], refs: Sequence[Any]) -> Any:
+        """Make what is given to a function that is staged, if these are references."""
+        form, place = known
+        if not all(isinstance(x, Ref) for x in refs):
+            return _Opened(form, place, refs)
+        made, given = form.make(refs), _given.get()
+        if given is not None:
+            given[place] = made, form
+        return made
+
+
+@attrs.frozen(eq=False)
+class Refilled:
+    """A node of a tree: what is left of an object that has got another form.
+
+    Attributes:
+        form: that form.
+        place: which one among the arguments it is.
+        contents: the arrays that it holds.
+    """
+
+    form: Form
+    place: int
+    contents: Sequence[Any]
+
+
+tree.register_pytree_node(_Opened, lambda x: (x.refs, (x.form, x.place)), _Opened.closed)
+tree.register_pytree_node(
+    Refilled, lambda x: (x.contents, (x.form, x.place)), lambda known, xs: Refilled(*known, xs)
+)
+
+#: What a function that is being staged was given for objects that hold arrays in place, and what
+#: form it had: by place.
+_given: ContextVar[dict[int, tuple[Any, Form]] | None] = ContextVar(
+    "tinyjax_given_holders", default=None
+)
+
+
+@contextmanager
+def refilled() -> Iterator[list[Refilled]]:
+    """Stage a function, and find which objects among its arguments it gives another form."""
+    found: list[Refilled] = []
+    given: dict[int, tuple[Any, Form]] = {}
+    token = _given.set(given)
+    try:
+        yield found
+    finally:
+        _given.reset(token)
+    for place, (value, before) in given.items():
+        refs, form = HOLDERS[type(value)](value)
+        if form != before:
+            found.append(Refilled(form, place, [freeze(ref) for ref in refs]))
+
+
+class Holders:
+    """The objects among the leaves of arguments that hold arrays in place; true if there are any.
+
+    References are such, too. A function that is staged is given others, of the same form. It may
+    give them another form: that is a part of the program's result.
+
+    Attributes:
+        leaves: of the arguments, with references to what these objects hold in their place.
+        in_tree: the structure of the arguments with that.
+    """
+
+    __slots__ = ("_objects", "in_tree", "leaves")
+
+    def __init__(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> None:
+        self._objects: list[Any] = [x for x in leaves if type(x) in HOLDERS]
+        self.leaves: Sequence[Any] = leaves
+        self.in_tree: tree.PyTreeDef = in_tree
+        if self._objects:
+            places = itertools.count()
+            mixed = [_open(x, next(places)) if type(x) in HOLDERS else x for x in leaves]
+            self.leaves, self.in_tree = tree.flatten(tree.unflatten(in_tree, mixed))
+
+    def __bool__(self) -> bool:
+        return bool(self._objects) or any(isinstance(x, Ref) for x in self.leaves)
+
+    def keep(self, changed: Sequence[Refilled]) -> None:
+        """Give these objects the form and the contents that a program has left."""
+        for x in changed:
+            x.form.put(self._objects[x.place], x.contents)
+
+
+def _open(x: Any, place: int) -> _Opened:
+    refs, form = HOLDERS[type(x)](x)
+    return _Opened(form, place, refs)
+
+
+def count() -> int:
+    """Return a number that tells what is made now from what is made in other frames."""
+    return next(_numbers)
+
+
+def is_outermost(trace: Trace) -> bool:
+    """Say whether a trace evaluates, and no function with references is being staged."""
+    return isinstance(trace, EvalTrace) and not _frames.get()
+
+
+def is_own(trace: Trace, number: int) -> bool:
+    """Say whether something was made here: under this trace, and in the innermost frame."""
+    frames = _frames.get()
+    return trace is current_trace() and not (frames and frames[-1].number > number)
+
+
+def end(ref: Ref, why: str) -> None:
+    """Let a reference be used no more."""
+    ref._ended = why
 
 
 def _is_within(owner: Trace, home: Trace) -> bool:
@@ -501,7 +690,7 @@ def closed_over(
         The functions, and the other leaves; None where there are no references.
     """
     leaves, in_tree = tree.flatten(args)
-    refs = {i: leaves[i] for i in places_of_refs(leaves)}
+    refs = {i: x for i, x in enumerate(leaves) if isinstance(x, Ref) or type(x) in HOLDERS}
     if not refs:
         return None
 

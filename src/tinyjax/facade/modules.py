@@ -120,6 +120,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 
 #: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "jax.experimental": {"cur_qdd": "facade.hijax"},
     "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
     "jax.api_util": dict.fromkeys(
         ("argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs"),

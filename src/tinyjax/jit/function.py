@@ -49,7 +49,19 @@ from tinyjax.core.integers import integers, is_one_of, one_or_more
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.operands import PYTHON_NUMBERS
-from tinyjax.core.refs import Ref, Watch, can_be_used, discharge, freeze, in_use, keep
+from tinyjax.core.refs import (
+    HOLDERS,
+    Holders,
+    Ref,
+    Refilled,
+    Watch,
+    can_be_used,
+    discharge,
+    freeze,
+    in_use,
+    keep,
+    refilled,
+)
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
@@ -231,9 +243,9 @@ class JitFunction(Generic[P, R]):
             return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         if in_use():
-            passed = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
-            if passed or self._refs:
-                return self._call_with_refs(leaves, in_tree, static, passed)
+            holders = Holders(leaves, in_tree)
+            if self._refs or holders:
+                return self._call_with_refs(holders, static)
         arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = make_signature(in_tree, [x.aval for x in arrays], static)
         traces = self._find()
@@ -242,7 +254,7 @@ class JitFunction(Generic[P, R]):
             try:
                 entry = self._trace(signature)
             except OuterRefError:
-                return self._call_with_refs(leaves, in_tree, static, ())
+                return self._call_with_refs(Holders(leaves, in_tree), static)
         trace = current_trace()
         operands = (*entry.consts, *arrays)
         if entry.uses is not NOTHING_USED:
@@ -274,26 +286,20 @@ class JitFunction(Generic[P, R]):
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
-    def _call_with_refs(
-        self,
-        leaves: Sequence[Any],
-        in_tree: PyTreeDef,
-        static: StaticArguments,
-        passed: tuple[int, ...],
-    ) -> R:
+    def _call_with_refs(self, holders: Holders, static: StaticArguments) -> R:
         """Call the function where it uses references made outside of it.
 
         The program takes their contents and returns what it leaves of them.
 
         Args:
-            leaves: of the arguments.
-            in_tree: their structure.
+            holders: the arguments.
             static: the static arguments.
-            passed: which leaves are references.
 
         Raises:
             RefError: a reference is passed twice, or is passed and used from outside as well.
         """
+        leaves, in_tree = holders.leaves, holders.in_tree
+        passed = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
         given: list[Ref] = [leaves[i] for i in passed]
         values = [x[...] if isinstance(x, Ref) else x for x in leaves]
         arrays = as_arrays(values, self._fun, in_tree, static.positions)
@@ -320,12 +326,13 @@ class JitFunction(Generic[P, R]):
         left: dict[int, Array]
         if trace is EVAL:
             check_concrete(operands)
-            left, result = entry.run(operands)
+            left, changed, result = entry.run(operands)
         else:
             outs = trace.process(jit_p, operands, entry.params)
-            left, result = tree.unflatten(entry.out_tree, outs)
+            left, changed, result = tree.unflatten(entry.out_tree, outs)
         for i, value in left.items():
             keep((*closed, *given)[i], value)
+        holders.keep(changed)
         found: R = result
         return found
 
@@ -334,13 +341,16 @@ class JitFunction(Generic[P, R]):
     ) -> tuple[Entry | None, bool]:
         """Record the program of a function of references' contents and arrays.
 
-        It returns the contents that were written, by the references' numbers, and the result. There
-        is none where other references are used than was known; these are known afterwards.
+        It returns the contents that were written, by the references' numbers, the objects that got
+        another form, and the result. There is none where other references are used than was known;
+        these are known afterwards.
         """
         bound = signature.static.bind(self._fun)
         others: list[Ref] = []
 
-        def program(known: Sequence[Array], leaves: Sequence[Array]) -> tuple[dict[int, Array], R]:
+        def program(
+            known: Sequence[Array], leaves: Sequence[Array]
+        ) -> tuple[dict[int, Array], list[Refilled], R]:
             own: dict[int, Ref] = {}
 
             def call() -> R:
@@ -351,12 +361,13 @@ class JitFunction(Generic[P, R]):
                 return out
 
             contents = dict(zip(closed, known, strict=True))
-            kept, out = discharge(call, contents, others)
+            with refilled() as changed:
+                kept, out = discharge(call, contents, others)
             left = {i: kept[ref] for i, ref in enumerate(closed) if ref in kept}
             for place, i in enumerate(passed, len(closed)):
                 if own[i].is_written:
                     left[place] = freeze(own[i])
-            return left, out
+            return left, changed, out
 
         avals = [ref.aval for ref in closed]
         in_tree = tree.structure(((avals, list(signature.avals)), {}))
@@ -373,7 +384,7 @@ class JitFunction(Generic[P, R]):
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         given = [
             x
-            if isinstance(x, Array | Ref)
+            if isinstance(x, Array | Ref) or type(x) in HOLDERS
             else as_argument(x, self._fun, in_tree, i, static.positions)
             for i, x in enumerate(leaves)
         ]

@@ -58,7 +58,7 @@ def typed_of(name: str, x: object) -> Array | ShapeDtypeStruct:
     """
     if isinstance(x, ShapeDtypeStruct):
         return x
-    if not is_array_like(x):
+    if not is_array_like(x) and not hasattr(x, "__jax_array__"):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if type(shape) is tuple and isinstance(dtype, np.dtype):
             return ShapeDtypeStruct(shape, dtype)
