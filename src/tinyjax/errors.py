@@ -193,6 +193,10 @@ class EffectOrderError(TinyjaxError, NotImplementedError):
     """The order of effects that was asked for cannot be kept."""
 
 
+class SparseRuleError(TinyjaxError, NotImplementedError):
+    """An operation on a sparse array would have a dense result, or is not known of sparse ones."""
+
+
 class JaxRuntimeError(TinyjaxError, RuntimeError):
     """XLA failed to compile a program, or to run it: there is not enough memory, for instance."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,7 +11,7 @@ from jax.experimental import sparse as jax_sparse
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError
 from tinyjax.experimental import sparse
 from tinyjax.experimental.sparse import BCOO, BCSR
 from tinyjax.experimental.sparse.linalg import spsolve
@@ -113,12 +114,24 @@ def test_operations_are_those_on_dense_arrays(m: BCOO) -> None:
     dense = np.asarray(m.todense())
     row = np.array([1, 2, 3, 4], np.float32)
     operations: dict[str, Operation] = {
-        "sum": (lambda x: x.sum(), dense.sum()),
+        "sum": (lambda x: BCOO.fromdense(x.sum()[None], nse=1), dense.sum()[None]),
         "sum of rows": (lambda x: x.sum(1), dense.sum(1)),
         "sum of columns": (lambda x: x.sum((0,)), dense.sum(0)),
         "reshape": (lambda x: x.reshape(2, -1), dense.reshape(2, 6)),
         "flat": (lambda x: x.reshape((12,)), dense.reshape(12)),
         "sorted": (lambda x: x.sort_indices(), dense),
+        "magnitudes": (lambda x: +abs(x), abs(dense)),
+        "power": (lambda x: x**3, dense**3),
+        "product": (lambda x: x * (x + x), 2 * dense * dense),
+        "element": (lambda x: x[2, 1].reshape(1), dense[2, 1:2]),
+        "row": (lambda x: x[-1], dense[-1]),
+        "part": (lambda x: x[::-2, None, 1:], dense[::-2, None, 1:]),
+        "column": (lambda x: x[..., 3], dense[..., 3]),
+        "rows": (lambda x: [*x][2], dense[2]),
+        "and dense": (
+            lambda x: sparse.BCOO.fromdense(1 + (dense - x + (x - dense)) + x, nse=12),
+            1 + dense,
+        ),
         "times": (lambda x: 2 * x * row, dense * 2 * row),
         "over": (lambda x: x / 4, dense / 4),
         "difference": (lambda x: x - x.astype(np.float64) * 3, -2 * dense),
@@ -127,6 +140,100 @@ def test_operations_are_those_on_dense_arrays(m: BCOO) -> None:
     for name, (operation, expected) in operations.items():
         for found in (operation(m), tinyjax.jit(operation)(m)):
             np.testing.assert_array_equal(found.todense(), expected, err_msg=name)
+
+
+def branch(x: Any) -> Any:
+    return tinyjax.lax.cond(jnp.asarray(VECTOR).sum() > 0, jnp.sin, jnp.tan, x)
+
+
+def loop(x: Any) -> Any:
+    twice = tinyjax.lax.fori_loop(0, 2, lambda _, y: -y, x)
+    return tinyjax.lax.scan(lambda c, n: (c * n, None), twice, jnp.arange(1.0, 4.0))[0]
+
+
+#: Functions that take sparse arrays by ``sparsify``.
+SPARSIFIED: dict[str, Callable[[Any], Any]] = {
+    "elementwise": lambda x: jnp.sin(2.0 * x) - jnp.square(x) / 4.0 + jnp.sqrt(abs(x)),
+    "of another dtype": lambda x: (1.5 * x).astype("int32"),
+    "products": lambda x: x * x.sum(0) + x * DENSE,
+    "with a dense matrix": lambda x: jnp.sum(x @ OTHER + VECTOR[:, None] @ OTHER[0:1]),
+    "from the left": lambda x: DENSE.T @ x + DENSE.T @ DENSE,
+    "of sparse ones": lambda x: x @ x.T,
+    "einsum": lambda x: jnp.einsum("ij,kjl->lik", x, STACK.reshape(6, 4, 1)),
+    "batches": lambda x: jnp.einsum("ij,ij->i", x, DENSE),
+    "sparse batches": lambda x: jnp.einsum("ij,ij->i", x, 2.0 * x),
+    "rearranged": lambda x: jnp.flip(jnp.concatenate([x, x[:1]])).T.reshape(2, 8),
+    "stacked": lambda x: jnp.stack([x, x])[1, 1:, ::2],
+    "repeated": lambda x: jnp.broadcast_to(x[:, None, :1], (3, 2, 5)),
+    "with a dense array": lambda x: DENSE - x,
+    "sum": lambda x: jnp.mean(x) + jnp.sum(x),
+    "jit": tinyjax.jit(tinyjax.checkpoint(jnp.tanh)),
+    "branch": branch,
+    "loop": loop,
+    "derivative": lambda x: tinyjax.grad(lambda y: ((x @ y) ** 2).sum())(OTHER),
+    "dynamic": lambda x: tinyjax.lax.dynamic_slice(x, (jnp.asarray(1), jnp.asarray(3)), (2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", SPARSIFIED)
+def test_functions_of_dense_arrays_take_sparse_ones(name: str) -> None:
+    f = SPARSIFIED[name]
+    for m in (BCOO.fromdense(DENSE), REPEATED, BCSR.fromdense(DENSE)):
+        expected = f(jnp.asarray(m.todense()))
+        g = sparse.sparsify(f)
+        for run in (g, tinyjax.jit(g)):
+            found = run(m)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(sparse.todense(found), expected, rtol=2e-6)
+
+
+def test_functions_by_their_names_in_jax() -> None:
+    data = np.array([1.0, 2.0, 3.0], np.float32)
+    places = np.array([[2, 1], [0, 3], [1, 0]])
+    numbers = (((1,), (1,)), ((), ()))
+
+    def run(lib: Any) -> list[Any]:
+        m = lib.BCOO((data, places), shape=(3, 4), unique_indices=True)
+        return [
+            lib.bcoo_todense(lib.bcoo_fromdense(DENSE)),
+            lib.bcoo_extract(m, DENSE),
+            lib.bcoo_sort_indices(m),
+            lib.bcoo_sum_duplicates(m, nse=4),
+            lib.bcoo_reshape(m, new_sizes=(2, 6), dimensions=(1, 0)),
+            lib.bcoo_transpose(m, permutation=(1, 0)),
+            lib.bcoo_squeeze(lib.bcoo_reshape(m, new_sizes=(3, 1, 4)), dimensions=(1,)),
+            lib.bcoo_reduce_sum(m, axes=(0,)),
+            lib.bcoo_broadcast_in_dim(m, shape=(1, 3, 4), broadcast_dimensions=(1, 2)),
+            lib.bcoo_concatenate([m, m], dimension=1),
+            lib.bcoo_slice(m, start_indices=(0, 1), limit_indices=(3, 4), strides=(2, 1)),
+            lib.bcoo_dynamic_slice(m, (1, 1), (2, 2)),
+            lib.bcoo_rev(m, dimensions=(1,)),
+            lib.bcoo_multiply_dense(m, DENSE),
+            lib.bcoo_multiply_sparse(m, lib.bcoo_fromdense(DENSE)),
+            lib.bcoo_dot_general(m, DENSE, dimension_numbers=numbers),
+            lib.bcoo_dot_general(DENSE, m, dimension_numbers=numbers),
+            lib.bcoo_update_layout(m),
+        ]
+
+    for i, (ours, theirs) in enumerate(zip(run(sparse), run(jax_sparse), strict=True)):
+        assert isinstance(ours, BCOO) == isinstance(theirs, jax_sparse.BCOO), i
+        np.testing.assert_array_equal(
+            sparse.todense(ours), jax_sparse.todense(theirs), err_msg=str(i)
+        )
+    left, right = DENSE @ OTHER, OTHER.T
+    over = (((1,), (0,)), ((), ()))
+    sampled = sparse.bcoo_dot_general_sampled(left, right, places, dimension_numbers=over)
+    np.testing.assert_array_equal(sampled, (left @ right)[tuple(places.T)])
+    draws: tuple[dict[str, Any], ...] = (
+        {},
+        {"nse": 7, "sorted_indices": True},
+        {"nse": 5, "unique_indices": False},
+    )
+    for options in draws:
+        drawn = sparse.random_bcoo(tinyjax.random.key(3), (4, 5), **options)
+        theirs = jax_sparse.random_bcoo(jax.random.key(3), (4, 5), dtype=np.float32, **options)
+        np.testing.assert_array_equal(drawn.indices, theirs.indices)
+        np.testing.assert_array_equal(drawn.data, theirs.data)
 
 
 @formats
@@ -189,6 +296,38 @@ def test_mistakes_are_named() -> None:
         REPEATED.transpose((0, 0))
     with pytest.raises(ShapeError, match="holds matrices"):
         BCSR.from_bcoo(REPEATED.reshape(12))
+    for refused in (
+        lambda: REPEATED**-1,
+        lambda: REPEATED + 1.0,
+        lambda: sparse.sparsify(lambda x: 1.0 + jnp.cos(x))(REPEATED),
+        lambda: sparse.sparsify(lambda x: 1 / x)(REPEATED),
+        lambda: sparse.sparsify(lambda x: x**0)(REPEATED),
+        lambda: sparse.sparsify(lambda x: jnp.concatenate([x, DENSE]))(REPEATED),
+        lambda: sparse.sparsify(lambda x: tinyjax.lax.scan(lambda c, y: (c, y), 0, x))(REPEATED),
+    ):
+        with pytest.raises(SparseRuleError, match="dense"):
+            refused()
+    with pytest.raises(ArgumentError, match="indexed by ints"):
+        REPEATED[np.array([0, 1])]
+    with pytest.raises(IndexError, match="axis 1"):
+        REPEATED[0, 4]
+    with pytest.raises(ArgumentError, match="n_dense 1"):
+        sparse.bcoo_fromdense(DENSE, n_dense=1)
+    with pytest.raises(ArgumentError, match="less elements"):
+        sparse.random_bcoo(tinyjax.random.key(0), (2, 2), nse=4)
+    for misfit in (
+        lambda: REPEATED * REPEATED.T,
+        lambda: sparse.bcoo_extract(REPEATED, OTHER),
+        lambda: sparse.bcoo_squeeze(REPEATED, dimensions=(0,)),
+        lambda: sparse.bcoo_concatenate([], dimension=0),
+        lambda: sparse.bcoo_concatenate([REPEATED, REPEATED.T], dimension=0),
+        lambda: sparse.bcoo_broadcast_in_dim(REPEATED, shape=(6, 4), broadcast_dimensions=(0, 1)),
+        lambda: sparse.bcoo_dot_general(
+            REPEATED, OTHER, dimension_numbers=(((0,), (0,)), ((), ()))
+        ),
+    ):
+        with pytest.raises(ShapeError):
+            misfit()
     unknown: Any = "csc"
     with pytest.raises(ArgumentError, match="formats"):
         sparse.empty((2,), sparse_format=unknown)

@@ -65,7 +65,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": ("experimental.pjit",),
     "jax.experimental.shard_map": ("experimental.shard_map",),
-    "jax.experimental.sparse": ("facade.sparse", "experimental.sparse"),
+    "jax.experimental.sparse": ("experimental.sparse",),
     "jax.experimental.sparse.linalg": ("experimental.sparse.linalg",),
     "jax.export": ("export",),
     "jax.extend": (),

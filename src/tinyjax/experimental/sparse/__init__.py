@@ -1,8 +1,9 @@
 """Sparse arrays: ``BCOO``, by coordinates, and ``BCSR``, by rows.
 
 They are trees of dense arrays, so that they go through ``jit``, ``vmap`` (over the data) and
-derivatives. Their methods and operators are all that takes them: functions of ``tinyjax.numpy`` do
-not, and there is no ``sparsify``. All axes are sparse: there are no batch axes and no dense ones.
+derivatives. They have methods and operators, functions by JAX's names (``bcoo_dot_general`` and
+kin), and ``sparsify`` makes functions of dense arrays take them. All axes are sparse: there are no
+batch axes and no dense ones.
 """
 
 from __future__ import annotations
@@ -10,6 +11,59 @@ from __future__ import annotations
 from tinyjax.experimental.sparse.base import JAXSparse
 from tinyjax.experimental.sparse.bcoo import BCOO
 from tinyjax.experimental.sparse.bcsr import BCSR
+from tinyjax.experimental.sparse.operations import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_dot_general,
+    bcoo_dot_general_sampled,
+    bcoo_dynamic_slice,
+    bcoo_extract,
+    bcoo_fromdense,
+    bcoo_multiply_dense,
+    bcoo_multiply_sparse,
+    bcoo_reduce_sum,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_slice,
+    bcoo_sort_indices,
+    bcoo_squeeze,
+    bcoo_sum_duplicates,
+    bcoo_todense,
+    bcoo_transpose,
+    bcoo_update_layout,
+    random_bcoo,
+)
+from tinyjax.experimental.sparse.sparsify import sparsify
 from tinyjax.experimental.sparse.transformations import empty, eye, grad, todense, value_and_grad
 
-__all__ = ["BCOO", "BCSR", "JAXSparse", "empty", "eye", "grad", "todense", "value_and_grad"]
+__all__ = [
+    "BCOO",
+    "BCSR",
+    "JAXSparse",
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_dot_general",
+    "bcoo_dot_general_sampled",
+    "bcoo_dynamic_slice",
+    "bcoo_extract",
+    "bcoo_fromdense",
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_reduce_sum",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_slice",
+    "bcoo_sort_indices",
+    "bcoo_squeeze",
+    "bcoo_sum_duplicates",
+    "bcoo_todense",
+    "bcoo_transpose",
+    "bcoo_update_layout",
+    "empty",
+    "eye",
+    "grad",
+    "random_bcoo",
+    "sparsify",
+    "todense",
+    "value_and_grad",
+]

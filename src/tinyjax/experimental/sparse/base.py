@@ -6,9 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from typing import Self
 
+import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.core.integers import listed
-from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
 
@@ -19,7 +19,7 @@ def arrays_of(name: str, args: object, count: int) -> list[Array]:
     Raises:
         ArgumentError: they are not as many, or not arrays.
     """
-    found = [as_array(x) for x in listed(args, f"args of {name}")]
+    found = [jnp.asarray(x) for x in listed(args, f"args of {name}")]
     if len(found) != count:
         raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(found)}.")
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -16,7 +16,7 @@ from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
 from tinyjax.tree import register_pytree_node_class
 
@@ -87,7 +87,13 @@ class BCOO(JAXSparse):
 
     @classmethod
     def fromdense(
-        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = dtypes.int32
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = dtypes.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
     ) -> BCOO:
         """Return the sparse array of the elements that are not zero.
 
@@ -96,10 +102,14 @@ class BCOO(JAXSparse):
             nse: for how many elements there is room, needed where ``mat`` is traced: what is too
                 many is left out.
             index_dtype: of the indices.
+            n_dense: must be 0: all axes are sparse.
+            n_batch: must be 0, too.
 
         Raises:
+            ArgumentError: there are dense axes, or batch axes.
             ConcretizationError: ``mat`` is traced, and there is no ``nse``.
         """
+        check_all_sparse(n_dense, n_batch)
         x = as_array(mat)
         places = jnp.nonzero(x, size=nse, fill_value=x.shape)
         indices = jnp.stack(places, 1) if places else jnp.zeros((1, 0), dtypes.int32)
@@ -126,7 +136,7 @@ class BCOO(JAXSparse):
 
     # Of the array
 
-    def _like(self, data: Array) -> BCOO:
+    def with_data(self, data: Array) -> BCOO:
         """Return an array with other elements at the same places."""
         return BCOO(
             (data, self.indices),
@@ -137,7 +147,16 @@ class BCOO(JAXSparse):
 
     def astype(self, dtype: DTypeLike) -> BCOO:
         """Return the array with elements of another dtype."""
-        return self._like(self.data.astype(dtype))
+        return self.with_data(self.data.astype(dtype))
+
+    def is_inside(self) -> Array:
+        """Say for each element whether its place is within bounds."""
+        return self._flat() < self.size
+
+    def taken_from(self, dense: Array) -> Array:
+        """Return the elements of a dense array of this shape at these places, zeros elsewhere."""
+        found = dense.at[self._places()].get(mode="fill", fill_value=0) if self.ndim else dense
+        return jnp.where(self.is_inside(), found, 0)
 
     # Rearranged
 
@@ -227,44 +246,161 @@ class BCOO(JAXSparse):
         data = jnp.where(places < self.size, data, 0)
         return self._at_flat(data, places, self.shape, unique=True, is_sorted=True)
 
-    def sum(self, axis: int | Sequence[int] | None = None) -> BCOO:
-        """Return the sums over axes, a sparse array in which places may occur several times."""
+    def sum(self, axis: int | Sequence[int] | None = None) -> Any:
+        """Return the sums over axes: a sparse array, or the dense sum over all of them."""
         given = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-        gone = {canonical_axis(each, self.ndim) for each in given}
+        found = self.summed(given)
+        return found if found.ndim else found.data.sum()
+
+    def summed(self, axes: Sequence[int]) -> BCOO:
+        """Return the sums over axes, a sparse array in which places may occur several times."""
+        gone = {canonical_axis(each, self.ndim) for each in axes}
         kept = [i for i in range(self.ndim) if i not in gone]
-        inside = self._flat() < self.size
         return BCOO(
-            (jnp.where(inside, self.data, 0), self.indices[:, np.array(kept, int)]),
+            (jnp.where(self.is_inside(), self.data, 0), self.indices[:, np.array(kept, int)]),
             shape=[self.shape[i] for i in kept],
+            unique_indices=self.unique_indices and not gone,
         )
+
+    def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
+        """Return so many elements of each axis, from a place on, every so many."""
+        columns, inside = [], self.is_inside()
+        for column, start, size, step in zip(self._places(), starts, sizes, steps, strict=True):
+            place = column - start
+            inside &= (place >= 0) & (place % step == 0) & (place < size * step)
+            columns.append(place // step)
+        if not columns:
+            return self
+        indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes))
+        return BCOO(
+            (jnp.where(inside, self.data, 0), indices.astype(self.indices.dtype)),
+            shape=sizes,
+            indices_sorted=False,
+            unique_indices=self.unique_indices,
+        )
+
+    def __getitem__(self, index: Any) -> BCOO:
+        """Return a part, by ints, slices, ``None`` and ``...``.
+
+        Raises:
+            ArgumentError: there is an array in the index.
+            IndexError: an int is out of bounds, or there are too many.
+        """
+        given = index if isinstance(index, tuple) else (index,)
+        for part in given:
+            if not (part is None or part is ... or isinstance(part, (int, np.integer, slice))):
+                raise ArgumentError(
+                    f"a sparse array is indexed by ints, slices, None and ..., but got {part!r}. "
+                    "Index x.todense(), or multiply by a sparse array that chooses rows."
+                )
+        shape = np.shape(np.broadcast_to(0, self.shape)[given])
+        parts = [part for part in given if part is not None]
+        if ... in parts:
+            place = parts.index(...)
+            missing = self.ndim - len(parts) + 1
+            parts[place : place + 1] = [slice(None)] * missing
+        parts += [slice(None)] * (self.ndim - len(parts))
+        starts, sizes, steps, back = [], [], [], []
+        for axis, (part, n) in enumerate(zip(parts, self.shape, strict=True)):
+            chosen = (
+                range(n)[part] if isinstance(part, slice) else range(n)[part : part + 1 or None]
+            )
+            if chosen.step < 0:
+                chosen = chosen[::-1]
+                back.append(axis)
+            starts.append(chosen.start)
+            sizes.append(len(chosen))
+            steps.append(chosen.step)
+        found = self.between(starts, sizes, steps)
+        for axis in back:
+            turned = jnp.where(
+                found.indices[:, axis] < sizes[axis], sizes[axis] - 1, 2 * sizes[axis]
+            )
+            indices = found.indices.at[:, axis].set(turned - found.indices[:, axis])
+            found = BCOO((found.data, indices), shape=sizes, unique_indices=found.unique_indices)
+        return found.reshape(shape)
+
+    def __iter__(self) -> Iterator[BCOO]:
+        for i in range(len(self)):
+            yield self[i]
 
     # Arithmetic
 
     def __neg__(self) -> BCOO:
-        return self._like(-self.data)
+        return self.with_data(-self.data)
 
-    def __mul__(self, other: ArrayLike) -> BCOO:
+    def __pos__(self) -> BCOO:
+        return self
+
+    def _once(self) -> BCOO:
+        """Return the array with one element for each place."""
+        return self if self.unique_indices else self.sum_duplicates(self.nse)
+
+    def __abs__(self) -> BCOO:
+        once = self._once()
+        return once.with_data(abs(once.data))
+
+    def __pow__(self, exponent: object) -> BCOO:
+        if not isinstance(exponent, int) or exponent < 1:
+            raise SparseRuleError(
+                f"a sparse array to the power {exponent!r} would be dense: powers are positive "
+                "ints. Give it x.todense()."
+            )
+        once = self._once()
+        return once.with_data(once.data**exponent)
+
+    def __mul__(self, other: BCOO | ArrayLike) -> BCOO:
+        if isinstance(other, BCOO):
+            return self._times(other)
         factor = as_array(other)
         if not factor.shape:
-            return self._like(self.data * factor)
+            return self.with_data(self.data * factor)
         dense = jnp.broadcast_to(factor, self.shape)
-        at_places = dense.at[self._places()].get(mode="fill", fill_value=0)
-        return self._like(self.data * at_places)
+        return self.with_data(self.data * self.taken_from(dense))
 
     __rmul__ = __mul__
+
+    def _times(self, other: BCOO) -> BCOO:
+        """Return the product with a sparse array, at the places of this one."""
+        if other.shape != self.shape:
+            raise ShapeError(f"{self} and {other} have different shapes, and do not broadcast.")
+        mine, theirs = self._flat(), other.sum_duplicates(other.nse)
+        places = theirs._flat()
+        at = jnp.clip(jnp.searchsorted(places, mine), 0, max(other.nse - 1, 0))
+        if not other.nse:
+            return self.with_data(jnp.zeros_like(self.data * other.dtype.type(0)))
+        found = jnp.where((places[at] == mine) & (mine < self.size), theirs.data[at], 0)
+        return self.with_data(self.data * found)
 
     def __truediv__(self, other: ArrayLike) -> BCOO:
         return self * (1 / as_array(other))
 
-    def __add__(self, other: BCOO) -> BCOO:
+    def added_to(self, dense: Array) -> Array:
+        """Return the sum with a dense array of this shape."""
+        if dense.shape != self.shape:
+            raise SparseRuleError(
+                f"the sum of {self} and an array of shape {dense.shape}, which is repeated, would "
+                "be dense. Give it x.todense()."
+            )
+        dtype = jnp.promote_types(self.dtype, dense.dtype)
+        return dense.astype(dtype) + self.astype(dtype).todense()
+
+    def __add__(self, other: BCOO | ArrayLike) -> Any:
+        if not isinstance(other, BCOO):
+            return self.added_to(as_array(other))
         if self.shape != other.shape:
             raise ShapeError(f"{self} and {other} have different shapes, and do not broadcast.")
         dtype = jnp.promote_types(self.dtype, other.dtype)
         data = jnp.concatenate([self.data.astype(dtype), other.data.astype(dtype)])
         return BCOO((data, jnp.concatenate([self.indices, other.indices])), shape=self.shape)
 
-    def __sub__(self, other: BCOO) -> BCOO:
-        return self + -other
+    __radd__ = __add__
+
+    def __sub__(self, other: BCOO | ArrayLike) -> Any:
+        return self + -(other if isinstance(other, BCOO) else as_array(other))
+
+    def __rsub__(self, other: ArrayLike) -> Array:
+        return (-self).added_to(as_array(other))
 
     def __matmul__(self, other: BCOO | ArrayLike) -> Any:
         if isinstance(other, BCOO):
@@ -290,6 +426,19 @@ class BCOO(JAXSparse):
             return terms.sum(0)
         zeros = jnp.zeros((self.shape[0], *dense.shape[1:]), terms.dtype)
         return zeros.at[rows[:, 0]].add(terms, mode="drop")
+
+
+def check_all_sparse(n_dense: int, n_batch: int) -> None:
+    """Refuse dense axes and batch axes.
+
+    Raises:
+        ArgumentError: there are some.
+    """
+    if n_dense or n_batch:
+        raise ArgumentError(
+            f"all axes of sparse arrays are sparse here, but n_dense is {n_dense} and n_batch "
+            f"{n_batch}."
+        )
 
 
 def _check_product(left: BCOO | Array, right: BCOO | Array) -> None:

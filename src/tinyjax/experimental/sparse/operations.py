@@ -1,0 +1,447 @@
+"""Operations on sparse arrays, by the names that JAX has for them.
+
+All axes of a sparse array are sparse here: what JAX says of batch axes and dense ones is taken
+where it asks for none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, random
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.axes import canonical_axis
+from tinyjax.core.integers import integers
+from tinyjax.core.operands import as_array
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.experimental.sparse.bcoo import BCOO, check_all_sparse
+
+#: The axes of two operands that are contracted, and those that are batches of products.
+DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+
+
+def bcoo_fromdense(
+    mat: ArrayLike,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    index_dtype: DTypeLike = dtypes.int32,
+) -> BCOO:
+    """Return the sparse array of the elements that are not zero; see ``BCOO.fromdense``."""
+    return BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
+
+
+def bcoo_todense(mat: BCOO) -> Array:
+    """Return the dense array."""
+    return mat.todense()
+
+
+def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
+    """Return the elements of a dense array at the places of a sparse one.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.bcoo_extract(sparse.eye(2), jnp.array([[1.0, 2.0], [3.0, 4.0]])).data
+        Array([1., 4.], dtype=float32)
+
+    Raises:
+        ShapeError: the arrays have different shapes.
+    """
+    dense = as_array(arr)
+    if dense.shape != sparr.shape:
+        raise ShapeError(f"bcoo_extract takes arrays of one shape, but got {sparr}, {dense.aval}.")
+    return sparr.with_data(sparr.taken_from(dense))
+
+
+def bcoo_update_layout(
+    mat: BCOO,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    on_inefficient: str | None = "error",
+) -> BCOO:
+    """Return the array, whose axes are sparse.
+
+    Raises:
+        ArgumentError: batch axes or dense ones are asked for.
+    """
+    check_all_sparse(n_dense or 0, n_batch or 0)
+    return mat
+
+
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """Return the array with its elements in the order of a dense array's."""
+    return mat.sort_indices()
+
+
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+    """Return the array with one element for each place; see ``BCOO.sum_duplicates``."""
+    return mat.sum_duplicates(nse, remove_zeros)
+
+
+def bcoo_reshape(
+    mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+) -> BCOO:
+    """Return the array in another shape, with its axes first in another order if it is given."""
+    moved = mat if dimensions is None else mat.transpose(dimensions)
+    return moved.reshape(tuple(new_sizes))
+
+
+def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+    """Return the array with its axes in another order."""
+    return mat.transpose(permutation)
+
+
+def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+    """Return the array without axes of size 1.
+
+    Raises:
+        ShapeError: one of them has another size.
+    """
+    gone = {canonical_axis(axis, arr.ndim) for axis in dimensions}
+    if any(arr.shape[axis] != 1 for axis in gone):
+        raise ShapeError(f"bcoo_squeeze drops axes of size 1, but got {dimensions} of {arr}.")
+    return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in gone]))
+
+
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """Return the sums over axes, a sparse array in which places may occur several times.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.bcoo_reduce_sum(sparse.eye(2, 3), axes=[0]).todense()
+        Array([1., 1., 0.], dtype=float32)
+    """
+    return mat.summed(axes)
+
+
+def bcoo_broadcast_in_dim(
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> BCOO:
+    """Return the array repeated along further axes, and along those of size 1.
+
+    Args:
+        mat: the array.
+        shape: of the result.
+        broadcast_dimensions: for each axis of the array, which one of the result it becomes.
+
+    Raises:
+        ShapeError: an axis has a size that fits neither.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> column = sparse.eye(3, 1)
+        >>> sparse.bcoo_broadcast_in_dim(column, shape=(3, 2), broadcast_dimensions=[0, 1])
+        BCOO(float32[3, 2], nse=2)
+    """
+    sizes, kept = integers(shape, "shape"), integers(broadcast_dimensions, "broadcast_dimensions")
+    if len(kept) != mat.ndim or any(
+        n not in (1, sizes[axis]) for n, axis in zip(mat.shape, kept, strict=True)
+    ):
+        raise ShapeError(f"{mat} cannot be repeated to {sizes} with its axes at {kept}.")
+    old = {axis: i for i, axis in enumerate(kept) if mat.shape[i] == sizes[axis]}
+    fresh = [axis for axis in range(len(sizes)) if axis not in old]
+    grid = (
+        np.stack([x.ravel() for x in np.indices([sizes[axis] for axis in fresh])], 1)
+        if fresh
+        else np.zeros((1, 0), int)
+    )
+    times, outside = len(grid), ~mat.is_inside()
+    columns = []
+    for axis, n in enumerate(sizes):
+        if axis in old:
+            column = jnp.repeat(mat.indices[:, old[axis]], times)
+        else:
+            column = jnp.tile(jnp.asarray(grid[:, fresh.index(axis)], mat.indices.dtype), mat.nse)
+        columns.append(jnp.where(jnp.repeat(outside, times), n, column))
+    none = jnp.zeros((mat.nse * times, 0), mat.indices.dtype)
+    return BCOO(
+        (jnp.repeat(mat.data, times), jnp.stack(columns, 1) if columns else none),
+        shape=sizes,
+        unique_indices=mat.unique_indices,
+    )
+
+
+def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
+    """Return arrays one behind the other along an axis.
+
+    Raises:
+        ShapeError: there is none, or they differ in another axis.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=0)
+        BCOO(float32[4, 2], nse=4)
+    """
+    if not operands:
+        raise ShapeError("bcoo_concatenate takes at least one array.")
+    axis = canonical_axis(dimension, operands[0].ndim)
+    rest = {(*x.shape[:axis], *x.shape[axis + 1 :]) for x in operands}
+    if len(rest) > 1:
+        raise ShapeError(
+            f"bcoo_concatenate along axis {axis} takes arrays that agree in the others."
+        )
+    dtype = jnp.result_type(*[x.dtype for x in operands])
+    total = sum(x.shape[axis] for x in operands)
+    shape = (*operands[0].shape[:axis], total, *operands[0].shape[axis + 1 :])
+    parts, start = [], 0
+    for x in operands:
+        moved = x.indices.at[:, axis].add(start)
+        parts.append(jnp.where(x.is_inside()[:, None], moved, np.array(shape)))
+        start += x.shape[axis]
+    return BCOO(
+        (jnp.concatenate([x.data.astype(dtype) for x in operands]), jnp.concatenate(parts)),
+        shape=shape,
+        unique_indices=all(x.unique_indices for x in operands),
+    )
+
+
+def bcoo_slice(
+    mat: BCOO,
+    *,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> BCOO:
+    """Return every so many elements between two places of each axis, as ``lax.slice``.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.bcoo_slice(sparse.eye(3), start_indices=(1, 0), limit_indices=(3, 2)).todense()
+        Array([[0., 1.],
+               [0., 0.]], dtype=float32)
+    """
+    steps = (1,) * mat.ndim if strides is None else integers(strides, "strides")
+    starts, limits = integers(start_indices, "start_indices"), integers(limit_indices, "limits")
+    sizes = [max(-((a - b) // s), 0) for a, b, s in zip(starts, limits, steps, strict=True)]
+    return mat.between(starts, sizes, steps)
+
+
+def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+    """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``."""
+    sizes = integers(slice_sizes, "slice_sizes")
+    starts = [
+        jnp.clip(as_array(start), 0, n - size)
+        for start, n, size in zip(start_indices, mat.shape, sizes, strict=True)
+    ]
+    return mat.between(starts, sizes, (1,) * mat.ndim)
+
+
+def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+    """Return the array with the elements along axes in reverse."""
+    axes = {canonical_axis(axis, operand.ndim) for axis in dimensions}
+    columns = [
+        jnp.where((x >= 0) & (x < n), n - 1 - x, n) if i in axes else x
+        for i, (x, n) in enumerate(zip(operand.indices.T, operand.shape, strict=True))
+    ]
+    indices = jnp.stack(columns, 1) if columns else operand.indices
+    unique = operand.unique_indices
+    return BCOO((operand.data, indices), shape=operand.shape, unique_indices=unique)
+
+
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
+    """Return the elements of the product with a dense array that broadcasts to the shape."""
+    return (sp_mat * v).data
+
+
+def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
+    """Return the elementwise product of two sparse arrays, at the places of the first."""
+    return lhs * rhs
+
+
+def bcoo_dot_general(
+    lhs: BCOO | ArrayLike,
+    rhs: BCOO | ArrayLike,
+    *,
+    dimension_numbers: DotDimensions,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Any:
+    """Return the product of two arrays, of which one or both are sparse, as ``lax.dot_general``.
+
+    Args:
+        lhs: an array.
+        rhs: an array.
+        dimension_numbers: ``((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))``.
+        precision: of no effect.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        A dense array; a sparse one if both are sparse, with an element for every pair of theirs.
+
+    Raises:
+        ShapeError: the axes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> rows = (([0], [0]), ([], []))
+        >>> sparse.bcoo_dot_general(sparse.eye(2), jnp.array([1.0, 2.0]), dimension_numbers=rows)
+        Array([1., 2.], dtype=float32)
+    """
+    left = lhs if isinstance(lhs, BCOO) else as_array(lhs)
+    right = rhs if isinstance(rhs, BCOO) else as_array(rhs)
+    (of_left, of_right), (left_batch, right_batch) = [
+        [
+            [canonical_axis(i, x.ndim) for i in axes]
+            for x, axes in zip((left, right), pair, strict=True)
+        ]
+        for pair in dimension_numbers
+    ]
+    ours, theirs = [*left_batch, *of_left], [*right_batch, *of_right]
+    if [left.shape[i] for i in ours] != [right.shape[i] for i in theirs]:
+        raise ShapeError(
+            f"axes {ours} of {_shown(left)} and {theirs} of {_shown(right)} have different sizes."
+        )
+    dtype = preferred_element_type
+    if dtype is None:
+        dtype = jnp.promote_types(left.dtype, right.dtype)
+    left, right = left.astype(dtype), right.astype(dtype)
+    batches = len(left_batch)
+    if isinstance(left, BCOO) and isinstance(right, BCOO):
+        return _pairs(left, right, ours, theirs, batches)
+    if isinstance(left, BCOO):
+        return _with_dense(left, as_array(right), ours, theirs, batches)
+    assert isinstance(right, BCOO), "one of them is sparse"
+    found = _with_dense(right, left, theirs, ours, batches)
+    free = right.ndim - len(theirs)  # its axes come first
+    return jnp.moveaxis(found, range(batches, batches + free), range(-free, 0))
+
+
+def _shown(x: BCOO | Array) -> object:
+    return x if isinstance(x, BCOO) else x.aval
+
+
+def _free(x: BCOO | Array, taken: Sequence[int]) -> list[int]:
+    return [i for i in range(x.ndim) if i not in taken]
+
+
+def _with_dense(
+    sparse: BCOO, dense: Array, ours: Sequence[int], theirs: Sequence[int], batches: int
+) -> Array:
+    """Return the product: axes of the batch, the sparse array's other axes, the dense one's."""
+    kept, rest = [*ours[:batches], *_free(sparse, ours)], _free(dense, theirs)
+    moved = dense.transpose(*theirs, *rest) if dense.ndim else dense
+    inside = sparse.is_inside()
+    data = jnp.where(inside, sparse.data, 0).reshape(-1, *(1,) * len(rest))
+    places = tuple([sparse.indices[:, i] for i in ours])
+    # no row is a row of the array, where there is none to take
+    taken = moved.at[places].get(mode="fill", fill_value=0) if places else moved[None]
+    terms = data * taken
+    if not kept:
+        return terms.sum(0)
+    zeros = jnp.zeros((*[sparse.shape[i] for i in kept], *terms.shape[1:]), terms.dtype)
+    into = [jnp.where(inside, sparse.indices[:, i], sparse.shape[i]) for i in kept]
+    return zeros.at[tuple(into)].add(terms, mode="drop")
+
+
+def _pairs(
+    left: BCOO, right: BCOO, ours: Sequence[int], theirs: Sequence[int], batches: int
+) -> BCOO:
+    """Return the products of all pairs of elements whose inner indices are the same."""
+    same = left.is_inside()[:, None] & right.is_inside()
+    for i, j in zip(ours, theirs, strict=True):
+        same &= left.indices[:, i][:, None] == right.indices[:, j]
+    outer = [(x.indices[:, i], 1, x.shape[i]) for x in (left,) for i in ours[:batches]]
+    outer += [(left.indices[:, i], 1, left.shape[i]) for i in _free(left, ours)]
+    outer += [(right.indices[:, j], 0, right.shape[j]) for j in _free(right, theirs)]
+    columns = [
+        jnp.where(same, jnp.expand_dims(x, axis), size).reshape(-1) for x, axis, size in outer
+    ]
+    data = jnp.where(same, left.data[:, None] * right.data, 0).reshape(-1)
+    none = jnp.zeros((data.size, 0), left.indices.dtype)
+    indices = jnp.stack(columns, 1) if columns else none
+    return BCOO((data, indices), shape=[size for _, _, size in outer])
+
+
+def bcoo_dot_general_sampled(
+    A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensions
+) -> Array:
+    """Return elements of a product of dense arrays: those at the places of ``indices``.
+
+    Args:
+        A: a dense array.
+        B: a dense array.
+        indices: places in the product, integers of shape (nse, its number of axes).
+        dimension_numbers: as in ``bcoo_dot_general``.
+
+    Returns:
+        The elements, of shape (nse,); zero for places out of bounds.
+    """
+    left, right, places = as_array(A), as_array(B), as_array(indices)
+    (of_left, of_right), (left_batch, right_batch) = dimension_numbers
+    batches = len(left_batch)
+    free = left.ndim - len(of_left) - batches
+    x = left.transpose(*left_batch, *_free(left, [*left_batch, *of_left]), *of_left)
+    y = right.transpose(*right_batch, *_free(right, [*right_batch, *of_right]), *of_right)
+    columns = list(places.T)
+    rows = tuple(columns[: batches + free])
+    others = tuple(columns[:batches] + columns[batches + free :])
+    found = [
+        array.at[at].get(mode="fill", fill_value=0) if at else array[None]
+        for array, at in ((x, rows), (y, others))
+    ]
+    return (found[0] * found[1]).sum(tuple(range(1, 1 + len(of_left))))
+
+
+def random_bcoo(  # noqa: PLR0913 (JAX's signature)
+    key: ArrayLike,
+    shape: Sequence[int],
+    *,
+    dtype: DTypeLike = None,
+    indices_dtype: DTypeLike = None,
+    nse: float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable[..., Array] = random.uniform,
+    **kwds: Any,
+) -> BCOO:
+    """Draw a sparse array.
+
+    Args:
+        key: a key.
+        shape: of the array.
+        dtype: of the elements.
+        indices_dtype: of their indices.
+        nse: how many elements there are, or which part of all if it is less than 1.
+        n_batch: must be 0.
+        n_dense: must be 0.
+        unique_indices: whether no place occurs twice.
+        sorted_indices: whether the elements are in the order of a dense array's.
+        generator: draws the elements: takes a key, ``shape=`` and ``dtype=``.
+        kwds: further arguments for it.
+
+    Raises:
+        ArgumentError: there are not so many elements.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.random_bcoo(tinyjax.random.key(0), (4, 5), nse=0.3)
+        BCOO(float32[4, 5], nse=6)
+    """
+    check_all_sparse(n_dense, n_batch)
+    sizes = integers(shape, "shape")
+    total = math.prod(sizes)
+    if not 0 <= nse < total:
+        raise ArgumentError(f"an array of shape {sizes} has less elements than nse={nse}.")
+    count = math.ceil(nse * total) if 0 < nse < 1 else int(nse)
+    of_data, of_indices = random.split(key)
+    data = generator(
+        of_data, shape=(count,), dtype=dtypes.float32 if dtype is None else dtype, **kwds
+    )
+    flat = random.choice(of_indices, total, (count,), replace=not unique_indices)
+    places = jnp.stack(jnp.unravel_index(flat, sizes), 1)
+    integer = dtypes.int32 if indices_dtype is None else dtypes.check(indices_dtype)
+    made = BCOO((data, places.astype(integer)), shape=sizes, unique_indices=unique_indices)
+    return made.sort_indices() if sorted_indices else made

@@ -1,0 +1,274 @@
+"""Functions of dense arrays as functions of sparse ones.
+
+A function is traced, and its program is evaluated equation by equation: one whose operands are
+dense is bound, and one with a sparse operand has a rule here. There is none where a result would be
+dense at most places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from tinyjax import lax, tree
+from tinyjax.checkpointing.program import checkpoint_p
+from tinyjax.control_flow.declared import (
+    CondParams,
+    ScanParams,
+    WhileParams,
+    cond_p,
+    scan_p,
+    while_p,
+)
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
+from tinyjax.core.calling import FlatFunction
+from tinyjax.core.checking import explained
+from tinyjax.core.jaxpr import Jaxpr, Var
+from tinyjax.core.operands import as_array
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.staging import stage
+from tinyjax.core.trace import bind
+from tinyjax.errors import SparseRuleError
+from tinyjax.experimental.sparse import operations as op
+from tinyjax.experimental.sparse.base import JAXSparse
+from tinyjax.experimental.sparse.bcoo import BCOO
+from tinyjax.experimental.sparse.bcsr import BCSR
+from tinyjax.jit.program import jit_p
+from tinyjax.lax import primitives as p
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Value: TypeAlias = Array | BCOO
+#: Parameters and operands, of which one is sparse, to results.
+Rule: TypeAlias = Callable[..., Sequence[Value]]
+
+
+@explained
+def sparsify(f: F, use_tracer: bool = False) -> F:
+    """Return a function that takes sparse arrays where ``f`` takes dense ones.
+
+    Its results are sparse where zeros of the operands stay zeros: products, sums, functions that
+    are zero at zero, and what rearranges. A product of matrices, one of which is dense, is dense,
+    and so is the sum over all axes. Matrices by rows (``BCSR``) are taken, too.
+
+    Args:
+        f: a function of arrays in any containers, with ``jit``, ``scan``, ``while_loop`` and
+            ``cond`` in it.
+        use_tracer: of no effect.
+
+    Raises:
+        SparseRuleError: when called, if a result of an operation would be dense.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> f = sparse.sparsify(lambda m, x: jnp.sin(2.0 * m) @ x)
+        >>> f(sparse.eye(2), jnp.array([1.0, 2.0]))
+        Array([0.9092974, 1.8185948], dtype=float32)
+    """
+
+    @wraps(f)
+    def sparsified(*args: Any, **kwargs: Any) -> Any:
+        def is_sparse(x: object) -> bool:
+            return isinstance(x, JAXSparse)
+
+        leaves, in_tree = tree.flatten((args, kwargs), is_leaf=is_sparse)
+        values: list[Value] = []
+        for x in leaves:
+            known = x.to_bcoo() if isinstance(x, BCSR) else x
+            values.append(known if isinstance(known, BCOO) else as_array(known))
+        flat = FlatFunction(f, in_tree)
+        staged = stage(flat, [_type_of(x) for x in values], f)
+        outs = _evaluate(staged.jaxpr, [*staged.consts, *values])
+        return tree.unflatten(flat.out_tree, outs)
+
+    return cast("F", sparsified)
+
+
+def _type_of(x: Value) -> ShapedArray:
+    return ShapedArray(x.shape, x.dtype) if isinstance(x, BCOO) else x.aval
+
+
+def _evaluate(jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
+    env: dict[Var, Value] = dict(zip(jaxpr.in_binders, args, strict=True))
+
+    def read(atom: Any) -> Value:
+        return env[atom] if isinstance(atom, Var) else atom.value
+
+    for eqn in jaxpr.eqns:
+        operands = [read(x) for x in eqn.inputs]
+        outs: Sequence[Value]
+        if any(isinstance(x, BCOO) for x in operands):
+            rule = _RULES.get(eqn.primitive)
+            if rule is None:
+                raise _refusal(eqn.primitive.name)
+            outs = rule(eqn.params, *operands)
+        else:
+            outs = bind(eqn.primitive, [x for x in operands if isinstance(x, Array)], eqn.params)
+        env.update(zip(eqn.out_binders, outs, strict=True))
+    return [read(x) for x in jaxpr.outs]
+
+
+def _refusal(name: str) -> SparseRuleError:
+    return SparseRuleError(
+        f"{name} of a sparse array would be dense, or is not known of sparse arrays. Give it "
+        "x.todense()."
+    )
+
+
+def _once(x: BCOO) -> BCOO:
+    """Return the array with one element for each place, which functions of elements need."""
+    return x if x.unique_indices else x.sum_duplicates(x.nse)
+
+
+# Elementwise
+
+
+def _of_elements(primitive: Primitive[Any], linear: bool) -> Rule:
+    def rule(params: Any, x: BCOO) -> list[Value]:
+        known = x if linear else _once(x)
+        (data,) = bind(primitive, [known.data], params)
+        return [known.with_data(data)]
+
+    return rule
+
+
+def _integer_pow(params: Any, x: BCOO) -> Sequence[Value]:
+    if params.exponent < 1:
+        raise _refusal(f"the power {params.exponent}")
+    return _of_elements(p.integer_pow_p, linear=False)(params, x)
+
+
+def _add(params: Any, x: Value, y: Value) -> list[Value]:
+    if isinstance(x, BCOO) and isinstance(y, BCOO):
+        return [x + y]
+    sparse, dense = (x, y) if isinstance(x, BCOO) else (y, x)
+    assert isinstance(sparse, BCOO), "one of them is sparse"
+    assert isinstance(dense, Array), "and one is not"
+    return [sparse.added_to(dense)]
+
+
+def _sub(params: Any, x: Value, y: Value) -> list[Value]:
+    return _add(params, x, -y)
+
+
+def _mul(params: Any, x: Value, y: Value) -> list[Value]:
+    return [x * y if isinstance(x, BCOO) else y * x]
+
+
+def _div(params: Any, x: Value, y: Value) -> list[Value]:
+    if isinstance(y, BCOO) or not isinstance(x, BCOO):
+        raise _refusal("division by an array")
+    return [x / y]
+
+
+# Sums, and what rearranges
+
+
+def _sum(params: Any, x: BCOO) -> list[Value]:
+    return [x.sum(params.axes)]
+
+
+def _dot(params: Any, x: Value, y: Value) -> list[Value]:
+    numbers = (
+        (params.lhs_contract, params.rhs_contract),
+        (params.lhs_batch, params.rhs_batch),
+    )
+    dtype = params.dtype
+    found: Value = op.bcoo_dot_general(
+        x, y, dimension_numbers=numbers, preferred_element_type=dtype
+    )
+    return [found]
+
+
+def _concatenate(params: Any, *xs: Value) -> list[Value]:
+    if not all(isinstance(x, BCOO) for x in xs):
+        raise _refusal("concatenate of dense arrays and one")
+    arrays = [x for x in xs if isinstance(x, BCOO)]
+    return [op.bcoo_concatenate(arrays, dimension=params.axis)]
+
+
+def _slice(params: Any, x: BCOO) -> list[Value]:
+    starts, limits = params.starts, params.limits
+    return [op.bcoo_slice(x, start_indices=starts, limit_indices=limits, strides=params.strides)]
+
+
+def _broadcast(params: Any, x: BCOO) -> list[Value]:
+    shape, kept = params.shape, params.dims
+    return [op.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)]
+
+
+# Programs within
+
+
+def _call(params: Any, *operands: Value) -> Sequence[Value]:
+    return _evaluate(params.jaxpr, operands)
+
+
+def _cond(params: CondParams, index: Value, *operands: Value) -> Sequence[Value]:
+    branches = [lambda *xs, b=branch: _evaluate(b, xs) for branch in params.branches]
+    assert isinstance(index, Array), "it is a scalar"
+    found: Sequence[Value] = lax.switch(index, branches, *operands)
+    return found
+
+
+def _scan(params: ScanParams, *operands: Value) -> Sequence[Value]:
+    n, m = params.num_consts, params.num_consts + params.num_carry
+    consts, carry, xs = operands[:n], list(operands[n:m]), list(operands[m:])
+    if any(isinstance(x, BCOO) for x in xs):
+        raise _refusal("scan over the rows")
+
+    def body(state: list[Value], slices: list[Value]) -> tuple[list[Value], list[Value]]:
+        outs = _evaluate(params.jaxpr, [*consts, *state, *slices])
+        return outs[: params.num_carry], outs[params.num_carry :]
+
+    last, ys = lax.scan(body, carry, xs, params.length, params.reverse, params.unroll)
+    return [*last, *ys]
+
+
+def _while(params: WhileParams, *operands: Value) -> Sequence[Value]:
+    n, m = params.num_condition, params.num_condition + params.num_body
+    fixed, other = operands[:n], operands[n:m]
+
+    def goes_on(state: list[Value]) -> Any:
+        return _evaluate(params.condition, [*fixed, *state])[0]
+
+    def body(state: list[Value]) -> list[Value]:
+        return _evaluate(params.body, [*other, *state])
+
+    found: list[Value] = lax.while_loop(goes_on, body, list(operands[m:]))
+    return found
+
+
+_LINEAR: Final = (p.neg_p, p.real_p, p.imag_p, p.conj_p, p.copy_p, p.stop_gradient_p)
+_ZERO_AT_ZERO: Final = (
+    *(p.abs_p, p.sign_p, p.sqrt_p, p.cbrt_p, p.expm1_p, p.log1p_p, p.erf_p, p.erf_inv_p),
+    *(p.sin_p, p.tan_p, p.asin_p, p.atan_p, p.sinh_p, p.tanh_p, p.asinh_p, p.atanh_p),
+    *(p.floor_p, p.ceil_p, p.round_p, p.convert_element_type_p, p.reduce_precision_p),
+)
+
+_RULES: Final[dict[Primitive[Any], Rule]] = {
+    **{primitive: _of_elements(primitive, linear=True) for primitive in _LINEAR},
+    **{primitive: _of_elements(primitive, linear=False) for primitive in _ZERO_AT_ZERO},
+    p.integer_pow_p: _integer_pow,
+    p.add_p: _add,
+    p.sub_p: _sub,
+    p.mul_p: _mul,
+    p.div_p: _div,
+    p.reduce_sum_p: _sum,
+    p.dot_general_p: _dot,
+    p.concatenate_p: _concatenate,
+    p.slice_p: _slice,
+    p.dynamic_slice_p: lambda params, x, *at: [op.bcoo_dynamic_slice(x, at, params.sizes)],
+    p.rev_p: lambda params, x: [op.bcoo_rev(x, params.axes)],
+    p.transpose_p: lambda params, x: [x.transpose(params.perm)],
+    p.reshape_p: lambda params, x: [x.reshape(params.shape)],
+    p.broadcast_in_dim_p: _broadcast,
+    jit_p: _call,
+    checkpoint_p: _call,
+    cond_p: _cond,
+    scan_p: _scan,
+    while_p: _while,
+}
