@@ -118,9 +118,36 @@ CASES = [
     (
         (
             "import jax; from jax.experimental.sparse import BCOO, sparsify;"
-            "print(sparsify(jax.numpy.add)(1, 2)); sparsify(abs)(BCOO.fromdense(jax.numpy.eye(2)))"
+            "x = BCOO.fromdense(jax.numpy.eye(2));"
+            "print(sparsify(jax.numpy.add)(1, 2), sparsify(abs)(x)); sparsify(jax.numpy.cos)(x)"
         ),
-        "3\n[^$]*NotImplementedError.*sparsify of 'abs'.*todense",
+        r"3 BCOO\(float32\[2, 2\], nse=2\)\n[^$]*NotImplementedError.*cos.*todense",
+    ),
+    (
+        (
+            "import jax; from jax.experimental.layout import Format, Layout; x = jax.numpy.eye(2);"
+            "print(x.format.layout.major_to_minor, x.format == Format(Layout((0, 1)), x.sharding),"
+            "jax.device_put(x, x.format).format == x.format)"
+        ),
+        r"\(0, 1\) True True",
+    ),
+    (
+        (
+            "import jax; from jax.experimental.compute_on import compute_on;"
+            "from jax.experimental.shard_alike import shard_alike;"
+            "from jax.experimental.xla_metadata import set_xla_metadata\n"
+            "from jax.experimental.custom_partitioning import custom_partitioning\n"
+            "@custom_partitioning\ndef twice(x): return 2 * x\n"
+            "twice.def_partition(None, sharding_rule='i -> i')\n"
+            "with compute_on('device_host'), set_xla_metadata(a='b'):\n"
+            "    x = jax.jit(jax.grad(twice))(1.0)\n"
+            "print(set_xla_metadata(x, a='b'), *shard_alike(x, 3.0)); shard_alike(x, [x])"
+        ),
+        "2.0 2.0 3.0\n[^$]*Error.*shard_alike",
+    ),
+    (
+        "from jax.experimental.compute_on import compute_on\nwith compute_on('x'): 1",
+        "'device_host'",
     ),
     (
         (

@@ -152,6 +152,7 @@ if TYPE_CHECKING:
     from tinyjax.jit.stages import precompile as precompile
     from tinyjax.ref import empty_ref as empty_ref
     from tinyjax.spmd import shard_map as shard_map
+    from tinyjax.spmd import smap as smap
     from tinyjax.toplevel import *
 
 install_namespace(numpy)
@@ -186,7 +187,7 @@ _LATER: Final = {
     "ref": "empty_ref",
     "tinyjax.jit.constraint": "reshard",
     "tinyjax.jit.stages": "precompile",
-    "spmd": "shard_map",
+    "spmd": "shard_map smap",
     "callbacks": "error_if io_callback pure_callback",
     "checkpointing": (
         "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat saved_residuals"
@@ -331,6 +332,7 @@ __all__ = [
     "set_mesh",
     "shard_map",
     "sharding",
+    "smap",
     "softmax_custom_jvp",
     "source",
     "stages",

@@ -14,7 +14,7 @@ import tinyjax.numpy as jnp
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError
 from tinyjax.experimental import sparse
 from tinyjax.experimental.sparse import BCOO, BCSR
-from tinyjax.experimental.sparse.linalg import spsolve
+from tinyjax.experimental.sparse.linalg import lobpcg_standard, spsolve
 
 #: What is done, and what the same gives on a dense array.
 Operation = tuple[Callable[[Any], Any], Any]
@@ -311,11 +311,11 @@ def test_mistakes_are_named() -> None:
         REPEATED[np.array([0, 1])]
     with pytest.raises(IndexError, match="axis 1"):
         REPEATED[0, 4]
-    with pytest.raises(ArgumentError, match="n_dense 1"):
+    with pytest.raises(ArgumentError, match="n_dense is 1"):
         sparse.bcoo_fromdense(DENSE, n_dense=1)
     with pytest.raises(ArgumentError, match="less elements"):
         sparse.random_bcoo(tinyjax.random.key(0), (2, 2), nse=4)
-    for misfit in (
+    misfits: tuple[Callable[[], object], ...] = (
         lambda: REPEATED * REPEATED.T,
         lambda: sparse.bcoo_extract(REPEATED, OTHER),
         lambda: sparse.bcoo_squeeze(REPEATED, dimensions=(0,)),
@@ -325,7 +325,8 @@ def test_mistakes_are_named() -> None:
         lambda: sparse.bcoo_dot_general(
             REPEATED, OTHER, dimension_numbers=(((0,), (0,)), ((), ()))
         ),
-    ):
+    )
+    for misfit in misfits:
         with pytest.raises(ShapeError):
             misfit()
     unknown: Any = "csc"
@@ -373,3 +374,30 @@ def test_a_singular_system_has_no_solution() -> None:
     assert np.isnan(spsolve(m.data, m.indices, m.indptr, jnp.ones(2))).all()
     with pytest.raises(ShapeError, match=r"spsolve takes b of shape \(n,\)"):
         spsolve(m.data, m.indices, m.indptr, jnp.ones((2, 1)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_the_largest_eigenvalues(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    m, start = rng.normal(size=(40, 40)), rng.normal(size=(40, 3)).astype(dtype)
+    dense = np.asarray(
+        (m + 1j * rng.normal(size=(40, 40))).astype(dtype) if dtype == "complex64" else m, dtype
+    )
+    dense = dense + dense.conj().T
+    expected = np.linalg.eigvalsh(dense)[::-1][:3]
+    close = 1e-10 if dtype == "float64" else 1e-4
+    sparse_one = BCOO.fromdense(dense)
+    for given in (dense, sparse_one, lambda x: sparse_one @ x):
+        for find in (lobpcg_standard, tinyjax.jit(lobpcg_standard, static_argnums=0)):
+            if find is not lobpcg_standard and not callable(given):
+                continue
+            values, vectors, count = find(given, start)
+            np.testing.assert_allclose(values, expected, close)
+            np.testing.assert_allclose(vectors.conj().T @ vectors, np.eye(3), atol=close)
+            np.testing.assert_allclose(dense @ vectors, vectors * values, atol=100 * close)
+            assert 0 < int(count) < 100
+    assert int(lobpcg_standard(dense, start, m=2)[2]) == 2
+    with pytest.raises(ShapeError, match="takes vectors X"):
+        lobpcg_standard(dense, start[:12])
+    with pytest.raises(ShapeError, match="takes a matrix A"):
+        lobpcg_standard(np.eye(3, dtype=dtype), start)

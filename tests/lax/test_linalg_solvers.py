@@ -67,3 +67,26 @@ def test_tridiagonal_systems(batch: tuple[int, ...]) -> None:
 def test_tridiagonal_shapes_are_checked() -> None:
     with pytest.raises(ShapeError, match="three diagonals of one shape"):
         lax.linalg.tridiagonal_solve(jnp.ones(3), jnp.ones(3), jnp.ones(2), jnp.ones((3, 1)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+def test_polar_factors_by_iteration(dtype: Any) -> None:
+    deficient = np.diag([1.0, 0.0]).astype(dtype)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-13
+    for x in (sample(7, 3, dtype=dtype), sample(4, 4, dtype=dtype), deficient):
+        for qdwh in (lax.linalg.qdwh, tinyjax.jit(lax.linalg.qdwh)):
+            u, h, steps, converged = qdwh(x)
+            with jax.enable_x64(True):
+                u_, h_, steps_, converged_ = jax.lax.linalg.qdwh(jax.numpy.asarray(x))
+            np.testing.assert_allclose(u, u_, atol=tolerance)
+            np.testing.assert_allclose(h, h_, atol=tolerance)
+            assert abs(int(steps) - int(steps_)) <= 2 * (x is deficient)
+            assert (u.dtype, bool(converged)) == (dtype, bool(converged_))
+    _, _, steps, converged = lax.linalg.qdwh(sample(4, 4, dtype=dtype), max_iterations=1)
+    assert (int(steps), bool(converged)) == (1, False)
+    part = lax.linalg.qdwh(sample(4, 4, dtype=dtype), dynamic_shape=(3, 2))
+    np.testing.assert_allclose(
+        part[0][:3, :2], lax.linalg.qdwh(sample(4, 4, dtype=dtype)[:3, :2])[0], atol=tolerance
+    )
+    with pytest.raises(ShapeError, match="as many rows as columns"):
+        lax.linalg.qdwh(sample(2, 3, dtype=dtype))

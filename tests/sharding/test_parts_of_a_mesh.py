@@ -35,6 +35,12 @@ def within(lib: Any, inner: Any, ins: Any, outs: Any) -> Any:
 PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     # along one axis; XLA divides the rest
     "sums": lambda lib, x: over(lib, lambda a: lib.lax.psum(a, "x"), lib.P("x"), lib.P(), "x")(x),
+    "by smap": lambda lib, x: lib.smap(
+        lambda a, b: (a + lib.lax.psum(a, "x")).T + b,
+        in_axes=(0, None),
+        out_axes=1,
+        axis_name="x",
+    )(x, W[:4].T),
     "products": lambda lib, x: over(
         lib, lambda a, w: a @ w, (lib.P("x"), lib.P()), lib.P("x"), "x"
     )(x, W),

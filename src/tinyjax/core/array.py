@@ -39,6 +39,9 @@ from tinyjax.core.integers import integer, is_one_of, one_or_more
 from tinyjax.dtypes import DType, DTypeLike, HostArray, is_key
 from tinyjax.errors import ArgumentError, IndexingError, RefError
 
+if TYPE_CHECKING:
+    from tinyjax.core.layout import Format
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Order: TypeAlias = Literal["C", "F"]
@@ -508,6 +511,13 @@ class Array:
     def sharding(self) -> Sharding:
         """How the array lies on devices: whole on the first, unless it was put elsewhere."""
         return on_first()
+
+    @property
+    def format(self) -> Format:
+        """How the array lies in memory: with the last axis' elements side by side, and where."""
+        from tinyjax.core.layout import format_of  # noqa: PLC0415 (rarely asked for)
+
+        return format_of(self.ndim, self.sharding)
 
     @property
     def committed(self) -> bool:

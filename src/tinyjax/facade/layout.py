@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import attrs
-
 from tinyjax import tree
-from tinyjax.core.devices import Device, Sharding
+from tinyjax.core.layout import Format, Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
 
 T = TypeVar("T")
-
-
-def _axes(given: Sequence[int]) -> tuple[int, ...]:
-    return tuple(given)
-
-
-@attrs.frozen
-class Layout:
-    """An order of the axes of an array in memory.
-
-    Attributes:
-        major_to_minor: the axes, from the one along which elements lie farthest apart.
-        tiling: of no account.
-        sub_byte_element_size_in_bits: of no account.
-    """
-
-    major_to_minor: Sequence[int] = attrs.field(converter=_axes)
-    tiling: Sequence[Sequence[int]] | None = None
-    sub_byte_element_size_in_bits: int = 0
-
-
-@attrs.frozen
-class Format:
-    """How an array lies in memory, and on which devices.
-
-    Attributes:
-        layout: in which order, which is left to XLA whatever it says.
-        sharding: on which devices.
-    """
-
-    layout: Layout | None = None
-    sharding: Device | Sharding | None = None
 
 
 def with_layout_constraint(x: T, layouts: object) -> T:

@@ -15,6 +15,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer, integers, is_one_of
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, shortened
+from tinyjax.lax.polar import qdwh
 from tinyjax.primitives import eigen as _eigen
 from tinyjax.primitives import householder as _householder
 from tinyjax.primitives import lu as _lu
@@ -63,6 +64,7 @@ __all__ = [
     "lu_pivots_to_permutation_p",
     "ormqr",
     "ormqr_p",
+    "qdwh",
     "qr",
     "qr_p",
     "schur",

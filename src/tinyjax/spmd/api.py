@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.core.array import Array
@@ -133,6 +133,66 @@ def shard_map(
 
     imitate(call, fun)
     return call
+
+
+#: The arguments of ``smap`` are divided as their types say.
+_INFERRED: Final = object()
+
+
+@overload
+def smap(
+    f: Callable[P, R], /, *, out_axes: Any, axis_name: str, in_axes: Any = ...
+) -> Callable[P, R]: ...
+@overload
+def smap(
+    *, out_axes: Any, axis_name: str, in_axes: Any = ...
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def smap(
+    f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
+) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
+    """Run a function on each device along one axis of the mesh in force, as ``vmap`` is written.
+
+    Args:
+        f: as for ``shard_map``, which this is with ``axis_names={axis_name}``. Without it, a
+            decorator is returned.
+        out_axes: along which axis the results are joined, an int, or None where all devices have
+            the same; or a prefix of the result's tree with these.
+        axis_name: the axis of the mesh.
+        in_axes: along which axis the arguments are divided, likewise, one for all or a tuple with
+            one for each; by default what their types say, on a mesh with an ``Explicit`` axis.
+
+    Raises:
+        ArgumentError: an axis is neither None nor an int from 0 on, or there is not one name.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):
+        ...     total = tinyjax.smap(
+        ...         lambda x: lax.psum(x.sum(), "data"), in_axes=0, out_axes=None, axis_name="data"
+        ...     )
+        ...     print(total(jnp.arange(4.0)))
+        6.0
+    """
+    name: object = axis_name
+    if isinstance(name, (tuple, list)):
+        raise ArgumentError(f"smap takes one axis_name, but got {axis_name!r}.")
+
+    def spec(axis: object) -> PartitionSpec:
+        if axis is not None and (not isinstance(axis, int) or axis < 0):
+            raise ArgumentError(
+                f"axes of smap are None or ints from 0 on, or trees of these, but got {axis!r}."
+            )
+        return PartitionSpec(*() if axis is None else (*[None] * axis, axis_name))
+
+    def specs(axes: Any) -> Any:
+        return tree.map(spec, axes, is_leaf=lambda x: x is None)
+
+    ins = None if in_axes is _INFERRED else specs(in_axes)
+    outs, names = specs(out_axes), {axis_name}
+    if f is None:
+        return shard_map(out_specs=outs, in_specs=ins, axis_names=names)
+    return shard_map(f, out_specs=outs, in_specs=ins, axis_names=names)
 
 
 def _mesh(mesh: AnyMesh | None) -> AnyMesh:

@@ -264,7 +264,7 @@ def bcoo_dot_general(
     dimension_numbers: DotDimensions,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-) -> Any:
+) -> Array | BCOO:
     """Return the product of two arrays, of which one or both are sparse, as ``lax.dot_general``.
 
     Args:

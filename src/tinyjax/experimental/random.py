@@ -1,0 +1,160 @@
+"""Random numbers by a generator with a state, as NumPy's: each draw takes a new key.
+
+Example:
+    >>> from tinyjax.experimental import random
+    >>> rng = random.stateful_rng(42)
+    >>> first, second = rng.random(), rng.random()
+    >>> bool(first == second)
+    False
+"""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, random, tree
+from tinyjax import numpy as jnp
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.refs import Ref, new_ref
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError
+
+__all__ = ["StatefulPRNG", "stateful_rng"]
+
+Size = int | Sequence[int] | None
+
+
+def _shape(size: Size, *operands: ArrayLike) -> tuple[int, ...]:
+    if size is None:
+        return np.broadcast_shapes(*[np.shape(x) for x in operands])
+    if isinstance(size, Sequence):
+        return tuple([operator.index(n) for n in size])
+    return (operator.index(size),)
+
+
+def _floats(dtype: DTypeLike) -> DTypeLike:
+    return dtypes.float32 if dtype is None else dtype
+
+
+@attrs.frozen(eq=False)
+class StatefulPRNG:
+    """A generator of random numbers, made by ``stateful_rng``.
+
+    It is a tree of a key and a reference, so that it can be an argument of ``jit``; and after
+    ``split`` of ``vmap``, where each example has its own.
+
+    Attributes:
+        base_key: a typed key.
+        counter: how many keys were made of it, in a reference.
+
+    Raises:
+        ArgumentError: they are not these.
+    """
+
+    base_key: Array
+    counter: Ref
+
+    def key(self, shape: int | Sequence[int] = ()) -> Array:
+        """Make a new key, or an array of keys of this shape.
+
+        Raises:
+            ArgumentError: the generator was split, and is not mapped over.
+        """
+        if self.base_key.shape:
+            raise ArgumentError(
+                f"this generator was split to shape {self.base_key.shape}: map over it by vmap."
+            )
+        key = random.fold_in(self.base_key, self.counter[...])
+        self.counter[...] = self.counter[...] + 1
+        sizes = _shape(shape)
+        return random.split(key, sizes) if sizes else key
+
+    def random(self, size: Size = None, dtype: DTypeLike = None) -> Array:
+        """Draw uniformly from 0 to 1."""
+        return random.uniform(self.key(), _shape(size), dtype=_floats(dtype))
+
+    def uniform(
+        self,
+        low: ArrayLike = 0,
+        high: ArrayLike = 1,
+        size: Size = None,
+        *,
+        dtype: DTypeLike = None,
+    ) -> Array:
+        """Draw uniformly from ``low`` to ``high``."""
+        shape = _shape(size, low, high)
+        return random.uniform(self.key(), shape, dtype=_floats(dtype), minval=low, maxval=high)
+
+    def normal(
+        self,
+        loc: ArrayLike = 0,
+        scale: ArrayLike = 1,
+        size: Size = None,
+        *,
+        dtype: DTypeLike = None,
+    ) -> Array:
+        """Draw from the normal distribution of this mean and standard deviation."""
+        drawn = random.normal(self.key(), _shape(size, loc, scale), _floats(dtype))
+        return (jnp.asarray(loc) + jnp.asarray(scale) * drawn).astype(_floats(dtype))
+
+    def integers(
+        self,
+        low: ArrayLike,
+        high: ArrayLike | None = None,
+        size: Size = None,
+        *,
+        dtype: DTypeLike = None,
+    ) -> Array:
+        """Draw integers from ``low`` up to ``high``, or from 0 up to ``low``."""
+        first, end = (0, low) if high is None else (low, high)
+        integer = dtypes.int32 if dtype is None else dtype
+        shape = _shape(size, first, end)
+        return random.randint(self.key(), shape, minval=first, maxval=end, dtype=integer)
+
+    def split(self, num: int | Sequence[int]) -> StatefulPRNG:
+        """Make generators for ``vmap``: one, of so many keys and counters.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax.experimental import random
+            >>> rng = random.stateful_rng(123)
+            >>> tinyjax.vmap(lambda r: r.integers(10))(rng.split(3)).shape
+            (3,)
+        """
+        return StatefulPRNG(self.key(num), new_ref(jnp.zeros(num, dtypes.int32)))
+
+    def spawn(self, n_children: int) -> list[StatefulPRNG]:
+        """Make so many generators that are independent of this one."""
+        return [StatefulPRNG(key, new_ref(jnp.asarray(0))) for key in self.key(n_children)]
+
+
+tree.register_pytree_node(
+    StatefulPRNG,
+    lambda rng: ((rng.base_key, rng.counter), None),
+    lambda _, parts: StatefulPRNG(*parts),
+)
+
+
+def stateful_rng(seed: ArrayLike | None = None, *, impl: str | None = None) -> StatefulPRNG:
+    """Make a generator of random numbers.
+
+    Args:
+        seed: an int or a key; by default what the operating system draws.
+        impl: how its keys make bits, as for ``random.key``.
+
+    Example:
+        >>> from tinyjax.experimental import random
+        >>> random.stateful_rng(0).integers(0, 10, size=2).shape
+        (2,)
+    """
+    given = secrets.randbits(31) if seed is None else seed
+    if isinstance(given, Array) and dtypes.issubdtype(given.dtype, dtypes.prng_key):
+        key = given
+    else:
+        key = random.key(given, impl=impl)
+    return StatefulPRNG(key, new_ref(jnp.asarray(0)))

@@ -1,0 +1,103 @@
+"""What tells XLA how to compute, and not what: of no effect but on how values lie.
+
+These are ``compute_on``, ``shard_alike``, ``custom_partitioning`` and ``set_xla_metadata`` of
+``jax.experimental``, which libraries use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from tinyjax.core.integers import integers
+from tinyjax.core.operands import as_array
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.frames import imitate
+
+__all__ = ["compute_on", "custom_partitioning", "set_xla_metadata", "shard_alike"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_PLACES = ("device_host", "device", "tpu_sparsecore", "gpu_stream:")
+
+
+@contextmanager
+def compute_on(compute_type: str) -> Iterator[None]:
+    """Compute where the caller says, which on the CPU is where all is computed.
+
+    Raises:
+        ArgumentError: there is no such place.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.facade.hints import compute_on
+        >>> with compute_on("device_host"):
+        ...     jnp.arange(2) + 1
+        Array([1, 2], dtype=int32)
+    """
+    if not str(compute_type).startswith(_PLACES):
+        raise ArgumentError(
+            f"compute_on takes 'device_host', 'device' or the like, but got {compute_type!r}."
+        )
+    yield
+
+
+def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two arrays of one shape, which XLA divides as it sees fit.
+
+    Raises:
+        ShapeError: they have different shapes.
+    """
+    one, other = as_array(x), as_array(y)
+    if one.shape != other.shape:
+        raise ShapeError(
+            f"shard_alike takes arrays of one shape, but got {one.aval}, {other.aval}."
+        )
+    return one, other
+
+
+class custom_partitioning(Generic[P, R]):  # noqa: N801 (its name in JAX)
+    """A function with rules for how it is divided over devices; XLA divides it without them.
+
+    Args:
+        fun: the function.
+        static_argnums: its arguments that are no arrays.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.facade.hints import custom_partitioning
+        >>> @custom_partitioning
+        ... def double(x):
+        ...     return 2 * x
+        >>> double.def_partition(None, sharding_rule="i -> i")
+        >>> tinyjax.jit(double)(jnp.arange(2))
+        Array([0, 2], dtype=int32)
+    """
+
+    def __init__(self, fun: Callable[P, R], static_argnums: Iterable[int] = ()) -> None:
+        self.fun = fun
+        self.static_argnums = integers(static_argnums, "static_argnums")
+        imitate(self, fun)
+
+    def def_partition(
+        self,
+        partition: object,
+        infer_sharding_from_operands: object = None,
+        propagate_user_sharding: object = None,
+        decode_shardings: bool = True,
+        sharding_rule: object = None,
+        **options: object,
+    ) -> object:
+        """Take rules for how the function is divided; none is called."""
+        return partition
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.fun(*args, **kwargs)
+
+
+def set_xla_metadata(x: Any = None, **metadata: object) -> Any:
+    """Return a value as it is, or without one a context: operations bear no words for XLA."""
+    context: AbstractContextManager[None] = nullcontext()
+    return context if x is None else x
