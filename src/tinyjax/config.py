@@ -309,7 +309,7 @@ _TRACEBACKS_OF_JAX: Final[dict[object, Tracebacks]] = {
 _FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_platforms": (("cpu", "", None), "programs run on the CPU"),
     "jax_platform_name": (("cpu", "", None), "programs run on the CPU"),
-    "jax_default_device": (("cpu", None), "programs run on the CPU"),
+    "jax_default_device": ((None, "cpu"), "programs run on the CPU"),
     "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
     "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
     "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
@@ -406,6 +406,8 @@ def read(name: str) -> Any:
     value = getattr(settings(), found)
     if name == "jax_traceback_filtering":
         return "off" if value == "full" else "auto"
+    if name == "jax_compilation_cache_dir":
+        return value or None
     return value == "float64" if name == "jax_enable_x64" else value
 
 

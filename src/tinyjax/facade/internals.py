@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 import numpy as np
@@ -26,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 __all__ = [
     "ExtendedDType",
+    "SupportsDType",
     "XlaRuntimeError",
     "_backends",
     "_dtype",
@@ -60,6 +61,15 @@ call_p: Final = Primitive("call")
 closed_call_p: Final = Primitive("closed_call")
 custom_jvp_call_p: Final = Primitive("custom_jvp_call")
 jit_p: Final = Primitive("pjit")
+
+
+class SupportsDType(Protocol):
+    """What has a dtype."""
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype."""
+        ...
 
 
 class ExtendedDType:

@@ -181,7 +181,10 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.traceback_util": dict.fromkeys(
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
-    "jax._src.typing": dict.fromkeys(("ArrayLike", "DTypeLike"), "typing"),
+    "jax._src.typing": {
+        "SupportsDType": "facade.internals",
+        **dict.fromkeys(("ArrayLike", "DTypeLike"), "typing"),
+    },
 }
 
 _OWN_TYPES: Final = "values are arrays, and trees of them"
@@ -210,6 +213,7 @@ ABSENT_MODULES: Final[Mapping[str, str]] = {
             "jax.experimental.colocated_python.func",
             "jax.experimental.colocated_python.serialization",
             "jax.extend.ifrt_programs",
+            "jax.extend.sharding",
         ),
         DEVICES,
     ),

@@ -1,4 +1,4 @@
-"""flax.nnx with variables that are references, and with weights divided over four devices."""
+"""flax.nnx with variables that are references or hijax, and with weights on four devices."""
 
 import os
 
@@ -27,8 +27,23 @@ def main():
                 return self.layer(x) * self.count[...]
 
         counted = Counter()
-        run = nnx.jit(lambda model, x: model(x))
-        twice = run(counted, x), run(counted, x)
+    with nnx.var_defaults(hijax=True):
+        noted, metrics = Counter(), nnx.Variable({})
+        optimizer = nnx.Optimizer(noted, optax.adam(0.1), wrt=nnx.Param)
+
+    @jax.jit
+    def note(model, optimizer, metrics, x):
+        def loss(model):
+            return jnp.mean((model.layer(x) - 1) ** 2)
+
+        value, grads = jax.value_and_grad(loss)(nnx.with_vars(model, hijax=False))
+        optimizer.update(model, grads)
+        metrics["mean"] = model(x).mean()
+        return value
+
+    noted_losses = jnp.stack([note(noted, optimizer, metrics, x) for _ in range(3)])
+    run = nnx.jit(lambda model, x: model(x))
+    twice = run(counted, x), run(counted, x)
 
     mesh = jax.make_mesh((2, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
     with jax.set_mesh(mesh):
@@ -49,6 +64,9 @@ def main():
     return {
         "twice": jnp.stack(twice),
         "count": counted.count[...],
+        "noted": noted_losses,
+        "counted": jnp.stack([noted.count[...], metrics["mean"]]),
+        "noted kernel": noted.layer.kernel[...],
         "losses": losses,
         "kernel": kernel,
         "parts": np.array([v.sharding.shard_shape(v.shape) for v in (kernel, moment)]),
