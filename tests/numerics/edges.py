@@ -494,6 +494,14 @@ SECTIONS: Final[dict[str, tuple[Row, ...]]] = {
             dtype="complex128",
         ),
         row(
+            "jnp.expm1(x)",
+            at(complex(inf, 0.0), complex(inf, 0)),
+            at(complex(1e5, -0.0), complex(inf, -0.0)),
+            at(complex(-inf, 2), complex(-1, 0)),
+            at(complex(1e-30, 0.0), complex(1e-30, 0.0)),
+            dtype="complex128",
+        ),
+        row(
             "jnp.exp(x)",
             at(complex(-inf, 1), complex(0, 0)),
             at(complex(0, pi), complex(-1, 1.2246467991473532e-16)),

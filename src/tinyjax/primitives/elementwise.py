@@ -420,13 +420,34 @@ exp2: Elementwise = elementwise(
 )
 
 
+def _expm1(x: HostArray) -> HostArray:
+    if not dtypes.is_complex(x.dtype):
+        return np.asarray(np.expm1(x))
+    # NumPy's multiplies an infinite exponential by the sine of a zero angle
+    a, b = x.real, x.imag
+    out = np.empty_like(x)
+    grown, part, half = np.exp(a), np.cos(b), np.sin(b / 2)
+    near = np.expm1(a) * part - 2 * half * half  # the two cancel where the exponential is small
+    moved = np.where(grown < 0.5, grown * part - 1, near)
+    out.real = np.where(b == 0, np.expm1(a), moved)
+    out.imag = np.where(b == 0, b, grown * np.sin(b))
+    return out
+
+
 expm1: Elementwise = elementwise(
     "expm1",
-    np.expm1,
+    _expm1,
     "stablehlo.exponential_minus_one",
     "fc",
     lambda t, z, x: mul(t, add(z, _constant(z, 1.0))),
 )
+
+
+@expm1.def_kernel
+def _expm1_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    return None if dtypes.is_complex(avals[0].dtype) else np.expm1
+
+
 log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
 
 
