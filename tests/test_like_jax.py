@@ -332,6 +332,19 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "empty arrays": lambda m: [repr(m.numpy.zeros(s)) for s in ((0,), (0, 5), (2, 0))],
     "a type in place of an array": type_in_place_of_an_array,
     "length of a type without axes": lambda m: len(m.ShapeDtypeStruct((), np.float32)),
+    "jit of no function": lambda m: m.jit(None),
+    "jit without a function": lambda m: m.jit(static_argnums=0)(lambda n, x: x * n)(2, 3.0),
+    "types as text": lambda m: [
+        repr(x) for x in m.make_jaxpr(lambda x, y: (x, y))(1.0, np.ones(3, "f")).in_avals
+    ],
+    "what can be lowered": lambda m: isinstance(m.jit(abs), m.stages.Wrapped),
+    "kinds of what no array holds": lambda m: [
+        m.dtypes.issubdtype(np.dtype(a), b) for a in "OU" for b in (np.number, np.generic)
+    ],
+    "result types with weakness": lambda m: [
+        m.dtypes.result_type(*args, return_weak_type_flag=True)
+        for args in ((1, 2.0), (np.int8(1), 2.0), (np.float16, 1), (float,))
+    ],
     "partition specs": lambda m: [
         (*p, p.index("x"), p.count("x"))
         for p in (m.P("y") + m.P("x", None), m.P(None) + m.P("x", "y"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Literal, Protocol, TypeAlias, overload, runtime_checkable
 
 import ml_dtypes
 import numpy as np
@@ -504,10 +504,18 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> DType:
     return _joined([(parse(t), _is_weak(t)) for t in (a, b)])[0]
 
 
-def result_type(*args: Any) -> DType:
+@overload
+def result_type(*args: Any, return_weak_type_flag: Literal[False] = ...) -> DType: ...
+@overload
+def result_type(*args: Any, return_weak_type_flag: Literal[True]) -> tuple[DType, bool]: ...
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> DType | tuple[DType, bool]:
     """Return the dtype of the result of an operation on arrays, numbers or dtypes.
 
     Python's ``int``, ``float`` and ``complex`` are weak, like their numbers; NumPy's types are not.
+
+    Args:
+        args: the operands, or their dtypes.
+        return_weak_type_flag: whether to return ``(dtype, weak_type)``.
 
     Raises:
         PromotionError: they have no common type.
@@ -520,7 +528,8 @@ def result_type(*args: Any) -> DType:
     """
     if not args:
         raise ArgumentError("result_type needs at least one array, number or dtype.")
-    return promote([_type_of(x) for x in args])[0]
+    promoted = promote([_type_of(x) for x in args])
+    return promoted if return_weak_type_flag else promoted[0]
 
 
 def _type_of(x: Any) -> tuple[DType, bool]:
@@ -579,7 +588,8 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
         >>> jnp.issubdtype(jnp.int8, jnp.inexact)
         False
     """
-    known = isinstance(arg1, type) and issubclass(arg1, np.generic)
+    # the question may be asked of a dtype of NumPy's that arrays cannot have
+    known = isinstance(arg1, np.dtype) or (isinstance(arg1, type) and issubclass(arg1, np.generic))
     first = arg1 if known else dtype_in_numpy(arg1)
     abstract = isinstance(arg2, type) and issubclass(arg2, np.generic)
     second = arg2 if abstract else dtype_in_numpy(arg2)

@@ -116,16 +116,15 @@ ILL_FORMED = {
     "a binder of the wrong type": (
         Jaxpr((A,), (eqn(sin, (A,), Var(VECTOR)),), (A,)),
         (
-            "the equation 'b:float32[3] = sin a' binds types (ShapedArray(shape=(3,), "
-            "dtype=float32)), but its primitive gives (ShapedArray(shape=(), dtype=float32))."
+            "the equation 'b:float32[3] = sin a' binds types (ShapedArray(float32[3])), "
+            "but its primitive gives (ShapedArray(float32[]))."
         ),
     ),
     "too many binders": (
         Jaxpr((A,), (eqn(sin, (A,), B, C),), (A,)),
         (
-            "the equation 'b:float32[] c:float32[] = sin a' binds types (ShapedArray(shape=(), "
-            "dtype=float32), ShapedArray(shape=(), dtype=float32)), but its primitive gives "
-            "(ShapedArray(shape=(), dtype=float32))."
+            "the equation 'b:float32[] c:float32[] = sin a' binds types (ShapedArray(float32[]), "
+            "ShapedArray(float32[])), but its primitive gives (ShapedArray(float32[]))."
         ),
     ),
     "parameters of another primitive": (

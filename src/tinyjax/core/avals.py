@@ -207,7 +207,7 @@ class ShapedArray:
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
+        return f"ShapedArray({self}{weak})"
 
 
 class VaryingArray(ShapedArray):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import chain
-from types import CodeType, NoneType, UnionType
+from types import CodeType, EllipsisType, NoneType, UnionType
 from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -259,7 +259,8 @@ def _readable(hint: Any) -> str:
     """An annotation as a user reads it."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
-        return " or ".join(_readable(arg) for arg in get_args(hint))
+        # the ellipsis stands for an argument that is not given
+        return " or ".join(_readable(arg) for arg in get_args(hint) if arg is not EllipsisType)
     if origin is Literal:
         return " or ".join(repr(x) for x in get_args(hint))
     if origin is Callable or hint is Callable:

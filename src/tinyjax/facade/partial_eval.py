@@ -59,7 +59,7 @@ def trace_to_jaxpr_nounits(
         >>> pvals = [PartialVal.known(3), PartialVal.unknown(jnp.ones(2).aval)]
         >>> twice, total = trace_to_jaxpr_nounits(fun, pvals)[1]
         >>> twice.value, total.aval
-        (Array(6, dtype=int32, weak_type=True), ShapedArray(shape=(2,), dtype=float32))
+        (Array(6, dtype=int32, weak_type=True), ShapedArray(float32[2]))
     """
 
     def of_unknown(*unknown: Array) -> list[Array]:

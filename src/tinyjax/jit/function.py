@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter, is_not
-from types import MethodType
+from types import EllipsisType, MethodType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -726,7 +726,7 @@ def jit(
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 @checked
 def jit(  # noqa: PLR0913 (JAX's signature)
-    fun: Callable[P, R] | None = None,
+    fun: Callable[P, R] | EllipsisType = ...,
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
@@ -804,7 +804,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         >>> selu(jnp.array([1.0, 2.0]))
         Array([1.05, 2.1 ], dtype=float32)
     """
-    if fun is None:
+    if isinstance(fun, EllipsisType):
 
         def decorate(fun: Callable[P, R]) -> JitFunction[P, R]:
             return jit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import attrs
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tinyjax.jit.collectives import Communication
 
 
+@runtime_checkable
 class Wrapped(Protocol):
     """The methods of a jitted function that look at it without a call."""
 

@@ -44,7 +44,7 @@ def aval(text: str) -> ShapedArray:
     Example:
         >>> from tinyjax.source.jaxprs.programs import aval
         >>> aval("weak float32[3,4]")
-        ShapedArray(shape=(3, 4), dtype=float32, weak_type=True)
+        ShapedArray(float32[3,4], weak_type=True)
     """
     plain, varies, axes = text.removeprefix(WEAK).partition("{V:")
     name, bracket, sizes = plain.partition("[")
