@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -132,6 +133,21 @@ def test_a_declared_derivative_serves_both_modes(mode: Callable[..., Any]) -> No
 def test_python_numbers_take_the_declared_type(mode: Callable[..., Any]) -> None:
     out = mode(lambda x: pure_callback(lambda _: 3, SCALAR, x))(x3())
     assert (out.dtype, float(out)) == (np.float32, 3.0)
+
+
+@both
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.complex128])
+def test_without_wide_types_results_of_64_bits_are_narrowed(mode: Any, dtype: Any) -> None:
+    def outcome(library: Any, mode: Callable[..., Any]) -> np.ndarray:
+        declared = library.numpy.zeros(3, dtype)
+        call = library.pure_callback
+        out = mode(lambda x: call(lambda x: np.arange(3).astype(dtype) * x, declared, x))(2)
+        return np.asarray(out)
+
+    with tinyjax.enable_x64(False), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # both say that the dtype is narrowed
+        out, expected = outcome(tinyjax, mode), outcome(jax, jax.jit if mode is jit else eager)
+    np.testing.assert_array_equal(out, expected, strict=True)
 
 
 @both

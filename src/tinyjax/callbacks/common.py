@@ -223,13 +223,16 @@ _KINDS: Final = "biufc"
 
 
 def _as_declared(leaf: object, dtype: DType) -> HostArray:
-    """A result as an array; a Python number takes the declared type if that can hold its kind."""
+    """A result as an array; a Python number takes the declared type if that can hold its kind.
+
+    Without 64-bit types the result has 32 bits, as all data have that come from NumPy.
+    """
     value = np.asarray(leaf)
     if isinstance(leaf, bool | int | float | complex) and not isinstance(leaf, np.generic):
         kinds = _KINDS.index(value.dtype.kind), _KINDS.index(dtypes.kind(dtype))
         if kinds[0] <= kinds[1]:
             return value.astype(dtype)
-    return value
+    return value.astype(dtypes.allowed(value.dtype), copy=False)
 
 
 def _evaluate(args: Arrays, params: CallbackParams) -> Arrays:

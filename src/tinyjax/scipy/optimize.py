@@ -161,7 +161,7 @@ def _bfgs(
             ~found.found,
         )
 
-    zero, no = jnp.zeros((), dtypes.int32), jnp.zeros((), dtypes.bool_)
+    zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)
     before = value + jnp.linalg.norm(slope) / 2
     last = while_loop(going, step, _State(x0, value, slope, eye, before, zero, zero + 1, no))
     success = is_flat(last.slope)
@@ -253,7 +253,7 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
         (zero, s.value),
         no,
         no,
-        jnp.zeros((), dtypes.int32),
+        jnp.zeros((), dtypes.default_int()),
     )
     last = while_loop(going, look, start)
     # near the minimum, where rounding hides the fall, a step that does not rise will do

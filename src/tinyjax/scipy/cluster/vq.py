@@ -20,7 +20,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
         check_finite: not used.
 
     Returns:
-        For each observation the index of its code, int32, and the distance to it.
+        For each observation the index of its code, of the default int, and the distance to it.
 
     Raises:
         ShapeError: the shapes do not fit.
@@ -40,5 +40,5 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     if x.ndim == 1:
         x, codes = x[:, None], codes[:, None]
     distances = jnp.linalg.norm(x[:, None] - codes[None], axis=-1)
-    nearest = jnp.argmin(distances, -1).astype(dtypes.int32)
+    nearest = jnp.argmin(distances, -1).astype(dtypes.default_int())
     return nearest, jnp.take_along_axis(distances, nearest[:, None], -1)[:, 0]

@@ -87,7 +87,7 @@ def _most_frequent(x: Array) -> tuple[Array, Array]:
     ordered = sort(x)
     counts = searchsorted(ordered, ordered, "right") - searchsorted(ordered, ordered, "left")
     best = argmax(counts)
-    return ordered[best], counts[best]
+    return ordered[best], counts[best].astype(dtypes.default_int())
 
 
 def _ranks(method: Method) -> Callable[[Array], Array]:
