@@ -166,6 +166,35 @@ def deleted(m: Any, use: Callable[[Any], Any]) -> Any:
     return kept, x.is_deleted(), use(x)
 
 
+def mixed_within(m: Any) -> list[Any]:
+    """Call functions whose own arithmetic mixes shapes and dtypes, where callers must not."""
+    jnp, ones = m.numpy, m.numpy.ones(3)
+    results = []
+    for wanted in (m.numpy_rank_promotion("raise"), m.numpy_dtype_promotion("strict")):
+        with wanted:
+            results += [
+                m.random.categorical(m.random.key(0), jnp.zeros(5), shape=(3,)),
+                jnp.packbits(ones > 0),
+                jnp.add.outer(ones, ones),
+                jnp.frexp(ones)[1],
+                [
+                    whether_it_raises(lambda op=op, y=y: op(ones, y))
+                    for op in (jnp.add, jnp.maximum, lambda x, y: x * y)
+                    for y in (jnp.ones((2, 3)), jnp.ones(3, int))
+                ],
+            ]
+    return results
+
+
+def whether_it_raises(call: Callable[[], Any]) -> str:
+    """Say whether a call raises."""
+    try:
+        call()
+    except (TypeError, ValueError):
+        return "raises"
+    return "returns"
+
+
 def type_in_place_of_an_array(m: Any) -> Any:
     x = m.ShapeDtypeStruct((2, 3), np.float32)
     other = x.update(shape=(4,), dtype=np.int8)
@@ -332,6 +361,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "empty arrays": lambda m: [repr(m.numpy.zeros(s)) for s in ((0,), (0, 5), (2, 0))],
     "a type in place of an array": type_in_place_of_an_array,
     "length of a type without axes": lambda m: len(m.ShapeDtypeStruct((), np.float32)),
+    "what functions mix within": mixed_within,
     "jit of no function": lambda m: m.jit(None),
     "jit without a function": lambda m: m.jit(static_argnums=0)(lambda n, x: x * n)(2, 3.0),
     "types as text": lambda m: [

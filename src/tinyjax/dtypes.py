@@ -19,7 +19,7 @@ import numpy as np
 
 from tinyjax.config import settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError, shortened
-from tinyjax.frames import subject, warn_user
+from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
 DType = np.dtype[Any]
 
@@ -483,7 +483,7 @@ def _joined(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
     if all(t == first for t in types[1:]):
         return first
     current = settings()
-    if current.dtype_promotion == "strict":
+    if current.dtype_promotion == "strict" and not is_inner_arithmetic():
         _check_strictly(tuple(types))
     return _promote(tuple(types), current.default_dtypes)
 

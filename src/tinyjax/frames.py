@@ -43,6 +43,19 @@ _PASSED_OVER = (
 
 
 # Files that were looked at: staging asks at every equation.
+def _file(*parts: str) -> str:
+    return PACKAGE_DIRECTORY + os.path.join(*parts)
+
+
+#: The file of the operators, those that look at their operands, and those that lie between an
+#: operator and who wrote it.
+_ARITHMETIC = _file("numpy", "elementwise.py")
+_PREPARATION = {_file("dtypes.py"), _file("numpy", "promotion.py")}
+_CALLERS = _PREPARATION | {
+    _ARITHMETIC,
+    *[_file("core", name) for name in ("array.py", "checking.py", "placing.py", "replay.py")],
+    *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
+}
 _ours: set[str] = set()
 _theirs: set[str] = set()
 
@@ -104,6 +117,25 @@ def is_ours(frame: FrameType) -> bool:
     if filename not in _ours and filename not in _theirs:
         _sort(filename)
     return filename in _ours
+
+
+def is_inner_arithmetic() -> bool:
+    """Whether the arithmetic that is being prepared is that of another function of this package.
+
+    What a function computes with is its own affair: settings that refuse to mix shapes or dtypes
+    are meant for what its caller mixes.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename in _PREPARATION:
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_filename != _ARITHMETIC:
+        return False
+    while frame is not None and is_ours(frame):
+        code = frame.f_code
+        if code.co_filename not in _CALLERS or code.co_name == "outer":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def subject(value: object, name: str = "") -> str:

@@ -29,7 +29,7 @@ from tinyjax.core.operands import (
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError, shortened
-from tinyjax.frames import subject, warn_user
+from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.shape import reshape
@@ -253,7 +253,7 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """Warn of operands with different numbers of axes, or refuse them, where that is asked for."""
     wanted = settings().rank_promotion
-    if wanted == "allow":
+    if wanted == "allow" or is_inner_arithmetic():
         return
     message = (
         f"{name}: shapes {first} and {second} have different numbers of axes, and rank_promotion "
