@@ -178,7 +178,7 @@ def mixed_within(m: Any) -> list[Any]:
                 jnp.add.outer(ones, ones),
                 jnp.frexp(ones)[1],
                 [
-                    whether_it_raises(lambda op=op, y=y: op(ones, y))
+                    whether_it_raises(partial(op, ones, y))
                     for op in (jnp.add, jnp.maximum, lambda x, y: x * y)
                     for y in (jnp.ones((2, 3)), jnp.ones(3, int))
                 ],
