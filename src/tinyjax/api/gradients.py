@@ -17,6 +17,7 @@ from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
+from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.shape import full_like, zero_tangent
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree import PyTreeDef
@@ -263,9 +264,12 @@ def _gradient(
     choice.check_result(out)
     found: list[Tangent] = [ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        found = linearized.pull_back([full_like(out, 1)])
+        found = linearized.pull_back([lie_as(full_like(out, 1), out.aval.cotangent())])
     gradient = chosen.result(
-        [zero_tangent(x.aval) if ct is ZERO else ct for x, ct in zip(primals, found, strict=True)]
+        [
+            zero_tangent(x.aval.cotangent()) if ct is ZERO else ct
+            for x, ct in zip(primals, found, strict=True)
+        ]
     )
     return out, gradient, without_tracers(flat.aux) if has_aux else None
 

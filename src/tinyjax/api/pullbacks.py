@@ -371,7 +371,7 @@ class PullBack(Generic[R, *Ts]):
             )
         return known.arguments(
             [
-                zero_tangent(aval) if ct is ZERO else ct
+                zero_tangent(aval.cotangent()) if ct is ZERO else ct
                 for aval, ct in zip(known.in_avals, self._cotangents(cotangent), strict=True)
             ]
         )
@@ -429,7 +429,7 @@ def _direct(ct: Tangent, direction: Any, aval: ShapedArray) -> Any:
         if ct is not ZERO:
             direction.addupdate(ct)
         return GradRef()
-    return zero_tangent(aval) if ct is ZERO else ct
+    return zero_tangent(aval.cotangent()) if ct is ZERO else ct
 
 
 tree.register_pytree_with_keys(

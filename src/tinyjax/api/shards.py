@@ -58,6 +58,7 @@ def make_array_from_callback(
     name = "make_array_from_callback"
     sizes = integers(shape, f"shape of {name}")
     found = checked(sharding, sizes, name, "the array")
+    _check_no_sum(name, found)
     wanted = None if dtype is None else np.dtype(dtype)
     given: dict[str, ConcreteArray] = {}
     parts: list[ConcreteArray] = []
@@ -180,6 +181,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     name = "make_array_from_process_local_data"
     local = _on_host(leaf, name)
     sharding = resolve(where, name)
+    _check_no_sum(name, sharding)
     wanted = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
     if len(wanted) != local.ndim:
         raise ShardingError(
@@ -195,6 +197,15 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
         for part in sharding.addressable_devices_indices_map(sizes).values()
     ]
     return xla.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
+
+
+def _check_no_sum(name: str, sharding: Sharding) -> None:
+    if sharding.summed:
+        raise ShardingError(
+            f"{name} takes parts of an array, but by {sharding.spec} devices have parts of a sum. "
+            "Make it without unreduced, and give tinyjax.reshard the specification; or make it of "
+            "the devices' own, by make_array_from_single_device_arrays."
+        )
 
 
 class _Axis:

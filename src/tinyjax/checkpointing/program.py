@@ -9,7 +9,7 @@ from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.lowering import call_jaxpr, from_branch, from_branches
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
 from tinyjax.core.programs import INLINED
 from tinyjax.core.staging import Staged
@@ -54,12 +54,13 @@ def _checkpoint_lowering(b: Lowering, operands: Values, params: CheckpointParams
     always = _always(b, operands) if _kept_apart(params) else None
     if always is None:
         return call_jaxpr(b, params.jaxpr, params.name, operands)
-    results = b.results
-    regions = (
-        b.region((), lambda _: call_jaxpr(b, params.jaxpr, params.name, operands)),
-        b.region((), lambda _: [b.full(0, of) for of in results]),
-    )
-    return b.emit("stablehlo.if", (always,), results, {}, regions)
+    results, avals = b.results, params.jaxpr.out_avals
+
+    def run(_: Values) -> Values:
+        return from_branch(b, call_jaxpr(b, params.jaxpr, params.name, operands), avals)
+
+    regions = b.region((), run), b.region((), lambda _: [b.full(0, of) for of in results])
+    return from_branches(b, b.emit("stablehlo.if", (always,), results, {}, regions), avals)
 
 
 @checkpoint_p.def_rule(INLINED)

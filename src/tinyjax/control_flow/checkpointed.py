@@ -36,7 +36,7 @@ from tinyjax.core.trace import bind
 from tinyjax.display.asking import in_phase, read_at
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
-from tinyjax.primitives.shape import full, zeros_like
+from tinyjax.primitives.shape import full, zero_cotangent, zeros_like
 from tinyjax.transforms.calls import LinearMapParams
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.transpose import backward_pass
@@ -169,7 +169,7 @@ def _chosen(
 
 
 def _zeros(x: Array) -> Array:
-    return full(x.shape, 0, x.aval.tangent().dtype)
+    return zero_cotangent(x.aval.tangent())
 
 
 def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array]:
@@ -239,7 +239,8 @@ def _while_programs(
         [*residuals, *t_other, *t_state],
     )
     backward = stage(
-        lambda *args: _pull_while(args, params, body, nz_other, nz_state), [*residuals, *t_state]
+        lambda *args: _pull_while(args, params, body, nz_other, nz_state),
+        [*residuals, *[aval.cotangent() for aval in t_state]],
     )
     return _Programs.of(recording, forward, backward, len(residuals))
 
@@ -363,7 +364,8 @@ def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
         [*residuals, *_tangents(operands, chosen)],
     )
     backward = stage(
-        lambda *args: _pull_scan(args, params, nonzero), [*residuals, *_tangents(results, nz_out)]
+        lambda *args: _pull_scan(args, params, nonzero),
+        [*residuals, *[aval.cotangent() for aval in _tangents(results, nz_out)]],
     )
     return _Programs.of(recording, forward, backward, len(residuals))
 

@@ -13,7 +13,7 @@ import attrs
 from tinyjax import dtypes, tree, xla
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, alike, same_types
+from tinyjax.core.avals import ShapedArray, alike, lie_alike, same_types
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
@@ -353,7 +353,7 @@ def match_carry(
         carry = convert_all(carry, promoted)
         staged = _retype(staged, promoted)
     for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True):
-        if (a.shape, a.dtype, a.entries) != (b.shape, b.dtype, b.entries):
+        if (a.shape, a.dtype) != (b.shape, b.dtype) or not lie_alike(a, b):
             raise _changed_type(name, fun, path, a, b)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
     return carry, Staged(jaxpr, staged.consts, staged.uses)

@@ -22,7 +22,7 @@ from tinyjax.control_flow.declared import cond_p as cond_p  # noqa: PLC0414 (wit
 from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, alike, same_types
+from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, alike, lie_alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
@@ -30,7 +30,7 @@ from tinyjax.core.dependence import dce, depends, handed_on
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
-from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
 from tinyjax.core.operands import as_array, first_element
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -111,14 +111,15 @@ def _cond_choice(branches: tuple[Jaxpr, ...]) -> CondParams:
 def _cond_lowering(b: Lowering, operands: Values, params: CondParams) -> Values:
     index, *rest = operands
     ordered = any(effects(branch).ordered for branch in params.branches)
+    avals = params.branches[0].out_avals
     before = b.token if ordered else None
 
     def region(branch: Jaxpr) -> str:
         def body(_: list[Value]) -> Values:
-            if before is None:
-                return lower_jaxpr(b, branch, rest)
-            b.token = before
-            return [*lower_jaxpr(b, branch, rest), b.token]
+            if before is not None:
+                b.token = before
+            outs = from_branch(b, lower_jaxpr(b, branch, rest), avals)
+            return outs if before is None else [*outs, b.token]
 
         return b.region((), body)
 
@@ -127,7 +128,7 @@ def _cond_lowering(b: Lowering, operands: Values, params: CondParams) -> Values:
     outs = b.emit("stablehlo.case", (index,), results, {}, regions)
     if ordered:
         *outs, b.token = outs
-    return outs
+    return from_branches(b, outs, avals)
 
 
 def bind_branches(
@@ -798,7 +799,7 @@ def _join_avals(
             weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
     except PromotionError as error:
         raise BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
-    if len({aval.entries for aval in avals}) > 1:
+    if not all(lie_alike(first, aval) for aval in avals):
         raise BranchTypeError(
             f"the branches of {name} must return arrays that are divided alike, but {path} is "
             f"{' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."

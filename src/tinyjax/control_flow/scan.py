@@ -28,7 +28,7 @@ from tinyjax.control_flow.declared import scan_p as scan_p  # noqa: PLC0414 (wit
 from tinyjax.control_flow.needed import prune_scan, varying
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, alike, rows, same_types, stacked
+from tinyjax.core.avals import ExplicitArray, ShapedArray, alike, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.costs import ITERATIONS
@@ -45,7 +45,7 @@ from tinyjax.core.integers import fit_int32, integer
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
 from tinyjax.core.lists import fill_list, marked, partition_list, split_list
-from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -206,8 +206,16 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
     num_xs = len(operands) - num_consts - num_carry
     counter = dtypes.int32 if fit_int32((length,)) else dtypes.int64
 
+    types = params.jaxpr.out_avals[num_carry:]
+    fixed_types, row_types = split_list(params.jaxpr.in_avals, num_consts + num_carry)
+
     def index(value: int) -> Value:
         return b.scalar(value, counter)
+
+    def in_rows(aval: ShapedArray, count: int) -> ShapedArray:
+        return aval.stacked(count) if isinstance(aval, ExplicitArray) else aval
+
+    state_types = [*fixed_types, *[in_rows(aval, length) for aval in (*row_types, *types)]]
 
     def condition(state: list[Value]) -> Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
@@ -219,24 +227,29 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
         def starts(x: Value) -> Values:
             return [place, *(index(0) for _ in x.shape[1:])]
 
-        def read(x: Value) -> Value:
+        def read(x: Value, aval: ShapedArray) -> Value:
             row = b.dynamic_slice(x, starts(x), (1, *x.shape[1:]))
-            return b.reshape(row, x.shape[1:])
+            return as_parts(b, b.reshape(as_parts(b, row, in_rows(aval, 1)), x.shape[1:]), aval)
 
-        def write(y: Value, part: Value) -> Value:
-            return b.dynamic_update_slice(y, b.reshape(part, (1, *part.shape)), starts(y))
+        def write(y: Value, part: Value, aval: ShapedArray) -> Value:
+            row = as_parts(b, b.reshape(part, (1, *part.shape)), in_rows(aval, 1))
+            return as_parts(b, b.dynamic_update_slice(y, row, starts(y)), in_rows(aval, length))
 
-        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *map(read, xs)])
+        read_xs = [*map(read, xs, row_types)]
+        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *read_xs])
         carry, parts = split_list(outs, num_carry)
-        ys = [*map(write, ys, parts)]
+        ys = [*map(write, ys, parts, types)]
         return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
 
     def body(state: list[Value]) -> list[Value]:
+        state = [state[0], *all_as_parts(b, state[1:], state_types)]
         for _ in range(params.unroll):
             state = iteration(state)
-        return state
+        return [state[0], *all_as_parts(b, state[1:], state_types)]
 
-    state = [index(0), *operands, *(b.full(0, of) for of in b.results[num_carry:])]
+    zeros = [b.full(0, of) for of in b.results[num_carry:]]
+    starting = [parts_of_whole(b, x, in_rows(a, length)) for x, a in zip(zeros, types, strict=True)]
+    state = [index(0), *operands, *starting]
     if length >= params.unroll and length > 0:
         ordered = effects(params.jaxpr).ordered
         state = write_loop(b, state, condition, body, ordered, params.progress, lambda s: s[0])
@@ -467,9 +480,9 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
         iteration,
         [
             *[x.aval for x in known],
-            *[v.aval for v in (*unknown_c, *unknown_m)],
+            *[v.aval.cotangent() for v in (*unknown_c, *unknown_m)],
             *rows([x.aval for x in known_xs]),
-            *y_avals,
+            *[aval.cotangent() for aval in y_avals],
         ],
     )
     linear_cts = [ct for ct, is_linear in zip(ct_carry, lin_carry, strict=True) if is_linear]
@@ -525,7 +538,7 @@ def _known_operands(
 
 
 def _instantiate(tangent: Tangent, like: Var) -> Array:
-    return sh.full(like.aval.shape, 0, like.aval.dtype) if tangent is ZERO else tangent
+    return sh.zero_cotangent(like.aval) if tangent is ZERO else tangent
 
 
 @scan_p.def_batch

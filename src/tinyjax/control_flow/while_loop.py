@@ -37,7 +37,7 @@ from tinyjax.core.integers import fit_int32
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.lists import split_list
-from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.lowering import all_as_parts, lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
     ZERO,
@@ -139,14 +139,16 @@ def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
 @while_p.def_lowering
 def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Values:
     n, m = params.num_condition, params.num_body
+    types = [*params.condition.in_avals[:n], *params.body.in_avals]
 
     def condition(values: Values) -> Values:
         fixed, _, state = split_list(values, n, m)
         return lower_jaxpr(b, params.condition, [*fixed, *state])
 
     def body(values: Values) -> Values:
-        fixed, other, state = split_list(values, n, m)
-        return [*fixed, *other, *lower_jaxpr(b, params.body, [*other, *state])]
+        fixed, other, state = split_list(all_as_parts(b, values, types), n, m)
+        after = [*fixed, *other, *lower_jaxpr(b, params.body, [*other, *state])]
+        return all_as_parts(b, after, types)
 
     if not operands:  # no state: the loop ends at once or never
         return []

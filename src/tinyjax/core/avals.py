@@ -22,10 +22,11 @@ from tinyjax.dtypes import (
     dtype_name,
     float0,
     is_inexact,
+    is_integer,
     parse,
     result_type,
 )
-from tinyjax.errors import ArgumentError, described
+from tinyjax.errors import ArgumentError, ShardingError, described
 
 T = TypeVar("T")
 
@@ -112,6 +113,10 @@ class ShapedArray:
         told = sharding.in_types(len(self.shape))
         if told is None:
             return self.plain
+        if told.summed and not (is_inexact(self.dtype) or is_integer(self.dtype)):
+            raise ShardingError(
+                f"a value of type {self.plain} is no sum, so that it cannot lie by {told.spec}."
+            )
         return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
 
     @property
@@ -172,6 +177,10 @@ class ShapedArray:
         if is_inexact(self.dtype):
             return self
         return ShapedArray(self.shape, float0)
+
+    def cotangent(self) -> ShapedArray:
+        """The type of a cotangent of this value, which is of an inexact dtype."""
+        return self
 
     def to_tangent_aval(self) -> ShapedArray:
         """The same as ``tangent``, by JAX's name."""
@@ -307,6 +316,22 @@ class ExplicitArray(ShapedArray):
         return tuple([self._sharding.spec.axes(axis) for axis in range(self.ndim)])
 
     @property
+    def is_summed(self) -> bool:
+        """Whether devices have parts of a sum, or of a sum that is the cotangent."""
+        spec = self._sharding.spec
+        return bool(spec.unreduced or spec.reduced)
+
+    @property
+    def settled(self) -> ShapedArray:
+        """The type of values that lie alike and of whose parts none is of a sum."""
+        sharding = self._sharding
+        settled = sharding.spec.settled
+        if settled is sharding.spec:
+            return self
+        told = sharding.update(spec=settled)
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
+
+    @property
     def plain(self) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, self.weak_type)
 
@@ -319,7 +344,7 @@ class ExplicitArray(ShapedArray):
         """Another type of values on the same mesh."""
         sharding = self._sharding
         if entries is not None:
-            sharding = sharding.update(spec=PartitionSpec(*entries))
+            sharding = sharding.update(spec=sharding.spec.with_partitions(entries))
         return ExplicitArray(plain.shape, plain.dtype, plain.weak_type, sharding)
 
     def divided(self, entries: Entries) -> ShapedArray:
@@ -330,7 +355,7 @@ class ExplicitArray(ShapedArray):
         """The type of values of which XLA chooses how they lie along some axes of the mesh."""
         sharding = self._sharding.hidden(names)
         entries = [tuple([n for n in entry if n not in names]) for entry in self.entries]
-        told = sharding.update(spec=PartitionSpec(*entries))
+        told = sharding.update(spec=sharding.spec.with_partitions(entries))
         return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
 
     def strip_weak(self) -> ShapedArray:
@@ -355,12 +380,20 @@ class ExplicitArray(ShapedArray):
     def tangent(self) -> ShapedArray:
         return self._with(self.plain.tangent())
 
+    def cotangent(self) -> ShapedArray:
+        spec = self._sharding.spec
+        if spec.transposed is spec:
+            return self
+        sharding = self._sharding.update(spec=spec.transposed)
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, sharding)
+
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
         return (ExplicitArray, (self.shape, self.dtype, self.weak_type, self._sharding))
 
     def __str__(self) -> str:
         shown = zip(self.shape, self.entries, strict=True)
-        return f"{dtype_name(self.dtype)}[{','.join([f'{n}{_at(names)}' for n, names in shown])}]"
+        lengths = ",".join([f"{n}{_at(names)}" for n, names in shown])
+        return f"{dtype_name(self.dtype)}[{lengths}]{_sums(self._sharding)}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -369,6 +402,17 @@ class ExplicitArray(ShapedArray):
 
 def _at(names: tuple[str, ...]) -> str:
     return f"@{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}" if names else ""
+
+
+def _sums(sharding: Sharding) -> str:
+    """Along which axes of the mesh values, or cotangents, are sums of what devices have."""
+    spec, axes = sharding.spec, sharding.axis_names
+    found = [
+        f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}"
+        for letter, several in (("U", spec.unreduced), ("R", spec.reduced))
+        if (names := [name for name in axes if name in several])
+    ]
+    return f"{{{', '.join(found)}}}" if found else ""
 
 
 def _shorten(name: re.Match[str]) -> str:
@@ -407,8 +451,20 @@ def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
 def alike(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
     """Whether two lists of types are equal, but that some do not say that values are undivided."""
     return list(a) == list(b) or all(
-        x is y or (x.plain is y.plain and x.entries == y.entries) for x, y in zip(a, b, strict=True)
+        x is y or (x.plain is y.plain and lie_alike(x, y)) for x, y in zip(a, b, strict=True)
     )
+
+
+def lie_alike(x: ShapedArray, y: ShapedArray) -> bool:
+    """Whether types say the same of where values lie, or one says nothing and one "undivided"."""
+    return x.entries == y.entries and _sums_of(x) == _sums_of(y)
+
+
+def _sums_of(aval: ShapedArray) -> tuple[frozenset[str], frozenset[str]] | None:
+    if not isinstance(aval, ExplicitArray) or not aval.is_summed:
+        return None
+    spec = aval.sharding.spec
+    return spec.unreduced, spec.reduced
 
 
 def _shape(dims: Sequence[int]) -> tuple[int, ...]:

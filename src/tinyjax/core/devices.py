@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from enum import Enum
 from functools import cache, lru_cache
 from typing import Any, Final, Self, TypeAlias, overload
@@ -210,6 +210,19 @@ def _canonical(entry: object) -> Entry:
     )
 
 
+#: Axes of a mesh, in no order.
+NamesSet: TypeAlias = frozenset[str]
+_NO_NAMES: Final[NamesSet] = frozenset()
+
+
+def _names_set(given: object, argument: str) -> NamesSet:
+    if isinstance(given, set | frozenset) and all(isinstance(name, str) for name in given):
+        return frozenset(given)
+    raise ShardingError(
+        f"PartitionSpec takes as {argument} a set of names of axes of the mesh, but got {given!r}."
+    )
+
+
 @attrs.frozen(init=False, repr=False)
 class PartitionSpec:
     """Over which axes of a mesh of devices each axis of an array is divided.
@@ -217,23 +230,50 @@ class PartitionSpec:
     Attributes:
         partitions: for each axis of the array the name of an axis of the mesh, several names, of
             which the first varies slowest, or None. Axes that are not mentioned are not divided.
+        unreduced: the axes of the mesh along which each device has a part of a sum, which is the
+            array.
+        reduced: the axes along which all devices have the same, and in a backward pass each device
+            its part of the cotangent.
+
+    Raises:
+        ShardingError: an entry is no name, or an axis is in two of these.
 
     Example:
         >>> from tinyjax import P
-        >>> P("data", None), P(("data", "model"))
-        (P('data', None), P(('data', 'model'),))
+        >>> P("data", None), P(("data", "model")), P(None, "model", unreduced={"data"})
+        (P('data', None), P(('data', 'model'),), P(None, 'model', unreduced={'data'}))
     """
 
     partitions: tuple[Entry, ...]
+    unreduced: NamesSet = _NO_NAMES
+    reduced: NamesSet = _NO_NAMES
 
     #: Stands for an axis that XLA may divide as it likes, in ``with_sharding_constraint``.
     UNCONSTRAINED = _Unconstrained.UNCONSTRAINED
 
-    def __init__(self, *partitions: object) -> None:
-        self.__attrs_init__(tuple([_canonical(entry) for entry in partitions]))
+    def __init__(
+        self,
+        *partitions: object,
+        unreduced: Set[str] = _NO_NAMES,
+        reduced: Set[str] = _NO_NAMES,
+    ) -> None:
+        entries = tuple([_canonical(entry) for entry in partitions])
+        if not unreduced and not reduced:  # nearly always
+            self.__attrs_init__(entries)
+            return
+        self.__attrs_init__(
+            entries, _names_set(unreduced, "unreduced"), _names_set(reduced, "reduced")
+        )
+        seen = {*self.names}
+        twice = (seen & self.unreduced) | (seen & self.reduced) | (self.unreduced & self.reduced)
+        if twice:
+            raise ShardingError(
+                f"{self} names {' and '.join(map(repr, sorted(twice)))} twice: along an axis of "
+                "the mesh an array is divided, or unreduced, or reduced."
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PartitionSpec, self.partitions
+        return _spec_of, (self.partitions, self.unreduced, self.reduced)
 
     def __len__(self) -> int:
         return len(self.partitions)
@@ -251,10 +291,44 @@ class PartitionSpec:
         return self.partitions[index]
 
     def __add__(self, other: PartitionSpec | tuple[object, ...]) -> PartitionSpec:
-        return PartitionSpec(*self, *other)
+        more = other if isinstance(other, PartitionSpec) else PartitionSpec(*other)
+        return PartitionSpec(
+            *self,
+            *more,
+            unreduced=self.unreduced | more.unreduced,
+            reduced=self.reduced | more.reduced,
+        )
 
     def __radd__(self, other: tuple[object, ...]) -> PartitionSpec:
-        return PartitionSpec(*other, *self)
+        return self.with_partitions((*other, *self))
+
+    def with_partitions(self, partitions: Iterable[object]) -> PartitionSpec:
+        """The same of an array that is divided otherwise."""
+        return PartitionSpec(*partitions, unreduced=self.unreduced, reduced=self.reduced)
+
+    def update(self, **changes: Any) -> PartitionSpec:
+        """Return the specification with other ``partitions``, ``unreduced`` or ``reduced``.
+
+        Example:
+            >>> from tinyjax import P
+            >>> P("data").update(unreduced={"model"})
+            P('data', unreduced={'model'})
+        """
+        partitions = changes.pop("partitions", self.partitions)
+        given = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
+        return PartitionSpec(*partitions, **given)
+
+    @property
+    def transposed(self) -> PartitionSpec:
+        """How a cotangent of an array lies: it has parts of a sum where the array is reduced."""
+        if not self.unreduced and not self.reduced:
+            return self
+        return PartitionSpec(*self, unreduced=self.reduced, reduced=self.unreduced)
+
+    @property
+    def settled(self) -> PartitionSpec:
+        """The same of an array of whose parts none is of a sum, nor of its cotangent's."""
+        return PartitionSpec(*self) if self.unreduced or self.reduced else self
 
     def index(self, value: object) -> int:
         """Return the first axis of the array with this entry.
@@ -269,7 +343,13 @@ class PartitionSpec:
         return self.partitions.count(_canonical(value))
 
     def __repr__(self) -> str:
-        return f"P{self.partitions!r}"
+        if not self.unreduced and not self.reduced:
+            return f"P{self.partitions!r}"
+        shown = [*map(repr, self.partitions)]
+        for argument, names in (("unreduced", self.unreduced), ("reduced", self.reduced)):
+            if names:
+                shown.append(f"{argument}={{{', '.join(map(repr, sorted(names)))}}}")
+        return f"P({', '.join(shown)})"
 
     def axes(self, axis: int) -> tuple[str, ...]:
         """The axes of the mesh over which an axis of the array is divided."""
@@ -292,12 +372,16 @@ class PartitionSpec:
         n = len(self)
         while n and not self.partitions[n - 1]:
             n -= 1
-        return self if n == len(self) else PartitionSpec(*self.partitions[:n])
+        return self if n == len(self) else self.with_partitions(self.partitions[:n])
 
     def inserted(self, axis: int, entry: Entry = None) -> PartitionSpec:
         """The specification of arrays with one more axis."""
         entries = [*self.partitions, *[None] * (axis - len(self))]
-        return PartitionSpec(*entries[:axis], entry, *entries[axis:])
+        return self.with_partitions((*entries[:axis], entry, *entries[axis:]))
+
+
+def _spec_of(partitions: Sequence[Entry], unreduced: NamesSet, reduced: NamesSet) -> PartitionSpec:
+    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
 #: JAX's short name
@@ -377,6 +461,16 @@ class Sharding:
     def is_fully_replicated(self) -> bool:
         """Whether every device holds the whole array."""
         raise NotImplementedError
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """The axes of the mesh along which devices have different parts of a sum."""
+        return ()
+
+    @property
+    def terms(self) -> Sequence[int]:
+        """Which part of a sum each device has, in their order: 0 where there is one alone."""
+        return (0,) * len(self.ids)
 
     @property
     def device_set(self) -> set[Device]:

@@ -156,6 +156,7 @@ _RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (bytes, lambda value: b"y%d:%s" % (len(value), value)),
     (np.generic, lambda value: encode((value.dtype, value.tobytes()))),
     (tuple, _tuple),
+    (frozenset, lambda value: b"m" + _tuple(tuple(sorted(map(encode, value))))),
     (ShapedArray, encode_aval),
     (np.dtype, lambda value: _text(b"d", dtype_name(value))),
     (Digested, lambda value: b"J" + value.digest),

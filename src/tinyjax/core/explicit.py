@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries, PartitionSpec
-from tinyjax.core.primitive import DIVISION, Avals, Primitive, typer
+from tinyjax.core.primitive import DIVISION, SUMS, Avals, Primitive, typer
+from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ShardingError, ShardingTypeError
 
 P = TypeVar("P")
@@ -27,6 +28,14 @@ P = TypeVar("P")
 Names: TypeAlias = tuple[str, ...]
 #: Parameters, the types of operands and those of results, to how results are divided.
 DivisionRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[Entries]]
+#: Along which axes of the mesh results are unreduced, and along which they are reduced.
+Sums: TypeAlias = tuple[frozenset[str], frozenset[str]]
+#: The same, to these axes.
+SumsRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[Sums]]
+
+NO_NAMES: Final[frozenset[str]] = frozenset()
+
+_ADD = "Let devices add first, by tinyjax.reshard(x, P(...)) without unreduced"
 
 WHAT_TO_DO = (
     "Divide operands otherwise, by tinyjax.reshard(x, P(...)); or say how the result is to lie, by "
@@ -63,13 +72,24 @@ def result_types(primitive: Primitive[P], avals: Avals, params: P) -> list[Shape
         _refuse(primitive, avals, "it has no rule for operands that are divided")
     else:
         found = [undivided(out.ndim) for out in outs]
+    try:
+        sums = primitive.rules.extensions.get(SUMS, whole_sums)
+        summed = sums(params, avals, outs)
+    except AmbiguousError as error:
+        _refuse(primitive, avals, str(error))
     types: list[ShapedArray] = []
-    for out, entry in zip(outs, found, strict=True):
+    for out, entry, (unreduced, reduced) in zip(outs, found, summed, strict=True):
         named = [name for names in entry for name in names]
         if len({*named}) != len(named):
             shown = PartitionSpec(*entry)
             _refuse(primitive, avals, f"the result would lie by {shown}, which has an axis twice")
-        sharding = first.update(spec=PartitionSpec(*entry))
+        spec = PartitionSpec(*entry)
+        if unreduced or reduced:
+            try:
+                spec = spec.update(unreduced=unreduced, reduced=reduced.difference(named))
+            except ShardingError as error:
+                _refuse(primitive, avals, str(error).rstrip("."))
+        sharding = first.update(spec=spec)
         try:
             sharding.check(out.shape, "the result")
         except ShardingError as error:
@@ -90,6 +110,115 @@ def _refuse(primitive: Primitive[Any], avals: Avals, why: str) -> NoReturn:
         f"{primitive.name} of {' and '.join(map(str, avals))} does not say how its result lies: "
         f"{why}. {WHAT_TO_DO}"
     )
+
+
+# Rules for sums of which each device has a part
+
+
+def summed_over(aval: ShapedArray) -> frozenset[str]:
+    """Along which axes of the mesh each device has a part of a sum, which the value is."""
+    return aval.sharding.spec.unreduced if isinstance(aval, ExplicitArray) else NO_NAMES
+
+
+def reduced_over(avals: Avals) -> frozenset[str]:
+    """Along which axes of the mesh results are reduced, of operands that are.
+
+    Raises:
+        AmbiguousError: some are reduced along other axes, or have copies along these.
+    """
+    lying = [
+        aval.sharding.spec
+        for aval in avals
+        if isinstance(aval, ExplicitArray) and is_inexact(aval.dtype)
+    ]
+    said = [aval.sharding.spec.reduced for aval in avals if isinstance(aval, ExplicitArray)]
+    told = {reduced for reduced in said if reduced}
+    if not told:
+        return NO_NAMES
+    if len(told) > 1:
+        raise AmbiguousError(
+            f"operands are reduced over {' and over '.join([_shown(sorted(x)) for x in told])}"
+        )
+    (reduced,) = told
+    for spec in lying:
+        missing = reduced.difference(spec.reduced, spec.unreduced, spec.names)
+        if missing:
+            raise AmbiguousError(
+                f"one operand is reduced over {_shown(sorted(missing))}, and another is not, so "
+                "that nothing says how the cotangent of the other is summed"
+            )
+    return reduced
+
+
+def whole_sums(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
+    """The rule of primitives that are not linear: devices must have added before.
+
+    Raises:
+        AmbiguousError: they have not.
+    """
+    if any(map(summed_over, avals)):
+        raise AmbiguousError(f"it is not linear in a sum of which each device has a part. {_ADD}")
+    return [(NO_NAMES, reduced_over(avals))] * len(outs)
+
+
+def together(*places: int) -> Callable[[Any, Avals, Avals], list[Sums]]:
+    """Make the rule of primitives that are linear in some operands together.
+
+    Args:
+        places: those operands; all by default.
+    """
+
+    def rule(params: Any, avals: Avals, outs: Avals) -> list[Sums]:
+        linear = [aval for i, aval in enumerate(avals) if not places or i in places]
+        others = [aval for i, aval in enumerate(avals) if places and i not in places]
+        whole_sums(params, others, outs)
+        several = {*map(summed_over, linear)}
+        if len(several) > 1:
+            raise AmbiguousError(
+                "one operand is a sum of which each device has a part, and another is none, or is "
+                f"one along other axes. {_ADD}"
+            )
+        (unreduced,) = several
+        return [(unreduced, reduced_over(avals) - unreduced)] * len(outs)
+
+    return rule
+
+
+def factors(*places: int) -> SumsRule:
+    """Make the rule of products: a factor may be a sum, if others say that their cotangents are.
+
+    Args:
+        places: the operands in each of which it is linear.
+    """
+
+    def rule(params: Any, avals: Avals, outs: Avals) -> list[Sums]:
+        summed = next((i for i in places if summed_over(avals[i])), None)
+        others = [aval for i, aval in enumerate(avals) if i != summed]
+        alone = whole_sums(params, others, outs)
+        if summed is None:
+            return alone
+        unreduced = summed_over(avals[summed])
+        for aval in others:
+            if isinstance(aval, ExplicitArray):
+                missing = unreduced - aval.sharding.spec.reduced
+                if missing:
+                    raise AmbiguousError(
+                        f"what a sum over {_shown(sorted(missing))} is multiplied by, or divided, "
+                        "is not reduced there, so that nothing says how its cotangent is summed"
+                    )
+        return [(unreduced, reduced_over(avals) - unreduced)]
+
+    return rule
+
+
+def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
+    """The rule of primitives that give each operand back."""
+    return [
+        (aval.sharding.spec.unreduced, aval.sharding.spec.reduced)
+        if isinstance(aval, ExplicitArray)
+        else (NO_NAMES, NO_NAMES)
+        for aval in avals
+    ]
 
 
 # Rules
@@ -124,7 +253,7 @@ def whole(entry: Entries, axes: Iterable[int], why: str) -> Entries:
     return entry
 
 
-def _shown(names: Names) -> str:
+def _shown(names: Iterable[str]) -> str:
     return " and ".join(map(repr, names))
 
 

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, subjaxprs
 from tinyjax.core.nesting import LEVEL
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import HostArray, is_complex, real_part
 from tinyjax.errors import InconclusiveDimensionOperation
 from tinyjax.stablehlo.lowering import Axes, Lowering, function_text
 from tinyjax.stablehlo.module import HostFunction, Module
@@ -136,9 +136,14 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
             rules = eqn.primitive.rules
             given = [read(x) for x in eqn.inputs]
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
+            at_once = True
+            if is_divided and any(map(_is_summed, eqn.out_binders)):
+                at_once = _are_parts_kept(b, eqn, given)
+                if not at_once:
+                    given = [_whole(b, v, x.aval) for v, x in zip(given, eqn.inputs, strict=True)]
             outs = rules.lowerings.get(b.platform, rules.lowering)(b, given, eqn.params)
             if is_divided:
-                outs = [*map(partial(_lying, b), outs, eqn.out_binders)]
+                outs = [*map(partial(_lying, b, at_once), outs, eqn.out_binders)]
             if len(outs) == len(eqn.out_binders) == 1:
                 env[eqn.out_binders[0]] = outs[0]
             else:
@@ -149,13 +154,104 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
     return [read(x) for x in jaxpr.outs]
 
 
-def _lying(b: Lowering, x: Value, var: Var) -> Value:
+def _is_summed(x: Atom) -> bool:
+    return type(x.aval) is ExplicitArray and bool(x.aval.sharding.summed)
+
+
+#: Operations that stand for several.
+_SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
+
+
+def _are_parts_kept(b: Lowering, eqn: JaxprEqn, given: Sequence[Value]) -> bool:
+    """Whether XLA computes sums of which each device has a part from the devices' parts.
+
+    It does where an equation is written as one operation. Of what lies between several it makes
+    whole values, which it would then take for parts.
+    """
+    rules = eqn.primitive.rules
+    if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
+        return bool(subjaxprs(eqn.params)) or any(map(_is_summed, eqn.inputs))
+    if len({x.aval.sharding.summed for x in eqn.out_binders}) > 1:
+        return False  # XLA ends the process if results of one operation differ in this
+    trial = b.beside()
+    trial.results = b.results
+    rules.lowerings.get(b.platform, rules.lowering)(trial, given, eqn.params)
+    lines = [line for line in trial.lines if "stablehlo.constant" not in line]
+    return len(lines) <= 1 and not any(name in line for line in lines for name in _SEVERAL)
+
+
+def _whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Let devices add a sum of which each has a part, if its type says so."""
+    if type(aval) is not ExplicitArray or not aval.sharding.summed:
+        return x
+    return _said(b, x, aval.settled)
+
+
+def _said(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Write what a type says of where a value lies."""
+    sharding = aval.sharding
+    text = sharding.constraint_text(aval.ndim, b.module.mesh(sharding.mesh_text or ""))
+    return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
+
+
+def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Say of a sum that an equation's rule writes that each device has a part of it.
+
+    Args:
+        b: the builder.
+        x: the sum.
+        aval: its type, which may say it, or not.
+    """
+    return _said(b, x, aval) if type(aval) is ExplicitArray and aval.sharding.summed else x
+
+
+def all_as_parts(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
+    """Say it of several: of the state of a loop, where it begins and where it ends."""
+    if not b.module.is_divided:
+        return [*xs]
+    return [as_parts(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+
+
+def _differ_in_parts(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
+    return b.module.is_divided and len({a.sharding.summed for a in avals}) > 1
+
+
+def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
+    """Let devices add what a branch returns, if not all of its results are such sums.
+
+    XLA ends the process if results of a conditional differ in this.
+    """
+    if not _differ_in_parts(b, avals):
+        return xs
+    return [_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+
+
+def from_branches(
+    b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
+) -> Sequence[Value]:
+    """Make parts of a sum again of results of a conditional, where devices had to add them."""
+    if not _differ_in_parts(b, avals):
+        return xs
+    return [parts_of_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+
+
+def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Make of a value a sum of which each device has a part, if its type is to say so."""
+    if type(aval) is not ExplicitArray or not aval.sharding.summed:
+        return x
+    if is_complex(aval.dtype):  # XLA would end the process
+        kind = aval.with_dtype(real_part(aval.dtype))
+        halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
+        return _said(b, b.op("stablehlo.complex", *halves, result=x.type), aval)
+    return _said(b, _said(b, x, aval.settled), aval)
+
+
+def _lying(b: Lowering, at_once: bool, x: Value, var: Var) -> Value:
     """Write what a variable's type says of where its value lies, if it does."""
     aval = var.aval
     if type(aval) is not ExplicitArray or aval.sharding.mesh_text is None or aval.is_hidden:
         return x
-    text = aval.sharding.constraint_text(aval.ndim, b.module.mesh(aval.sharding.mesh_text))
-    return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
+    return _said(b, x, aval) if at_once else parts_of_whole(b, x, aval)
 
 
 def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.dtypes import (
@@ -81,6 +81,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     """Make an array that holds one value everywhere: one element, seen through strides of zero.
 
     Such an array is a literal when it is staged, whatever its shape: ``x * 2.0`` is one equation.
+    Beside a sum of which each device has a part a number is none, unless it is zero.
 
     Raises:
         OverflowError: the value does not fit the dtype.
@@ -94,6 +95,8 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
         if aval.dtype != float0:
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
+    if type(aval) is ExplicitArray and value != 0 and aval.sharding.summed:
+        aval = aval.plain
     if aval.shape:
         try:
             host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))

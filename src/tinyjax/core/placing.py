@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from tinyjax import tree
 from tinyjax.core.array import Array, put
-from tinyjax.core.devices import Placement
+from tinyjax.core.devices import PartitionSpec, Placement
 from tinyjax.frames import imitate
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,11 +19,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 hider: Final[list[Callable[[Array], Array]]] = []
 
 
+#: The axes of the mesh over which products that are contracted there stay sums of what devices
+#: have, for ``primitives.dot``.
+unreduced: Final[ContextVar[frozenset[str]]] = ContextVar("tinyjax_unreduced", default=frozenset())
+
+
+@contextmanager
+def keeping_sums(names: frozenset[str]) -> Iterator[None]:
+    """Leave to each device, within a block, its part of sums over axes of the mesh."""
+    token = unreduced.set(names)
+    try:
+        yield
+    finally:
+        unreduced.reset(token)
+
+
 def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs: Any) -> Array:
     """Apply a function and put its result where an argument of it says.
 
-    So the types of the arguments need not say how the result lies.
+    So the types of the arguments need not say how the result lies, unless it is to stay a sum of
+    which each device has a part.
     """
+    spec = where if isinstance(where, PartitionSpec) else getattr(where, "spec", None)
+    if spec is not None and spec.unreduced:
+        with keeping_sums(spec.unreduced):
+            out = fun(*args, **kwargs)
+        return put(out, where, fun.__name__)
     unsaid = tree.map(lambda x: hider[0](x) if isinstance(x, Array) else x, args)
     return put(fun(*unsaid, **kwargs), where, fun.__name__)
 

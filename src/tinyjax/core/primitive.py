@@ -245,6 +245,13 @@ FITS: Final[RuleKey[Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]]
 #: parameters, these types, and those of the results, which do not say it.
 DIVISION: Final[RuleKey[Callable[[Any, Avals, Avals], Sequence[Entries]]]] = RuleKey("division")
 
+#: Along which axes of a mesh results are sums of which devices have parts, and along which their
+#: cotangents are, where operands say so: from the same (``core.explicit``). Primitives without it
+#: take no such sums.
+SUMS: Final[
+    RuleKey[Callable[[Any, Avals, Avals], Sequence[tuple[frozenset[str], frozenset[str]]]]]
+] = RuleKey("sums")
+
 
 @attrs.define(eq=False, init=False, repr=False)
 class Rules(Generic[P]):

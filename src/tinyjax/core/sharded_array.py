@@ -88,8 +88,9 @@ class ShardedArray(Array):
         counts: dict[str, int] = {}
         copies: list[int] = []
         parts = self._sharding.parts(self.shape)
-        for part in parts:
-            copy = counts[str(part)] = counts.get(str(part), -1) + 1
+        for part, term in zip(parts, self._sharding.terms, strict=True):
+            key = f"{part}{term}"
+            copy = counts[key] = counts.get(key, -1) + 1
             copies.append(copy)
         return [
             Shard(Device(id=self._sharding.ids[place]), parts[place], copies[place], self._part(i))
@@ -155,10 +156,14 @@ class ShardedArray(Array):
             self._raise_elsewhere()
         host = np.empty(self.shape, self.dtype)
         done: set[str] = set()
-        for part, buffer in zip(parts, buffers, strict=True):
-            if str(part) not in done:  # others hold copies
-                done.add(str(part))
-                host[part] = fetched(buffer, self.dtype)
+        for part, term, buffer in zip(parts, self._sharding.terms, buffers, strict=True):
+            key = f"{part}{term}"
+            if key not in done:  # others hold copies
+                done.add(key)
+                if term == 0:  # that of the first device
+                    host[part] = fetched(buffer, self.dtype)
+                else:
+                    host[part] += fetched(buffer, self.dtype)
         return host
 
     def _raise_elsewhere(self) -> NoReturn:

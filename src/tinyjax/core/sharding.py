@@ -519,11 +519,24 @@ class NamedSharding(Sharding):
                     f"{self.spec} names the axis {name!r}, but the axes of the mesh are "
                     f"{self.mesh.axis_names}."
                 )
+        if self.spec.unreduced or self.spec.reduced:
+            self._check_sums()
         if len({*names}) != len(names):
             raise ShardingError(
                 f"{self.spec} names an axis twice: an axis of the mesh divides one axis of the "
                 "array at most."
             )
+
+    def _check_sums(self) -> None:
+        """Check that axes along which devices have parts of a sum are such that types tell of."""
+        told = self.mesh.explicit_axes
+        for name in sorted(self.spec.unreduced | self.spec.reduced):
+            if name not in told:
+                raise ShardingError(
+                    f"{self.spec} says that values are unreduced or reduced along {name!r}, which "
+                    f"is no axis of {self.mesh} that is Explicit: only types tell of this. "
+                    "make_mesh makes axes so, unless it is given axis_types."
+                )
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -564,7 +577,18 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        return all(self.factor(axis) == 1 for axis in range(len(self.spec)))
+        return not self.summed and all(self.factor(axis) == 1 for axis in range(len(self.spec)))
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        unreduced = self.spec.unreduced
+        if not unreduced:
+            return ()
+        return tuple([n for n, size in self.mesh.shape_tuple if n in unreduced and size > 1])
+
+    @property
+    def terms(self) -> Sequence[int]:
+        return _terms(self) if self.summed else super().terms
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         if self is other:  # nearly always
@@ -577,6 +601,8 @@ class NamedSharding(Sharding):
             return False
         if self.mesh == other.mesh and self.spec.stripped() == other.spec.stripped():
             return True
+        if self.summed != other.summed or (self.summed and self.mesh != other.mesh):
+            return False
         # what is divided over axes of size 1 is not divided
         shape = tuple([self.factor(i) * other.factor(i) for i in range(ndim)])
         return self.ids == other.ids and self.parts(shape) == other.parts(shape)
@@ -624,15 +650,16 @@ class NamedSharding(Sharding):
 
     def hidden(self, names: Sequence[str]) -> NamedSharding:
         mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(names, AxisType.Auto)))
-        kind = self.memory_kind
-        return self if mesh == self.mesh else NamedSharding(mesh, self.spec, memory_kind=kind)
+        if mesh == self.mesh:
+            return self
+        spec, gone = self.spec, {*names}
+        if spec.unreduced or spec.reduced:
+            spec = spec.update(unreduced=spec.unreduced - gone, reduced=spec.reduced - gone)
+        return NamedSharding(mesh, spec, memory_kind=self.memory_kind)
 
     def constraint_text(self, ndim: int, mesh_name: str) -> str:
         # along axes of the mesh of which types do not tell XLA may divide as it likes
-        text = self.text(ndim, mesh_name)
-        if not self.mesh.auto_axes:
-            return text
-        return text.replace("{}", "{?}").replace('"}', '", ?}')
+        return self._text(ndim, mesh_name, "?" if self.mesh.auto_axes else "")
 
     def in_types(self, ndim: int) -> NamedSharding | None:
         told = self.mesh.explicit_axes
@@ -640,7 +667,7 @@ class NamedSharding(Sharding):
             return None
         entries = [tuple([name for name in self.spec.axes(i) if name in told]) for i in range(ndim)]
         # it is not of the type in which memory a value lies
-        return NamedSharding(self.mesh, PartitionSpec(*entries))
+        return NamedSharding(self.mesh, self.spec.with_partitions(entries))
 
     def beside(self, entries: Entries) -> NamedSharding:
         if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:
@@ -650,7 +677,7 @@ class NamedSharding(Sharding):
             entry = self.spec[axis] if axis < len(self.spec) else None
             free = entry is PartitionSpec.UNCONSTRAINED and not told
             found.append(entry if free else (*told, *self.spec.axes(axis)))
-        return self._of(PartitionSpec(*found))
+        return self._of(self.spec.with_partitions(found))
 
     def decided(self, now: Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
@@ -665,7 +692,7 @@ class NamedSharding(Sharding):
             free = entry is PartitionSpec.UNCONSTRAINED
             stays = () if kept is None or not free else kept.axes(axis)
             entries.append(entry if not free else () if used & {*stays} else stays)
-        return self._of(PartitionSpec(*entries))
+        return self._of(self.spec.with_partitions(entries))
 
     @property
     def mesh_text(self) -> str | None:
@@ -675,19 +702,39 @@ class NamedSharding(Sharding):
         return f"<[{axes}]>"
 
     def text(self, ndim: int, mesh_name: str) -> str:
+        return self._text(ndim, mesh_name, "")
+
+    def _text(self, ndim: int, mesh_name: str, more: str) -> str:
+        """The sharding as Shardy writes it; ``more`` allows axes to be divided further."""
         entries = [*self.spec, *[None] * (ndim - len(self.spec))]
         axes = [
-            "?"
+            ["?"]
             if entry is PartitionSpec.UNCONSTRAINED
-            else ", ".join([f'"{name}"' for name in self.spec.axes(i)])
+            else [*[f'"{name}"' for name in self.spec.axes(i)], *([more] if more else [])]
             for i, entry in enumerate(entries)
         ]
-        return f"<@{mesh_name}, [{', '.join([f'{{{x}}}' for x in axes])}]>"
+        shown = ", ".join([f"{{{', '.join(x)}}}" for x in axes])
+        summed = ", ".join([f'"{name}"' for name in self.summed])
+        sums = f", unreduced={{{summed}}}" if summed else ""
+        return f"<@{mesh_name}, [{shown}]{sums}>"
 
     def __repr__(self) -> str:
         return (
             f"NamedSharding(mesh={self.mesh}, spec={self.spec!r}, memory_kind={self.memory_kind})"
         )
+
+
+@lru_cache(maxsize=4096)
+def _terms(sharding: NamedSharding) -> Sequence[int]:
+    mesh = sharding.mesh
+    found: list[int] = []
+    for place in np.ndindex(*mesh.axis_sizes):
+        number = 0
+        for name, n, at in zip(mesh.axis_names, mesh.axis_sizes, place, strict=True):
+            if name in sharding.spec.unreduced:
+                number = number * n + at
+        found.append(number)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -659,7 +659,7 @@ def _closed(
     pull_back: Backward, residuals: Sequence[ShapedArray], outs: Sequence[ShapedArray]
 ) -> tuple[Backward, Sequence[Array]]:
     """Stage a backward rule; return it as one of more residuals: what it closes over."""
-    cotangents = [a for a in outs if is_inexact(a.dtype)]
+    cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)
     run, nonzero_out = only_present(lambda *xs: pull_back(xs[:count], xs[count:]))
     staged = stage(run, [*residuals, *cotangents])

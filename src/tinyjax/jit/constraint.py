@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from tinyjax import tree
-from tinyjax.core.avals import ExplicitArray
+from tinyjax.core.avals import ExplicitArray, lie_alike
 from tinyjax.core.devices import is_place
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ShardingTypeError
@@ -103,7 +103,7 @@ def constrained(x: T, shardings: Any, function: str, what: str = "x", *, checks:
             sharding = sharding.beside(own.entries)
         asked = own.plain.lying(sharding)
         both_say = isinstance(own, ExplicitArray) and isinstance(asked, ExplicitArray)
-        if checks and both_say and own.entries != asked.entries:
+        if checks and both_say and not lie_alike(own, asked):
             raise ShardingTypeError(
                 f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "
                 "whose type says how it lies: use tinyjax.reshard."

@@ -19,7 +19,7 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.dot import DotParams, dot_general_p
+from tinyjax.primitives.dot import DotParams, dot_general_p, keeping
 from tinyjax.primitives.elementwise import mul
 from tinyjax.primitives.shape import reshape
 
@@ -103,7 +103,7 @@ def dot_general(
         _places(y, y_batch),
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
-    return bind1(dot_general_p, (x, y), params)
+    return bind1(dot_general_p, (x, y), keeping(params))
 
 
 def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:

@@ -82,7 +82,8 @@ def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> R
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """Return the sum over axes, which is to lie as ``out_sharding`` says."""
     x = as_array(operand)
-    return bind1(_bc.reduce_sum_p, (x,), _bc.ReduceParams(_axes_of("reduce_sum", x, axes)))
+    params = _bc.ReduceParams(_axes_of("reduce_sum", x, axes))
+    return bind1(_bc.reduce_sum_p, (x,), _bc.summing(x, params))
 
 
 reduce_prod: Final = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")

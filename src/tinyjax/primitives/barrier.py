@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.explicit import each
+from tinyjax.core.explicit import each, each_sum
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,
+    SUMS,
     ZERO,
     Arrays,
     Avals,
@@ -43,6 +44,7 @@ def _barrier_type(avals: Avals, params: NoParams) -> Avals:
 
 
 optimization_barrier_p.def_rule(DIVISION)(each)
+optimization_barrier_p.def_rule(SUMS)(each_sum)
 
 
 @optimization_barrier_p.def_lowering

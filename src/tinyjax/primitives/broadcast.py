@@ -12,9 +12,10 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import kept, undivided
+from tinyjax.core.explicit import Sums, kept, together, undivided
+from tinyjax.core.placing import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,
@@ -202,6 +203,17 @@ class ReduceParams(Params):
     axes: tuple[int, ...]
 
 
+@attrs.frozen(repr=False)
+class PartialReduceParams(ReduceParams):
+    """The same of a sum that devices do not complete.
+
+    Attributes:
+        unreduced: the axes of the mesh over which what is summed is divided.
+    """
+
+    unreduced: tuple[str, ...]
+
+
 #: The parameters for these axes: looking them up takes a third of the time of making them.
 over: Final = lru_cache(maxsize=256)(ReduceParams)
 
@@ -269,7 +281,10 @@ def reducer(
         assert axis is not None, "a batch rule runs only where an operand is batched"
         shifted = tuple(a + (a >= axis) for a in params.axes)
         out_axis = axis - sum(a < axis for a in shifted)
-        return (bind1(primitive, (x,), over(shifted)),), (out_axis,)
+        moved = over(shifted)
+        if isinstance(params, PartialReduceParams):
+            moved = PartialReduceParams(shifted, params.unreduced)
+        return (bind1(primitive, (x,), moved),), (out_axis,)
 
     return primitive
 
@@ -360,7 +375,15 @@ _MANY_SUMS: Final = 64
 reduce_sum_p: Primitive[ReduceParams] = reducer(
     "reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0, _sum_kernel
 )
-def_linear(reduce_sum_p)
+
+
+def _sums_of_parts(params: ReduceParams, avals: Avals, outs: Avals) -> list[Sums]:
+    ((names, reduced),) = together()(params, avals, outs)
+    more = params.unreduced if isinstance(params, PartialReduceParams) else ()
+    return [(names.union(more), reduced.difference(more))]
+
+
+def_linear(reduce_sum_p, sums=_sums_of_parts)
 def_transposes(
     reduce_sum_p,
     lambda ct, x, params: broadcast_in_dim(ct, x.aval.shape, kept_axes(x.aval.ndim, params.axes)),
@@ -369,4 +392,12 @@ def_transposes(
 
 def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over the given (increasing) axes, in ``x``'s dtype."""
-    return bind1(reduce_sum_p, (x,), over(axes)) if axes else x
+    return bind1(reduce_sum_p, (x,), summing(x, over(axes))) if axes else x
+
+
+def summing(x: Array, params: ReduceParams) -> ReduceParams:
+    """Return parameters of a sum of which each device keeps its part, where that is wanted."""
+    names = unreduced.get() if explicit_types else ()
+    if not names or not names <= {name for axis in params.axes for name in x.aval.entries[axis]}:
+        return params
+    return PartialReduceParams(params.axes, tuple(sorted(names)))

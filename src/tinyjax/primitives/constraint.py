@@ -122,6 +122,10 @@ def constrain(x: Array, sharding: Sharding, source: Sharding | None = None) -> A
     """Say where a value lies; within ``shard_map``, only to XLA."""
     if on_devices.get() is not None:
         sharding = sharding.hidden(sharding.axis_names)
+    own = x.aval.sharding
+    if sharding.summed and own.summed and own.spec.unreduced != sharding.spec.unreduced:
+        # XLA makes sums of what devices have, or parts of a sum, but not at once
+        x = constrain(x, sharding.update(spec=sharding.spec.settled), source)
     return bind1(sharding_constraint_p, (x,), ConstraintParams(sharding, source))
 
 
@@ -176,6 +180,8 @@ def hide(x: Array, names: tuple[str, ...]) -> Array:
     """Return an array whose type does not tell how it lies along some axes of the mesh."""
     if not isinstance(x.aval, ExplicitArray) or x.aval.hidden(names) is x.aval:
         return x
+    if x.aval.sharding.summed:  # XLA could take each device's part for the whole
+        x = constrain(x, x.aval.settled.sharding)
     return bind1(hide_p, (x,), HideParams(names))
 
 

@@ -12,12 +12,14 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.costs import FLOPS
 from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import AmbiguousError, agreed
+from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
+from tinyjax.core.placing import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
+    SUMS,
     Arrays,
     Avals,
     BatchAxes,
@@ -54,6 +56,17 @@ class DotParams(Params):
     lhs_batch: Axes
     rhs_batch: Axes
     dtype: DType
+
+
+@attrs.frozen(cache_hash=True, repr=False)
+class PartialDotParams(DotParams):
+    """The same where devices do not add the products that they have parts of.
+
+    Attributes:
+        unreduced: the axes of the mesh over which the contracted axes are divided.
+    """
+
+    unreduced: tuple[str, ...]
 
 
 dot_general_p: Primitive[DotParams] = Primitive("dot_general", DotParams)
@@ -183,16 +196,40 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
 @dot_general_p.def_rule(DIVISION)
 def _dot_division(params: DotParams, avals: Avals, outs: Avals) -> list[Entries]:
     x, y = [aval.entries for aval in avals]
+    kept = _kept(params)
+    divided: set[str] = set()
     for i, j in zip(params.lhs_contract, params.rhs_contract, strict=True):
-        if x[i] and y[j]:
+        if kept and x[i] == y[j]:
+            divided.update(x[i])
+        elif x[i] and y[j]:
             raise AmbiguousError(
                 f"axis {i} of one and axis {j} of the other, which are multiplied and summed, are "
                 "both divided, and so would be their products"
             )
+    if kept != divided:
+        raise AmbiguousError(
+            f"it is to be unreduced over {sorted(kept)}, but what is multiplied and summed is "
+            f"divided over {sorted(divided)} in both operands"
+        )
     pairs = zip(params.lhs_batch, params.rhs_batch, strict=True)
     free = [x[i] for i in _rest(len(x), params.lhs_batch, params.lhs_contract)]
     free += [y[i] for i in _rest(len(y), params.rhs_batch, params.rhs_contract)]
     return [(*[agreed((x[i], y[j])) for i, j in pairs], *free)]
+
+
+def _kept(params: DotParams) -> frozenset[str]:
+    """The axes of the mesh over which devices do not add."""
+    return frozenset(params.unreduced) if isinstance(params, PartialDotParams) else NO_NAMES
+
+
+@dot_general_p.def_rule(SUMS)
+def _dot_sums(params: DotParams, avals: Avals, outs: Avals) -> list[Sums]:
+    if any(map(summed_over, avals)):
+        raise AmbiguousError(
+            "a product of a sum of which each device has a part is not contracted. Let devices add "
+            "first, by tinyjax.reshard(x, P(...)) without unreduced"
+        )
+    return [(_kept(params), NO_NAMES)]
 
 
 @dot_general_p.def_lowering
@@ -235,7 +272,7 @@ def _into_right(ct: Array, x: Array, y: UndefinedPrimal, params: DotParams) -> A
 def _product(x: Array, y: Array, params: DotParams, perm: Axes | None) -> Array:
     if x.dtype != y.dtype:
         x, y = convert_element_type(x, params.dtype), convert_element_type(y, params.dtype)
-    product = bind1(dot_general_p, (x, y), params)
+    product = bind1(dot_general_p, (x, y), keeping(params))
     return product if perm is None else transpose(product, perm)
 
 
@@ -359,7 +396,16 @@ def dot_general(
         DtypeError: the operands differ in dtype.
     """
     params = _params(contract, batch, x.dtype if dtype is None else dtype)
-    return bind1(dot_general_p, (x, y), params)
+    return bind1(dot_general_p, (x, y), keeping(params))
+
+
+def keeping(params: DotParams) -> DotParams:
+    """Return parameters of a product that stays a sum of parts, where that is wanted."""
+    names = unreduced.get() if explicit_types else NO_NAMES
+    if not names:
+        return params
+    fields = {name: getattr(params, name) for name in params if name != "unreduced"}
+    return PartialDotParams(**fields, unreduced=tuple(sorted(names)))
 
 
 @lru_cache(maxsize=1024)

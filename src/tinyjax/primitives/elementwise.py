@@ -19,9 +19,11 @@ from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.costs import TRANSCENDENTAL
+from tinyjax.core.explicit import Sums, factors, together, whole_sums
 from tinyjax.core.operands import given_number, is_constant, met_splats, remember_splat
 from tinyjax.core.primitive import (
     NO_PARAMS,
+    SUMS,
     WITH_NUMBERS,
     ZERO,
     Avals,
@@ -106,6 +108,7 @@ add: Elementwise = elementwise(
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: ct],
 )
 declare_addition(add)
+add.def_rule(SUMS)(together())
 sub: Elementwise = elementwise(
     "sub",
     np.subtract,
@@ -115,6 +118,7 @@ sub: Elementwise = elementwise(
     lambda t, z, x, y: neg(t),
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
 )
+sub.def_rule(SUMS)(together())
 mul: Elementwise = elementwise(
     "mul",
     np.multiply,
@@ -125,6 +129,7 @@ mul: Elementwise = elementwise(
     transposes=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(ct, x)],
     bilinear=True,
 )
+mul.def_rule(SUMS)(factors(0, 1))
 
 
 def _divide(x: HostArray, y: HostArray) -> HostArray:
@@ -181,6 +186,7 @@ div: Elementwise = elementwise(
     transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
     broadcasts=True,
 )
+div.def_rule(SUMS)(factors(0))
 
 
 #: NumPy loops over the last axis, which takes 10 ns for each loop. From so many elements on, a last
@@ -1033,6 +1039,14 @@ def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> 
     return bind1(convert_element_type_p, (t,), params) if inexact else ZERO
 
 
+def _convert_sums(params: ConvertParams, avals: Avals, outs: Avals) -> list[Sums]:
+    of, to = avals[0].dtype, params.dtype
+    # of integers sums may have wrapped around, which wider ones do not
+    is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
+    is_linear = is_narrower or (dtypes.is_inexact(of) and dtypes.is_inexact(to))
+    return (together() if is_linear else whole_sums)(params, avals, outs)
+
+
 def _convert_type(avals: Avals, params: ConvertParams) -> Avals:
     (x,), dtype = avals, params.dtype
     if x.dtype != dtype and (dtypes.is_key(x.dtype) or dtypes.is_key(dtype)):
@@ -1053,6 +1067,9 @@ convert_element_type_p: Elementwise = elementwise(
     transposes=[lambda ct, x, p: convert_element_type(ct, x.aval.dtype, x.aval.weak_type)],
     params=ConvertParams,
 )
+
+
+convert_element_type_p.def_rule(SUMS)(_convert_sums)
 
 
 @convert_element_type_p.def_kernel

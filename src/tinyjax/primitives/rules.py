@@ -11,10 +11,12 @@ from typing import NoReturn, TypeVar
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.explicit import SumsRule, together
 from tinyjax.core.operands import splat
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,
+    SUMS,
     ZERO,
     Arrays,
     Cotangents,
@@ -109,13 +111,16 @@ def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
         raise DifferentiationError(f"{primitive.name} has no derivative. {advice}")
 
 
-def def_linear(primitive: Primitive[P], *places: int) -> None:
+def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = None) -> None:
     """Register the jvp of a primitive that is linear in some operands together.
 
     Args:
         primitive: the primitive; the others of its operands have no tangents.
         places: those operands; all by default.
+        sums: its rule for sums of which each device has a part; by default that it computes parts
+            from parts.
     """
+    primitive.def_rule(SUMS)(sums or together(*places))
 
     @primitive.def_jvp
     def linear_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:

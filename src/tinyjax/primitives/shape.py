@@ -84,6 +84,13 @@ def zero_tangent(aval: ShapedArray) -> Array:
     return ConcreteArray(np.zeros(aval.shape, float0))
 
 
+def zero_cotangent(aval: ShapedArray) -> Array:
+    """Return the zero cotangent of values of a type, which are of an inexact dtype."""
+    if aval.cotangent() is aval:
+        return full(aval.shape, 0, aval.dtype)
+    return zero_tangent(aval.cotangent())
+
+
 # reshape
 
 

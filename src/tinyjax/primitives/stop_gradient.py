@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.explicit import together
+from tinyjax.core.primitive import NO_PARAMS, SUMS, NoParams, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.primitives.families import def_elementwise_batch
 from tinyjax.primitives.rules import def_constant, def_transposes
@@ -21,6 +22,7 @@ stop_gradient_p.def_lowering(lambda b, operands, params: operands)
 
 
 def_constant(stop_gradient_p)
+stop_gradient_p.def_rule(SUMS)(together())
 
 
 # a tangent may go through it; as a map of values it is the identity

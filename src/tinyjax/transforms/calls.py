@@ -212,7 +212,7 @@ def def_linear_map(primitive: Primitive[LinearMapParams], called: str, residuals
         known = defined(operands[:n])
         if len(known) < n:
             raise not_linear(primitive.name, residuals)
-        given = instantiate_all(cotangents, params.forward.out_avals)
+        given = instantiate_all(cotangents, [a.cotangent() for a in params.forward.out_avals])
         turned = LinearMapParams(params.backward, params.forward, n)
         found = bind(primitive, (*known, *given), turned)
         return [*[None] * n, *of_undefined(operands[n:], found)]

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray, explicit_types
 from tinyjax.core.devices import PartitionSpec
+from tinyjax.core.explicit import NO_NAMES, summed_over
 from tinyjax.core.jaxpr import Atom, JaxprEqn, subjaxprs
+from tinyjax.core.placing import keeping_sums
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,
@@ -53,7 +56,7 @@ def _of_operand(ct: Array, aval: ShapedArray, types: Sequence[ShapedArray]) -> A
         types: all types of the equation.
     """
     if type(aval) is ExplicitArray:
-        return lie_as(ct, aval)
+        return lie_as(ct, aval.cotangent())
     said = [a for a in types if type(a) is ExplicitArray and not a.is_hidden]
     if not said or not isinstance(ct.aval, ExplicitArray):
         return ct
@@ -94,7 +97,7 @@ class Transposing:
             return _of_operand(ct, aval, types)
         entries = [aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)]
         named = [name for names in entries for name in names]
-        if len({*named}) != len(named):
+        if len({*named}) != len(named) or own.is_summed:
             return _of_operand(ct, aval, types)
         return lie_as(ct, own.divided(tuple(entries)))
 
@@ -102,10 +105,17 @@ class Transposing:
 def _transposed(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
     """Apply an equation's transpose rule."""
     rule = eqn.primitive.rules.transpose
+    is_plain = not subjaxprs(eqn.params)
+    kept = NO_NAMES.union(
+        *[summed_over(x.aval.cotangent()) for x in operands if isinstance(x, UndefinedPrimal)]
+    )
+    if kept and is_plain:  # sums that stay where they are
+        with suppress(ShardingTypeError), keeping_sums(kept):
+            return rule(cotangents, operands, eqn.params)
     try:
         return rule(cotangents, operands, eqn.params)
     except ShardingTypeError:
-        if subjaxprs(eqn.params):
+        if not is_plain:
             raise
     return rule(
         [ct if ct is ZERO else unsaid(ct) for ct in cotangents],

@@ -387,8 +387,8 @@ def transpose_jaxpr(
             found.append(nonzeros(outs))
             return present(outs)
 
-        out_avals = marked(jaxpr.out_avals, nonzero)
-        staged = stage(run, [*[v.aval for v in read], *out_avals])
+        cotangents = [aval.cotangent() for aval in marked(jaxpr.out_avals, nonzero)]
+        staged = stage(run, [*[v.aval for v in read], *cotangents])
         if len(read) < len(known):
             program, consts = staged.jaxpr, len(staged.consts)
             own = iter(program.in_binders[consts:])

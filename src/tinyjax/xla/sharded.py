@@ -76,10 +76,13 @@ def moved(x: Array, sharding: Sharding) -> ShardedArray:
         if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
             # Devices share the host's memory: a program that moves parts takes up to four times as
             # long.
-            return _recut(x, sharding)
-        if x.sharding.ids == sharding.ids:
+            if not x.sharding.summed and not sharding.summed:
+                return _recut(x, sharding)
+        elif x.sharding.ids == sharding.ids:
+            if x.sharding.summed and sharding.summed and isinstance(sharding, NamedSharding):
+                x = _resharded(x, sharding.update(spec=sharding.spec.settled))
             return _resharded(x, sharding)
-        if not sharding.is_fully_addressable:
+        elif not sharding.is_fully_addressable:
             x = _replicated(x)
         x = x.gathered
     if not isinstance(x, ConcreteArray):
@@ -95,8 +98,12 @@ def _divided(aval: ShapedArray, sharding: Sharding, host: HostArray) -> ShardedA
         host = to_physical(host)
     made: dict[str, HostArray] = {}
     parts: list[HostArray] = []
-    wanted = sharding.parts(aval.shape)
+    wanted, terms = sharding.parts(aval.shape), sharding.terms
     for place in sharding.addressable_places:
+        if terms[place]:  # of a sum all of which the first device has
+            shape = host[wanted[place]].shape
+            parts.append(np.zeros(shape, host.dtype))
+            continue
         key = str(wanted[place])
         found = made.get(key)
         if found is None:

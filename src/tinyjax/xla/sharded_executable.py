@@ -73,16 +73,20 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
         return HloSharding.replicate()
     mesh, spec = sharding.mesh, sharding.spec
     factors = [sharding.factor(axis) for axis in range(ndim)]
-    if all(n == 1 for n in factors):
+    summed = sharding.summed
+    if all(n == 1 for n in factors) and not summed:
         return HloSharding.replicate()
-    used = [name for axis in range(ndim) for name in spec.axes(axis)]
+    used = [*[name for axis in range(ndim) for name in spec.axes(axis)], *summed]
     order = [*used, *[name for name in mesh.axis_names if name not in used]]
-    copies = len(mesh.ids) // mesh.size_of(used)
+    groups = (
+        (mesh.size_of(summed), OpSharding.Type.UNREDUCED),
+        (len(mesh.ids) // mesh.size_of(used), OpSharding.Type.REPLICATED),
+    )
     return HloSharding.iota_tile(
-        (*factors, copies) if copies > 1 else tuple(factors),
+        (*factors, *[n for n, _ in groups if n > 1]),
         reshape_dims=mesh.axis_sizes,
         transpose_perm=[mesh.axis_names.index(name) for name in order],
-        subgroup_types=[OpSharding.Type.REPLICATED] if copies > 1 else [],
+        subgroup_types=[kind for n, kind in groups if n > 1],
     )
 
 

@@ -123,6 +123,9 @@ def _read(
         )
     if sharding == on_first():
         return ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
+    if sharding.summed:
+        whole = sharding.update(spec=sharding.spec.settled)
+        return xla.put(_read(readers, path, saved, whole), sharding)
     made: dict[str, HostArray] = {}
     parts: list[HostArray] = []
     for part in sharding.addressable_devices_indices_map(aval.shape).values():

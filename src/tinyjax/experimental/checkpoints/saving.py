@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import tree
+from tinyjax import tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.checking import explained
@@ -186,6 +186,9 @@ def _parts(array: Array) -> Iterator[tuple[Start, HostArray]]:
     if not isinstance(array, ShardedArray):
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
+    if array.sharding.summed:
+        array = xla.put(array, array.sharding.update(spec=array.sharding.spec.settled))
+        assert isinstance(array, ShardedArray), "it lies on several devices"
     for shard in array.addressable_shards:
         if shard.replica_id == 0:
             start = tuple([s.start or 0 for s in shard.index])

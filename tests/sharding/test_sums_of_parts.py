@@ -1,0 +1,254 @@
+"""Values that are sums of which each device has a part, and their derivatives, as jax has them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tinyjax
+from tinyjax import P
+from tinyjax.errors import CarryTypeError, ShardingError
+from tinyjax.experimental import checkpoints
+
+#: Of a library and three arrays, of which the first two are divided along what is multiplied and
+#: summed, and the third along the batch.
+Program = Callable[[Any, Any, Any, Any], Any]
+Found = list[tuple[str, np.ndarray[Any, Any]]]
+
+RNG = np.random.default_rng(0)
+A, B, X = [RNG.normal(size=shape).astype(np.float32) for shape in ((4, 4), (4, 4), (8, 4))]
+
+
+def dot(lib: Any, a: Any, b: Any) -> Any:
+    return lib.numpy.dot(a, b, out_sharding=lib.P(unreduced={"x"}))
+
+
+def reduced(lib: Any, a: Any) -> Any:
+    return lib.reshard(a, lib.P(reduced={"x"}))
+
+
+def whole(lib: Any, x: Any) -> Any:
+    return lib.reshard(x, lib.P())
+
+
+def loss(lib: Any, w: Any, x: Any) -> Any:
+    return (lib.numpy.tanh(x @ w) ** 2).sum()
+
+
+def accumulated(lib: Any, w: Any, xs: Any) -> Any:
+    w = reduced(lib, w)
+    zeros = lib.reshard(lib.numpy.zeros((4, 4)), lib.P(unreduced={"x"}))
+
+    def step(total: Any, x: Any) -> Any:
+        return total + lib.grad(lambda w: loss(lib, w, x))(w), None
+
+    return whole(lib, lib.lax.scan(step, zeros, xs)[0])
+
+
+def layers(lib: Any, ws: Any, x: Any) -> Any:
+    def layer(h: Any, w: Any) -> Any:
+        return lib.numpy.tanh(h @ reduced(lib, w)), None
+
+    return lib.lax.scan(layer, x, ws)[0].sum()
+
+
+def pulled(lib: Any, f: Any, ct: Any, *args: Any) -> Any:
+    return lib.vjp(f, *args)[1](ct)
+
+
+ROWS: dict[str, Program] = {
+    "dot": lambda lib, a, b, x: dot(lib, a, b),
+    "einsum": lambda lib, a, b, x: lib.numpy.einsum(
+        "ij,jk->ki", a, b, out_sharding=lib.P(unreduced={"x"})
+    ),
+    "one factor divided": lambda lib, a, b, x: dot(lib, a, whole(lib, b)),
+    "along another axis": lambda lib, a, b, x: lib.numpy.dot(
+        a, b, out_sharding=lib.P(unreduced={"y"})
+    ),
+    "divided, too": lambda lib, a, b, x: lib.reshard(dot(lib, a, b), lib.P("y", unreduced={"x"})),
+    "added by devices": lambda lib, a, b, x: lib.reshard(dot(lib, a, b), lib.P("x")),
+    "from copies": lambda lib, a, b, x: lib.reshard(whole(lib, a), lib.P(unreduced={"x"})),
+    "sum": lambda lib, a, b, x: dot(lib, a, b) + dot(lib, a, 2 * b),
+    "sum with another": lambda lib, a, b, x: dot(lib, a, b) + whole(lib, a),
+    "number added": lambda lib, a, b, x: dot(lib, a, b) + 2,
+    "product": lambda lib, a, b, x: dot(lib, a, b) * reduced(lib, a),
+    "product with copies": lambda lib, a, b, x: dot(lib, a, b) * whole(lib, a),
+    "square": lambda lib, a, b, x: dot(lib, a, b) * dot(lib, a, b),
+    "sine": lambda lib, a, b, x: lib.numpy.sin(dot(lib, a, b)),
+    "contracted": lambda lib, a, b, x: dot(lib, a, b) @ whole(lib, a),
+    "transpose": lambda lib, a, b, x: dot(lib, a, b).T,
+    "sum over an axis": lambda lib, a, b, x: dot(lib, a, b).sum(0),
+    "broadcast": lambda lib, a, b, x: lib.numpy.broadcast_to(dot(lib, a, b), (2, 4, 4)),
+    "choice": lambda lib, a, b, x: lib.numpy.where(A > 0, dot(lib, a, b), dot(lib, a, 2 * b)),
+    "sine of reduced": lambda lib, a, b, x: lib.numpy.sin(reduced(lib, a)) * 2,
+    "reduced and copies": lambda lib, a, b, x: reduced(lib, a) + whole(lib, a),
+    "reduced and divided": lambda lib, a, b, x: x @ reduced(lib, a),
+    "gradient": lambda lib, a, b, x: lib.grad(lambda w: loss(lib, w, x))(reduced(lib, a)),
+    "gradient of divided weights": lambda lib, a, b, x: lib.grad(
+        lambda w: loss(lib, reduced(lib, w), x)
+    )(lib.reshard(a, lib.P("x"))),
+    "Hessian by a vector": lambda lib, a, b, x: lib.jvp(
+        lib.grad(lambda w: loss(lib, w, x)), (reduced(lib, a),), (reduced(lib, a),)
+    ),
+    "both cotangents": lambda lib, a, b, x: pulled(
+        lib, lambda u, r: u * r, reduced(lib, a), dot(lib, a, b), reduced(lib, b)
+    ),
+    "through dot": lambda lib, a, b, x: lib.grad(
+        lambda a, b: whole(lib, dot(lib, a, b)).sum(), (0, 1)
+    )(a, b),
+    "accumulated": lambda lib, a, b, x: accumulated(
+        lib, a, lib.reshard(np.stack([X, 2 * X]), lib.P(None, "x"))
+    ),
+    "layers": lambda lib, a, b, x: lib.grad(lambda ws: layers(lib, ws, x))(
+        lib.reshard(np.stack([A, B]), lib.P(None, "x"))
+    ),
+    "carry": lambda lib, a, b, x: lib.lax.fori_loop(
+        0, 3, lambda i, c: c + dot(lib, a, b), dot(lib, a, b)
+    ),
+    "branches": lambda lib, a, b, x: lib.lax.cond(
+        a.sum() > 0, lambda u: u + u, lambda u: u, dot(lib, a, b)
+    ),
+    "jit": lambda lib, a, b, x: lib.jit(lambda u: u + u)(dot(lib, a, b)),
+}
+
+
+def found(lib: Any, program: Program, how: str) -> Found:
+    explicit = lib.sharding.AxisType.Explicit
+    with lib.set_mesh(lib.make_mesh((2, 2), ("x", "y"), (explicit,) * 2)):
+        specs = [lib.P(None, "x"), lib.P("x"), lib.P("x")]
+        args = [lib.device_put(v, s) for v, s in zip((A, B, X), specs, strict=True)]
+        run = partial(program, lib)
+        outs = lib.tree.leaves((lib.jit(run) if how == "jit" else run)(*args))
+        # jax reads no such sums
+        return [(str(lib.typeof(x)), np.asarray(lib.reshard(x, lib.P()))) for x in outs]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("how", ["eager", "jit"])
+@pytest.mark.parametrize("name", ROWS)
+def test_types_and_values(name: str, how: str) -> None:
+    try:
+        theirs = found(jax, ROWS[name], how)
+    except Exception:
+        with pytest.raises(ShardingError):
+            found(tinyjax, ROWS[name], how)
+        return
+    for ours, (kind, value) in zip(found(tinyjax, ROWS[name], how), theirs, strict=True):
+        assert ours[0] == kind
+        np.testing.assert_allclose(ours[1], value, rtol=1e-4, atol=1e-4)
+
+
+def kept_loop(r: Any) -> Any:
+    step = tinyjax.checkpoint(lambda c, _: (c * r, None))
+    return tinyjax.lax.scan(step, r, None, length=3)[0].sum()
+
+
+@pytest.fixture
+def parts() -> Any:
+    """A sum on two devices, of the rows of the first factor."""
+    with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), ("x", "y"))):
+        a, b = tinyjax.reshard(A, P(None, "x")), tinyjax.reshard(B, P("x"))
+        yield dot(tinyjax, a, b)
+
+
+#: More than jax takes, and what comes out.
+LINEAR: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "number": (lambda u: 3 * u / 2 - u, lambda v: v / 2),
+    "slice": (lambda u: u[1:], lambda v: v[1:]),
+    "cumulative sum": (lambda u: tinyjax.numpy.cumsum(u, 0), lambda v: np.cumsum(v, 0)),
+    "conjugate": (lambda u: tinyjax.numpy.conj(1j * u), lambda v: -1j * v),
+    "vmap": (tinyjax.vmap(lambda x: 2 * x, 1, 1), lambda v: 2 * v),
+    "scan over": (
+        lambda u: tinyjax.lax.scan(lambda c, x: (c, x + x), 0, u)[1],
+        lambda v: 2 * v,
+    ),
+    "loop beside it": (
+        lambda u: tinyjax.lax.fori_loop(0, 2, lambda i, c: (c[0], c[1] + c[0]), (u, u))[1],
+        lambda v: 3 * v,
+    ),
+    "unrolled": (
+        lambda u: tinyjax.lax.scan(lambda c, x: (c + u[0], x + c), u[0], u, unroll=3)[1],
+        lambda v: v + np.arange(1, 5)[:, None] * v[:1],
+    ),
+    "branch with another result": (
+        lambda u: tinyjax.lax.cond(u.shape[0] > 1, lambda: (u, 1), lambda: (u + u, 2))[0],
+        lambda v: v,
+    ),
+    "derivative of a checkpointed loop": (
+        lambda u: tinyjax.grad(kept_loop)(tinyjax.reshard(u, P(reduced={"x"}))),
+        lambda v: 4 * v**3,
+    ),
+    "another axis": (lambda u: tinyjax.reshard(u, P(unreduced={"y"})), lambda v: v),
+    "stack": (lambda u: tinyjax.numpy.stack([u, u]), lambda v: np.stack([v, v])),  # jax: twice that
+    "flip": (lambda u: u[::-1], lambda v: v[::-1]),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_what_is_linear(parts: Any, name: str) -> None:
+    of_parts, of_whole = LINEAR[name]
+    for run in (of_parts, tinyjax.jit(of_parts)):
+        out = run(parts)
+        assert tinyjax.typeof(out).sharding.spec.unreduced
+        np.testing.assert_allclose(out, of_whole(A @ B), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float16", "float64", "complex64"])
+def test_dtypes(parts: Any, dtype: str) -> None:
+    def of_parts(u: Any) -> Any:
+        rows = tinyjax.lax.scan(lambda c, x: (c, -x), 0, tinyjax.reshard(u, P(unreduced={"x"})))[1]
+        return rows + rows
+
+    with tinyjax.set_mesh(parts.sharding.mesh):
+        value = np.arange(16).reshape(4, 4).astype(dtype)
+        for run in (of_parts, tinyjax.jit(of_parts)):
+            out = run(tinyjax.reshard(value, P()))
+            assert str(tinyjax.typeof(out)) == f"{dtype}[4,4]{{U:x}}"
+            np.testing.assert_array_equal(out, value * np.asarray(-2).astype(dtype))
+
+
+def test_devices_add_once() -> None:
+    explicit = tinyjax.make_mesh((4,), ("x",))
+    with tinyjax.set_mesh(explicit):
+        whole_w, xs = tinyjax.reshard(A, P()), tinyjax.reshard(np.stack([X, X]), P(None, "x"))
+        lowered = tinyjax.jit(lambda w, xs: accumulated(tinyjax, w, xs)).lower(whole_w, xs)
+        assert lowered.compile().communication_analysis().counts == {"all-reduce": 1}
+
+
+def test_arrays(parts: Any, tmp_path: Any) -> None:
+    shards = [np.asarray(shard.data) for shard in parts.addressable_shards]
+    np.testing.assert_allclose(shards[0], A[:, :2] @ B[:2], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(shards[0] + shards[2], A @ B, rtol=1e-5, atol=1e-6)
+    assert not parts.is_fully_replicated
+    assert [shard.replica_id for shard in parts.addressable_shards] == [0, 1, 0, 1]
+    checkpoints.save(tmp_path, {"u": parts})
+    restored = checkpoints.restore(tmp_path, like={"u": parts})["u"]
+    assert tinyjax.typeof(restored) is tinyjax.typeof(parts)
+    np.testing.assert_allclose(restored, A @ B, rtol=1e-5, atol=1e-6)
+    made = tinyjax.make_array_from_single_device_arrays(
+        parts.shape, parts.sharding, [shard.data for shard in parts.addressable_shards]
+    )
+    np.testing.assert_array_equal(made, parts)
+
+
+def test_mistakes(parts: Any) -> None:
+    name: Any = "x"
+    for mistake, message in (
+        (lambda: P("x", unreduced={"x"}), "names 'x' twice"),
+        (lambda: P(unreduced=name), "a set of names"),
+        (lambda: tinyjax.reshard(A, P(reduced={"z"})), "'z', which is no axis"),
+        (lambda: tinyjax.reshard(A > 0, P(unreduced={"x"})), "no sum"),
+        (
+            lambda: tinyjax.make_array_from_callback((4, 4), parts.sharding, lambda i: A[i]),
+            "parts of a sum",
+        ),
+        (lambda: parts.astype(int), "not linear"),
+        (lambda: tinyjax.lax.with_sharding_constraint(parts, P()), "use tinyjax.reshard"),
+    ):
+        with pytest.raises(ShardingError, match=message):
+            mistake()
+    with pytest.raises(CarryTypeError, match="U:x"):
+        tinyjax.lax.fori_loop(0, 2, lambda i, c: whole(tinyjax, c), parts)
