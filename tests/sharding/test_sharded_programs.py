@@ -58,6 +58,11 @@ def test_where_results_lie() -> None:
 
 
 def test_prefixes() -> None:
+    listed = tinyjax.jit(
+        lambda x, y: [(x, [y])], in_shardings=[by("x"), None], out_shardings=[(by("y"), [by("x")])]
+    )
+    ((first, (second,)),) = listed(DATA, DATA)
+    assert (first.sharding, second.sharding) == (by("y"), by("x"))
     g = tinyjax.jit(
         lambda tree, n: {"out": tree, "n": n},
         in_shardings=({"a": by("x"), "b": by("y")}, None),

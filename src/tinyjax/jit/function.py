@@ -832,6 +832,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         )
     if device is not None and (in_shardings is not None or out_shardings is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
+    if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
+        in_shardings = tuple(in_shardings)
     ins, outs = _places(in_shardings, device), _places(out_shardings, device)
     if control_flow == "source":
         fun = _read_control_flow[0](fun)
@@ -881,8 +883,6 @@ def _places(shardings: Any, device: Device | Sharding | None) -> Any:
     wanted = device if shardings is None else shardings
     if wanted is None:
         return None
-    if isinstance(wanted, list):  # as in JAX, for the tuple of arguments
-        wanted = tuple(wanted)
     places = tree.leaves(wanted, is_place)
     first = (None, first_device(), on_first())
     return None if all(where in first for where in places) else wanted
