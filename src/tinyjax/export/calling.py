@@ -12,6 +12,7 @@ from tinyjax.control_flow.loops import map_
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     Arrays,
     Avals,
@@ -54,6 +55,7 @@ class Program(Sized):
         jaxpr: of a program for many sizes, in place of its text, the program; it is called so only
             in a program for many sizes.
         of_sizes: of a program for many sizes, returns the one for some of them.
+        divided: of a program for several devices, in place of its text, the program.
     """
 
     name: str = attrs.field(eq=False)
@@ -65,6 +67,7 @@ class Program(Sized):
     pull_back: Callable[..., Any] | None = attrs.field(eq=False)
     jaxpr: Jaxpr | None = None
     of_sizes: Callable[[Mapping[str, int]], Program] | None = attrs.field(default=None, eq=False)
+    divided: Jaxpr | None = None
 
     @property
     def inlined(self) -> Jaxpr | None:
@@ -107,6 +110,8 @@ def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
 @call_exported_p.def_lowering
 def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) -> Values:
     program = params.program
+    if program.divided is not None:
+        return call_jaxpr(b, program.divided, program.name, operands)
     entry = b.module.embed(program.portable.encode(), program.text, program.name)
     return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
 

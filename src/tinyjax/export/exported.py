@@ -11,17 +11,20 @@ from tinyjax import tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
-from tinyjax.core.devices import PLATFORM, platform_in_view
+from tinyjax.core.devices import PLATFORM, Device, platform_in_view
 from tinyjax.core.lowering import tensors
+from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.core.trace import EVAL, bind, check_concrete, current_trace
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
+from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.families import Family, family_of, variables_of
 from tinyjax.export.format import VERSION, Content, decode, encode
 from tinyjax.export.platforms import listed, main_first, portable_form
 from tinyjax.export.programs import refusing, told, with_sizes
 from tinyjax.jit import JitParams, jit_p
 from tinyjax.jit.stages import check_arguments
+from tinyjax.primitives.constraint import constrain
 from tinyjax.tree import PyTreeDef
 
 T = TypeVar("T")
@@ -96,6 +99,7 @@ class Exported:
     platforms: tuple[str, ...] = (PLATFORM,)
     others: tuple[str, ...] = ()
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
+    _divided: Divided | None = None
     _made: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
@@ -133,7 +137,9 @@ class Exported:
 
     def _call(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Any:
         check_arguments(self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays)
-        operands = (*self.consts, *arrays)
+        operands: Sequence[Array] = (*self.consts, *arrays)
+        if self._divided is not None:
+            return self._call_on_devices(self._divided, operands)
         if current_trace() is EVAL:
             check_concrete(arrays)
             donated = tuple([len(self.consts) + i for i in self.donated])
@@ -142,6 +148,37 @@ class Exported:
         else:
             outs = bind(call_exported_p, operands, CallExportedParams(self.program))
         return tree.unflatten(self.out_tree, outs)
+
+    def _call_on_devices(self, divided: Divided, operands: Sequence[Array]) -> Any:
+        """Call a program for several devices, on those where its arguments lie."""
+        arrays = operands[len(self.consts) :]
+        devices = devices_of(self.fun_name, arrays, divided.nr_devices)
+        found = divided
+        if devices is not None:
+            found = self._once(("on devices", devices), lambda: divided.on(devices))
+        mesh = found.mesh if devices is None else Mesh(devices, ("devices",))
+        for sharding in (*found.ins, *found.outs):
+            mesh = mesh if sharding is None else sharding.mesh
+        operands = laid(operands, found.ins, mesh)
+        program = Program(
+            self.fun_name,
+            "",
+            found.jaxpr.in_avals,
+            found.jaxpr.out_avals,
+            len(self.consts),
+            self.mlir_module,
+            self._pull_back if self.has_vjp() else None,
+            divided=found.jaxpr,
+        )
+        if current_trace() is EVAL:
+            outs = bind(jit_p, operands, JitParams(calling(program), self.fun_name))
+        else:
+            outs = bind(call_exported_p, operands, CallExportedParams(program))
+        placed = [
+            constrain(x, sharding) if sharding is not None else x
+            for x, sharding in zip(outs, found.outs, strict=True)
+        ]
+        return tree.unflatten(self.out_tree, placed)
 
     def _on(self, platform: str) -> Exported:
         """Return the program for a platform: that of this process, or the one in view."""
@@ -255,7 +292,51 @@ class Exported:
     @property
     def nr_devices(self) -> int:
         """The number of devices that it runs on."""
-        return 1
+        return 1 if self._divided is None else self._divided.nr_devices
+
+    @property
+    def in_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each argument, as in JAX where they lie by named axes: ``in_shardings_jax``."""
+        return (None,) * len(self.in_avals)
+
+    @property
+    def out_shardings_hlo(self) -> tuple[None, ...]:
+        """None for each result, likewise: ``out_shardings_jax``."""
+        return (None,) * len(self.out_avals)
+
+    def in_shardings_jax(self, mesh: Mesh) -> tuple[NamedSharding | None, ...]:
+        """Return how the arguments lie, on the devices of a mesh of as many.
+
+        Args:
+            mesh: gives the devices; its axes do not matter.
+
+        Raises:
+            ArgumentError: it has not as many devices.
+        """
+        divided = self._on_mesh(mesh)
+        return (None,) * len(self.in_avals) if divided is None else divided.ins[len(self.consts) :]
+
+    def out_shardings_jax(self, mesh: Mesh) -> tuple[NamedSharding | None, ...]:
+        """Return how the results lie, on the devices of a mesh of as many; None as XLA chooses.
+
+        Args:
+            mesh: gives the devices; its axes do not matter.
+
+        Raises:
+            ArgumentError: it has not as many devices.
+        """
+        divided = self._on_mesh(mesh)
+        return (None,) * len(self.out_avals) if divided is None else divided.outs
+
+    def _on_mesh(self, mesh: Mesh) -> Divided | None:
+        if self._divided is None:
+            return None
+        if mesh.size != self.nr_devices:
+            raise ArgumentError(
+                f"'{self.fun_name}' was exported for {self.nr_devices} devices, but {mesh} has "
+                f"{mesh.size}."
+            )
+        return self._divided.on([Device(id=i) for i in mesh.ids])
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.
@@ -268,6 +349,8 @@ class Exported:
             ExportError: it is none, or is not of the types that the exported program is said to be;
                 or it is for symbolic sizes.
         """
+        if self._divided is not None:
+            return self._divided.text
         if self._family is not None:
             raise ExportError(
                 f"'{self.fun_name}' was exported for symbolic sizes, and StableHLO is written for "
@@ -328,8 +411,9 @@ class Exported:
             ExportError: the arguments or results hold nodes of a class that has no name for export,
                 or the derivative is not there.
         """
-        family = self._family
+        family, divided = self._family, self._divided
         solution = None if family is None else family.solution
+        program = divided if family is None else family
         content = Content(
             self.fun_name,
             self.in_tree,
@@ -341,10 +425,11 @@ class Exported:
             self.portable,
             self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
             None if solution is None else solution.scope,
-            None if family is None else family.jaxpr,
+            None if program is None else program.jaxpr,
             self.platforms,
             self.others,
             tuple([check.name for check in self.disabled_safety_checks]),
+            None if divided is None else (divided.ins, divided.outs),
         )
         return encode(content, key)
 
@@ -400,8 +485,10 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     if not isinstance(data, bytes | bytearray):
         raise ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
     content = decode(bytes(data), key)
-    derivative, family = content.vjp, None
-    if content.jaxpr is not None:
+    derivative, family, divided = content.vjp, None, None
+    if content.jaxpr is not None and content.lie is not None:
+        divided = Divided(content.name, content.jaxpr, *content.lie)
+    elif content.jaxpr is not None:
         with refusing("what was exported is no program for symbolic sizes"):
             family = family_of(content.name, content.jaxpr, content.in_tree, len(content.consts))
     exported = Exported(
@@ -418,8 +505,9 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         content.platforms,
         content.others,
         tuple(map(DisabledSafetyCheck, content.disabled_checks)),
+        divided,
     )
-    if family is None:
+    if family is None and divided is None:
         for platform in exported.platforms:
             exported.mlir_module(platform)
     return exported

@@ -10,12 +10,14 @@ import numpy as np
 from tinyjax.api import vjp
 from tinyjax.config import scoped
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.devices import PLATFORM, platform_in_view
+from tinyjax.core.avals import ExplicitArray, ShapedArray, ShapeDtypeStruct
+from tinyjax.core.devices import PLATFORM, Sharding, platform_in_view
 from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, ExportError
+from tinyjax.export.divided import divided_of
 from tinyjax.export.exported import DisabledSafetyCheck, Exported
 from tinyjax.export.families import family_of
 from tinyjax.export.platforms import (
@@ -122,16 +124,25 @@ def _export(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
-    if lowered.compilation.placement is not None:
+    placement = lowered.compilation.placement
+    if placement is not None and platforms != (PLATFORM,):
         raise ExportError(
-            f"'{lowered.name}' is a program for several devices, which another process may not "
-            "have. Export it without shardings."
+            f"'{lowered.name}' is a program for several devices, which is exported for "
+            f"'{PLATFORM}' alone, but platforms are {listed(platforms)}."
         )
     for platform, other in found.items():
         _check_alike(platform, other, lowered)
     jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
-    family, portables = None, [""]
-    if is_symbolic(jaxpr):
+    family, divided, portables = None, None, [""]
+    if placement is not None:
+        if is_symbolic(jaxpr):
+            raise ExportError(
+                f"'{lowered.name}' is a program for several devices, and is exported for symbolic "
+                "sizes: export it for sizes that are numbers."
+            )
+        divided = divided_of(lowered.name, jaxpr, placement)
+        jaxpr = divided.jaxpr
+    elif is_symbolic(jaxpr):
         jaxpr = closed(jaxpr)
         if any(closed(other.jaxpr) != jaxpr for other in found.values()):
             raise ExportError(
@@ -145,16 +156,17 @@ def _export(
         lowered.name,
         lowered.in_tree,
         lowered.out_tree,
-        lowered.arguments,
+        jaxpr.in_avals[num_consts:],
         jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
-        lowered.consts,
+        tuple([x.gathered if isinstance(x, ShardedArray) else x for x in lowered.consts]),
         portables[0],
         lambda: _export_vjp(found, platforms, disabled_checks),
         family,
         platforms,
         tuple(portables[1:]),
         disabled_checks,
+        divided,
     )
 
 
@@ -198,4 +210,22 @@ def _export_vjp(
     avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
     # lower takes these in place of arrays, which is beyond what the signature of a function says
     structs: list[Any] = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
+    placement = lowered.compilation.placement
+    if placement is not None:  # cotangents lie as results do
+        outs = zip(placement.outs, out_avals, strict=True)
+        lie = [
+            *placement.ins[len(lowered.consts) :],
+            *[sharding for sharding, aval in outs if is_inexact(aval.dtype)],
+        ]
+        structs = [
+            struct.update(
+                sharding=_of_cotangent(aval, sharding) if i >= len(in_avals) else sharding
+            )
+            for i, (struct, aval, sharding) in enumerate(zip(structs, avals, lie, strict=True))
+        ]
     return _export(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
+
+
+def _of_cotangent(aval: ShapedArray, sharding: Sharding | None) -> Sharding | None:
+    """How the cotangent of a result lies."""
+    return aval.cotangent().sharding if isinstance(aval, ExplicitArray) else sharding

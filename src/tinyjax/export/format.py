@@ -16,7 +16,7 @@ import json
 import struct
 import sys
 from hashlib import sha256
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -25,9 +25,18 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.sharding import AnyMesh
 from tinyjax.errors import ExportError
 from tinyjax.export.dims import SymbolicScope
-from tinyjax.export.jaxprs import decode_aval, decode_program, encode_aval, encode_program
+from tinyjax.export.divided import Shardings
+from tinyjax.export.jaxprs import (
+    decode_aval,
+    decode_program,
+    decode_sharding,
+    encode_aval,
+    encode_program,
+    encode_sharding,
+)
 from tinyjax.export.trees import decode_tree, encode_tree
 from tinyjax.tree import PyTreeDef
 
@@ -56,10 +65,11 @@ class Content:
         portable: the program in portable form.
         vjp: the exported program of the derivative.
         scope: what the sizes of a program for many sizes belong to.
-        jaxpr: a program for many sizes, in place of one in portable form.
+        jaxpr: a program for many sizes, or for several devices, in place of one in portable form.
         platforms: where it can run.
         others: the programs for the other platforms, in portable form.
         disabled_checks: what is not checked.
+        lie: how the parameters and the results of a program for several devices lie.
     """
 
     name: str
@@ -76,6 +86,7 @@ class Content:
     platforms: tuple[str, ...] = ("cpu",)
     others: tuple[str, ...] = ()
     disabled_checks: tuple[str, ...] = ()
+    lie: tuple[Shardings, Shardings] | None = None
 
 
 def encode(content: Content, key: bytes | None) -> bytes:
@@ -106,6 +117,7 @@ def encode(content: Content, key: bytes | None) -> bytes:
         "byteorder": sys.byteorder,
         "platforms": list(content.platforms),
         "disabled_checks": list(content.disabled_checks),
+        "lie": None if content.lie is None else [*map(_encode_all, content.lie)],
         "program": len(program),
         "others": list(map(len, others)),
         "vjp": None if content.vjp is None else len(content.vjp),
@@ -188,6 +200,11 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     scope = None
     if header["constraints"] is not None:
         scope = SymbolicScope([_of(str, c) for c in _of(list, header["constraints"])])
+    lie = None
+    if header.get("lie") is not None:
+        ins, outs = _of(list, header["lie"])
+        lie = _decode_all(ins), _decode_all(outs)
+    is_jaxpr = scope is not None or lie is not None
     program = take(header["program"]).decode()
     others = tuple([take(size).decode() for size in _of(list, header["others"])])
     consts: list[Array] = []
@@ -202,13 +219,14 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         _decode_avals(header["out_avals"], scope),
         tuple([_of(int, i) for i in _of(list, header["donated"])]),
         tuple(consts),
-        "" if scope else program,
+        "" if is_jaxpr else program,
         None if header["vjp"] is None else take(header["vjp"]),
         scope,
-        decode_program(program, scope) if scope else None,
+        decode_program(program, scope) if is_jaxpr else None,
         tuple([_of(str, p) for p in _of(list, header["platforms"])]),
         others,
         tuple([_of(str, c) for c in _of(list, header["disabled_checks"])]),
+        lie,
     )
     count = len({*content.platforms})
     if len(others) != (0 if scope else count - 1) or not count == len(content.platforms) > 0:
@@ -225,9 +243,25 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         ins = (*(const.aval for const in consts), *content.in_avals)
         if (content.jaxpr.in_avals, content.jaxpr.out_avals) != (ins, content.out_avals):
             raise ValueError("its program is of other types than it says")
+    if lie is not None and content.jaxpr is not None:
+        wanted = (len(content.jaxpr.in_binders), len(content.jaxpr.outs))
+        if tuple(map(len, lie)) != wanted or len({*_meshes(lie)}) != 1 or scope is not None:
+            raise ValueError("it does not lie on one mesh")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
     return content
+
+
+def _encode_all(shardings: Shardings) -> list[Any]:
+    return [None if x is None else encode_sharding(x) for x in shardings]
+
+
+def _decode_all(given: object) -> Shardings:
+    return tuple([None if x is None else decode_sharding(x) for x in _of(list, given)])
+
+
+def _meshes(lie: tuple[Shardings, Shardings]) -> list[AnyMesh]:
+    return [x.mesh for shardings in lie for x in shardings if x is not None]
 
 
 def _decode_avals(given: object, scope: SymbolicScope | None) -> tuple[ShapedArray, ...]:

@@ -1,4 +1,4 @@
-"""Programs for many sizes as JSON, and back.
+"""Programs for many sizes, or for several devices, as JSON, and back.
 
 The programs are a list, those in parameters of equations before the programs with these equations.
 Each is a list of parameters, equations and results. Variables are numbered in the order of their
@@ -15,17 +15,20 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from importlib import import_module
+from math import prod
 from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, subjaxprs
 from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.primitive import Primitive
+from tinyjax.core.sharding import AbstractMesh, AnyMesh, AxisType, NamedSharding
 from tinyjax.errors import ExportError, TinyjaxError
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
@@ -44,13 +47,14 @@ T = TypeVar("T")
 _ROOMS: Final = frozenset(
     (
         *("checkpointing", "control_flow", "custom_derivatives", "implicit", "jit", "lax"),
-        *("numpy", "primitives", "random", "special"),
+        *("numpy", "primitives", "random", "special", "spmd"),
     )
 )
 _OWN: Final = "tinyjax."
 #: Programs nested deeper, and larger numbers, are refused.
 _DEEPEST: Final = 200
 _LARGEST: Final = 2**64
+_MOST_DEVICES: Final = 2**16
 
 _RECORDS: Final[dict[str, type]] = {
     kind.__name__: kind
@@ -63,6 +67,10 @@ _CHOICES: Final[dict[str, type[Enum]]] = {
 
 def _is_size(x: object) -> bool:
     return type(x) is int or isinstance(x, SymbolicSize)
+
+
+def _is_sharding(x: object) -> bool:
+    return type(x) is NamedSharding and x.is_abstract
 
 
 def _kind(kind: type) -> Callable[[object], bool]:
@@ -86,6 +94,11 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "str": lambda x: type(x) is str,
     "DType": lambda x: isinstance(x, np.dtype),
     "Scalar | None": lambda x: x is None or type(x) in (bool, int, float, complex),
+    "Sharding": _is_sharding,
+    "Sharding | None": lambda x: x is None or _is_sharding(x),
+    "AnyMesh": _kind(AbstractMesh),
+    "Hashable": _kind(str),  # the name of an axis
+    "Specs": _tuple_of(_kind(PartitionSpec)),
     "Jaxpr": lambda x: type(x) is Jaxpr,
     "Jaxpr | None": lambda x: x is None or type(x) is Jaxpr,
     "Axes": _tuple_of(_is_size),
@@ -112,7 +125,8 @@ def _checked(record: Any, owner: str) -> Any:
         if not (value in (None, ()) if fits is None else fits(value)):
             raise ExportError(
                 f"'{owner}' has the parameter {field.name} = {value!r:.100}, which a program for "
-                "symbolic sizes cannot be written with. Export it for sizes that are numbers."
+                "symbolic sizes, or for several devices, cannot be written with. Export it for "
+                "sizes that are numbers, and for one device."
             )
     return record
 
@@ -175,11 +189,11 @@ class _Writer:
 
     def _primitive(self, eqn: JaxprEqn) -> list[str]:
         found = self._names.get(eqn.primitive)
-        if found is None:
+        if found is None or type(eqn.params) is not eqn.primitive.params:
             raise ExportError(
-                f"'{eqn.primitive.name}' cannot be in a program for symbolic sizes that is "
-                "written: another process would not know it, or it does more than compute. Export "
-                "for sizes that are numbers."
+                f"'{eqn.primitive.name}' cannot be in a program for symbolic sizes, or for several "
+                "devices, that is written: another process would not know it, or it does more than "
+                "compute. Export for sizes that are numbers, and for one device."
             )
         return [*found]
 
@@ -205,6 +219,12 @@ class _Writer:
                 return {"dtype": dtypes.dtype_name(value)}
             case Jaxpr():
                 return {"program": self._numbers[id(value)]}
+            case NamedSharding():
+                return {"sharding": encode_sharding(value)}
+            case AbstractMesh():
+                return {"mesh": _encode_mesh(value)}
+            case PartitionSpec():
+                return {"spec": _encode_spec(value)}
             case Enum():
                 return {"choice": [type(value).__name__, value.name]}
             case _:
@@ -228,18 +248,42 @@ def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
 def encode_aval(aval: ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
     shape = [str(n) if isinstance(n, SymbolicSize) else n for n in aval.shape]
-    return [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
+    told = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
+    if aval.varying:
+        told.append(sorted([_of(str, name) for name in aval.varying]))
+    if isinstance(aval, ExplicitArray):
+        sharding = aval.sharding
+        assert isinstance(sharding, NamedSharding), "types name the axes of a mesh"
+        told.append({"sharding": encode_sharding(sharding)})
+    return told
+
+
+def encode_sharding(sharding: NamedSharding) -> list[Any]:
+    """Write how a value lies on a mesh without devices."""
+    return [_encode_mesh(sharding.mesh), _encode_spec(sharding.spec), sharding.memory_kind]
+
+
+def _encode_mesh(mesh: AnyMesh) -> list[Any]:
+    return [[*mesh.axis_sizes], [*mesh.axis_names], [kind.value for kind in mesh.axis_types]]
+
+
+def _encode_spec(spec: PartitionSpec) -> list[Any]:
+    entries = [
+        False if entry is PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
+        for i, entry in enumerate(spec)
+    ]
+    return [entries, sorted(spec.unreduced), sorted(spec.reduced)]
 
 
 # Reading
 
 
-def decode_program(text: str, scope: SymbolicScope) -> Jaxpr:
-    """Read a program for many sizes.
+def decode_program(text: str, scope: SymbolicScope | None) -> Jaxpr:
+    """Read a program for many sizes, or for several devices.
 
     Args:
         text: what ``encode_program`` wrote, or anything else.
-        scope: what its sizes belong to.
+        scope: what its sizes belong to, if some are symbolic.
 
     Raises:
         ExportError: it is no program.
@@ -276,7 +320,7 @@ def _number(x: object) -> int:
 
 
 class _Reader:
-    def __init__(self, scope: SymbolicScope, programs: list[Jaxpr]) -> None:
+    def __init__(self, scope: SymbolicScope | None, programs: list[Jaxpr]) -> None:
         self._scope = scope
         self._programs = programs
 
@@ -324,7 +368,13 @@ class _Reader:
             return tuple([self._value(item) for item in given])
         ((tag, value),) = _of(dict, given).items()
         match tag:
-            case "size":
+            case "sharding":
+                return decode_sharding(value)
+            case "mesh":
+                return _decode_mesh(value)
+            case "spec":
+                return _decode_spec(value)
+            case "size" if self._scope is not None:
                 (size,) = parse_shape(_of(str, value), self._scope)
                 return size
             case "float":
@@ -365,7 +415,7 @@ def _primitive(module: object, attribute: object) -> Primitive[Any]:
 
 def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
     """Read a type; sizes that are texts are of a scope."""
-    dtype, shape, weak_type = _of(list, given)
+    dtype, shape, weak_type, *lies = _of(list, given)
     sizes: list[int] = []
     for n in _of(list, shape):
         if type(n) is str and scope is not None:
@@ -375,4 +425,42 @@ def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
         if not isinstance(size, SymbolicSize) and size < 0:
             raise ValueError(f"{shape!r:.100} is no shape")
         sizes.append(size)
-    return ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
+    found = ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
+    match lies:
+        case []:
+            return found
+        case [list() as names]:
+            return found.with_varying(frozenset([_of(str, name) for name in names]))
+        case [{"sharding": where}]:
+            sharding = decode_sharding(where)
+            sharding.check(found.shape)
+            return ExplicitArray(found.shape, found.dtype, found.weak_type, sharding)
+        case _:
+            raise ValueError(f"{lies!r:.100} is no place")
+
+
+def decode_sharding(given: object) -> NamedSharding:
+    """Read how a value lies on a mesh without devices."""
+    mesh, spec, kind = _of(list, given)
+    return NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=_of(str, kind))
+
+
+def _decode_mesh(given: object) -> AbstractMesh:
+    sizes, names, kinds = [_of(list, part) for part in _of(list, given)]
+    lengths = [_number(n) for n in sizes]
+    if prod(lengths) > _MOST_DEVICES:
+        raise ValueError("a mesh has too many devices")
+    types = [AxisType(_of(str, kind)) for kind in kinds]
+    return AbstractMesh(lengths, [_of(str, name) for name in names], types)
+
+
+def _decode_spec(given: object) -> PartitionSpec:
+    entries, unreduced, reduced = [_of(list, part) for part in _of(list, given)]
+    return PartitionSpec(
+        *[
+            PartitionSpec.UNCONSTRAINED if entry is False else tuple(_of(list, entry))
+            for entry in entries
+        ],
+        unreduced={_of(str, name) for name in unreduced},
+        reduced={_of(str, name) for name in reduced},
+    )

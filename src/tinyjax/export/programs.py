@@ -24,6 +24,8 @@ from tinyjax.errors import ArgumentError, ExportError, TinyjaxError
 from tinyjax.export import polynomials
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, substituted
 from tinyjax.jit import JitParams, jit_p
+from tinyjax.spmd.declared import ShardMapParams
+from tinyjax.transforms.varying import on_axes
 from tinyjax.tree import PyTreeDef
 
 #: Axes of this size are counted in int64, which programs for many sizes do not.
@@ -89,10 +91,16 @@ def check(jaxpr: Jaxpr, when: str) -> None:
         except (TinyjaxError, ArithmeticError, AttributeError) as error:
             text = error.message if isinstance(error, TinyjaxError) else str(error)
             raise ExportError(f"the exported program is not valid {when}: {text}") from error
-        pending += [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
+        for eqn in program.eqns:
+            if isinstance(eqn.params, ShardMapParams):  # types within depend on what varies
+                inside = eqn.params
+                with on_axes(inside.sizes, inside.is_partial, inside.checks):
+                    check(inside.jaxpr, when)
+            else:
+                pending += subjaxprs(eqn.params)
 
 
-class _Rewriting:
+class Rewriting:
     """Programs written anew, each once."""
 
     def __init__(self) -> None:
@@ -171,7 +179,7 @@ class _Rewriting:
         return attrs.evolve(record, **changes) if changes else record
 
 
-class _Substitution(_Rewriting):
+class _Substitution(Rewriting):
     """Sizes put in place of variables."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
@@ -207,7 +215,7 @@ class _Substitution(_Rewriting):
         return value.with_sizes(self._sizes)
 
 
-class _Inspection(_Rewriting):
+class _Inspection(Rewriting):
     """Looks at every size, and changes none."""
 
     def __init__(self, name: str, scope: SymbolicScope, known: set[str]) -> None:
@@ -249,7 +257,7 @@ def inspect(jaxpr: Jaxpr, name: str, scope: SymbolicScope, known: set[str]) -> N
     _Inspection(name, scope, known).program(jaxpr)
 
 
-class _Closing(_Rewriting):
+class _Closing(Rewriting):
     """Programs freed from functions of this process, such as rules for derivatives."""
 
     def applied(self, eqn: JaxprEqn) -> tuple[Primitive[Any], Any]:

@@ -1,0 +1,164 @@
+"""Programs for several devices: exported for a mesh of a form, and called on any devices.
+
+Such a program is a jaxpr whose shardings and types name the grid of a mesh, without its devices. A
+call puts devices in: those that its arguments lie on, or those of the mesh in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.devices import Device, PartitionSpec
+from tinyjax.core.jaxpr import Jaxpr, Lit, effects
+from tinyjax.core.operands import first_element, literal_splat
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.sharding import AbstractMesh, AnyMesh, Mesh, NamedSharding, get_mesh
+from tinyjax.core.trace import Tracer
+from tinyjax.errors import ArgumentError, ExportError
+from tinyjax.export.platforms import calls_python
+from tinyjax.export.programs import Rewriting, closed
+from tinyjax.primitives.constraint import constrain
+from tinyjax.xla.compilation import Placement
+from tinyjax.xla.lowering import CallsPythonError, lowered_for
+
+#: How arguments or results lie; None where that is left to XLA.
+Shardings = tuple[NamedSharding | None, ...]
+
+
+@attrs.frozen(eq=False)
+class Divided:
+    """A program for several devices.
+
+    Attributes:
+        name: the function's name.
+        jaxpr: the program; the arrays that the function closed over are its first parameters.
+        ins: how its parameters lie.
+        outs: how its results lie.
+    """
+
+    name: str
+    jaxpr: Jaxpr
+    ins: Shardings
+    outs: Shardings
+
+    @property
+    def mesh(self) -> AbstractMesh:
+        """The mesh of the first parameter or result that says how it lies."""
+        for sharding in (*self.ins, *self.outs):
+            if sharding is not None:
+                return sharding.mesh.abstract_mesh
+        raise ExportError("a program for several devices says of nothing how it lies.")
+
+    @property
+    def nr_devices(self) -> int:
+        """The number of devices that it runs on."""
+        return self.mesh.size
+
+    @property
+    def text(self) -> str:
+        """The program as StableHLO."""
+        whole = NamedSharding(self.mesh, PartitionSpec())
+        ins = tuple([x or whole for x in self.ins])
+        placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
+        return lowered_for(placement, self.jaxpr, self.name)
+
+    def on(self, devices: Sequence[Device]) -> Divided:
+        """Return the program for given devices."""
+
+        def with_devices(mesh: AnyMesh) -> Mesh:
+            grid = np.empty(len(devices), object)
+            grid[:] = devices
+            return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+
+        return self._remeshed(with_devices)
+
+    def _remeshed(self, change: Callable[[AnyMesh], AnyMesh]) -> Divided:
+        other = _Remeshing(change)
+        ins, outs = other.value(self.ins), other.value(self.outs)
+        return Divided(self.name, other.program(self.jaxpr), ins, outs)
+
+
+def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
+    """Return a program as it is exported.
+
+    Raises:
+        ExportError: it calls Python functions.
+    """
+    if effects(jaxpr).any:
+        raise calls_python(name)
+    ins = tuple([x if isinstance(x, NamedSharding) else None for x in placement.ins])
+    outs = tuple([x if isinstance(x, NamedSharding) else None for x in placement.outs])
+    found = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
+    try:
+        assert found.text, "it can be lowered"
+    except CallsPythonError:
+        raise calls_python(name) from None
+    return found
+
+
+class _Remeshing(Rewriting):
+    """Programs on other meshes."""
+
+    def __init__(self, change: Callable[[AnyMesh], AnyMesh]) -> None:
+        super().__init__()
+        self._change = change
+
+    def aval(self, aval: ShapedArray) -> ShapedArray:
+        if not isinstance(aval, ExplicitArray):
+            return aval
+        sharding = self.value(aval.sharding)
+        return ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding)
+
+    def literal(self, x: Lit) -> Lit:
+        aval = self.aval(x.aval)
+        return x if aval is x.aval else Lit(literal_splat(first_element(x.value.host), aval), aval)
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, NamedSharding):
+            return value.update(mesh=self._change(value.mesh))
+        if isinstance(value, Mesh | AbstractMesh):
+            return self._change(value)
+        return super().value(value)
+
+
+def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Device, ...] | None:
+    """Return the devices that a program is called on; None within a program that does not say it.
+
+    Args:
+        name: the program's name.
+        arrays: the arguments.
+        nr_devices: how many devices it is for.
+
+    Raises:
+        ArgumentError: they are not as many.
+    """
+    ids: tuple[int, ...] | None = None
+    for x in arrays:
+        sharding = x.sharding if isinstance(x, ShardedArray) else x.aval.sharding
+        if isinstance(sharding, NamedSharding) and not sharding.is_abstract:
+            ids = sharding.ids
+            break
+    if ids is None and not (mesh := get_mesh()).empty:
+        ids = mesh.ids
+    if ids is None and any(isinstance(x, Tracer) for x in arrays):
+        return None
+    count = 1 if ids is None else len(ids)
+    if ids is None or count != nr_devices:
+        raise ArgumentError(
+            f"'{name}' was exported for {nr_devices} devices, but is called with arguments on "
+            f"{count}. Put them on a mesh of as many, tinyjax.device_put(x, sharding), or call it "
+            "within tinyjax.set_mesh(mesh)."
+        )
+    return tuple([Device(id=i) for i in ids])
+
+
+def laid(arrays: Sequence[Array], shardings: Shardings, mesh: AnyMesh) -> list[Array]:
+    """Return arrays that lie as a program takes or gives them; else undivided."""
+    whole = NamedSharding(mesh, PartitionSpec())
+    return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]
