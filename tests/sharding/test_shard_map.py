@@ -13,7 +13,6 @@ from tinyjax import NamedSharding, P, lax
 from tinyjax.errors import (
     ArgumentError,
     DifferentiationError,
-    ExportError,
     ShardingError,
     UnboundAxisError,
 )
@@ -431,11 +430,6 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         lambda: over_x(jnp.sin, in_specs=P(P.UNCONSTRAINED))(DATA),
     ),
     (ArgumentError, "by position only", lambda: over_x(lambda a: a)(a=DATA)),
-    (
-        ExportError,
-        "several devices",
-        lambda: tinyjax.export.export(tinyjax.jit(over_x(jnp.sin)))(DATA),
-    ),
 ]
 
 

@@ -111,6 +111,33 @@ ROWS: dict[str, Program] = {
     "branches": lambda lib, a, b, x: lib.lax.cond(
         a.sum() > 0, lambda u: u + u, lambda u: u, dot(lib, a, b)
     ),
+    "shard_map, parts of results": lambda lib, a, b, x: lib.shard_map(
+        lambda x: x.T @ x, in_specs=lib.P("x"), out_specs=lib.P(unreduced={"x"})
+    )(x),
+    "shard_map, gradients as parts": lambda lib, a, b, x: lib.shard_map(
+        lambda w, x: lib.grad(lambda w: loss(lib, w, x))(w),
+        in_specs=(lib.P(reduced={"x"}), lib.P("x")),
+        out_specs=lib.P(unreduced={"x"}),
+    )(reduced(lib, a), x),
+    "shard_map, gathered weights": lambda lib, a, b, x: lib.shard_map(
+        lambda w, x: lib.grad(
+            lambda w: loss(lib, lib.lax.all_gather(w, "x", tiled=True, to="reduced"), x)
+        )(w),
+        in_specs=(lib.P("x"), lib.P("x")),
+        out_specs=lib.P("x"),
+    )(b, x),
+    "shard_map, parts added": lambda lib, a, b, x: lib.shard_map(
+        lambda x: lib.lax.psum(lib.lax.pcast(x.T @ x, "x", to="unreduced"), "x"),
+        in_specs=lib.P("x"),
+        out_specs=lib.P(),
+    )(x),
+    "shard_map, its gradient": lambda lib, a, b, x: lib.grad(
+        lib.shard_map(
+            lambda w, x: lib.lax.psum(loss(lib, w, x), "x"),
+            in_specs=(lib.P(reduced={"x"}), lib.P("x")),
+            out_specs=lib.P(),
+        )
+    )(reduced(lib, a), x),
     "jit": lambda lib, a, b, x: lib.jit(lambda u: u + u)(dot(lib, a, b)),
 }
 
@@ -246,6 +273,12 @@ def test_mistakes(parts: Any) -> None:
             "parts of a sum",
         ),
         (lambda: parts.astype(int), "not linear"),
+        (
+            lambda: tinyjax.shard_map(
+                lambda x: x, in_specs=P(unreduced={"x"}), out_specs=P(unreduced={"x"})
+            )(parts),
+            "Let devices add first",
+        ),
         (lambda: tinyjax.lax.with_sharding_constraint(parts, P()), "use tinyjax.reshard"),
     ):
         with pytest.raises(ShardingError, match=message):

@@ -54,7 +54,8 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
     Args:
         x: arrays in any containers.
         axis_name: the name of the axis, or several. An axis of ``vmap`` needs no cast.
-        to: "varying".
+        to: "varying"; or "reduced" or "unreduced", which are the same here: of a value that all
+            devices have each has a part of the cotangent, or what each has is its part of a sum.
 
     Raises:
         UnboundAxisError: there is no axis of that name.
@@ -73,11 +74,10 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
         Array([0., 1., 2.], dtype=float32)
     """
     axis_size(axis_name)
-    if not is_one_of(to, ("varying",)):
+    if not is_one_of(to, ("varying", "reduced", "unreduced")):
         raise ArgumentError(
-            f"pcast takes to='varying', but got {shortened(to)}. Devices have the same after "
-            "lax.psum, "
-            "lax.pmax or lax.all_gather(..., to='invarying')."
+            f"pcast takes to='varying', 'reduced' or 'unreduced', but got {shortened(to)}. Devices "
+            "have the same after lax.psum, lax.pmax or lax.all_gather(..., to='invarying')."
         )
     axes = axes_of_devices(axis_name)
     varying: T = tree.map(lambda leaf: pvary(as_array(leaf), axes), x)

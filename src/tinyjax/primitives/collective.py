@@ -666,7 +666,8 @@ def all_gather(
         tiled: whether to join the values along an axis there is, rather than stack them.
         to: inside ``shard_map``, "invarying" says that the result is one value, which all devices
             have, and "varying" that each has its own, though they are equal. In the first case a
-            derivative is that of the one value; in the second it adds what the devices do with it.
+            derivative is that of the one value; in the second it adds what the devices do with it,
+            as it does for "reduced", which is the same here.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
@@ -681,9 +682,9 @@ def all_gather(
                [1, 2]], dtype=int32)
     """
     _check_groups("all_gather", axis_index_groups)
-    if not is_one_of(to, ("varying", "invarying")):
+    if not is_one_of(to, ("varying", "invarying", "reduced")):
         raise ArgumentError(
-            f"all_gather takes to='varying' or 'invarying', but got {shortened(to)}."
+            f"all_gather takes to='varying', 'invarying' or 'reduced', but got {shortened(to)}."
         )
     names = _names(axis_name)
     count = prod(_size("all_gather", name) for name in names)

@@ -9,10 +9,11 @@ from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
 from tinyjax.core.array import Array
-from tinyjax.core.avals import Axes
+from tinyjax.core.avals import Axes, ExplicitArray, ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.placing import keeping_sums
 from tinyjax.core.primitive import Avals
 from tinyjax.core.sharding import AnyMesh, AxisType, Mesh, NamedSharding, get_mesh, use_mesh
 from tinyjax.core.staging import Staged, stage
@@ -20,7 +21,10 @@ from tinyjax.core.trace import enclosing_axes
 from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
+from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.collective import pvary, unvary
+from tinyjax.primitives.constraint import constrain
+from tinyjax.primitives.shape import reshape
 from tinyjax.spmd.declared import ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
 from tinyjax.transforms.varying import on_axes
@@ -241,14 +245,21 @@ def _call(
     arrays = as_arrays(leaves, fun, in_tree)
     args_tree = tree.structure(args)
     if in_specs is None:
-        told = [[[n for n in names if n in axes] for names in x.aval.entries] for x in arrays]
-        specs = [PartitionSpec(*entries) for entries in told]
+        specs = [_told(x.aval, axes) for x in arrays]
     else:
-        specs = _specs(in_specs, args_tree, mesh, axes, "in_specs")
+        specs = _specs(in_specs, args_tree, mesh, axes, "in_specs", checks)
+    own_parts = [spec.reduced for spec in specs]
+    specs = [*map(_of_copies, specs)]
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         NamedSharding(mesh, spec).check(x.shape, what)
     flat = FlatFunction(fun, in_tree)
+    run: Callable[..., Sequence[Array]] = flat
+    if any(own_parts):  # of the cotangent
+
+        def run(*leaves: Array) -> Sequence[Array]:
+            return flat(*[pvary(x, of) for x, of in zip(leaves, own_parts, strict=True)])
+
     parts = [local_type(x.aval, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
@@ -256,16 +267,75 @@ def _call(
     inside = use_mesh(_manual(mesh, axes)) if isinstance(mesh, Mesh) else nullcontext()
     with inside, on_axes(sizes, partly, checks, own=not checks):
         own = [aval.with_varying(aval.varying | here) for aval in parts]
-        staged = stage(flat, parts if checks else own, fun)
-    joined = _specs(out_specs, flat.out_tree, mesh, axes, "out_specs")
+        staged = stage(run, parts if checks else own, fun)
+    joined = _specs(out_specs, flat.out_tree, mesh, axes, "out_specs", checks)
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
     else:
         with on_axes(sizes, partly, checks):
             staged = _taken_to_be_shared(staged, parts, here, joined)
+    rows = joined
+    if any(spec.unreduced or spec.reduced for spec in joined):
+        with on_axes(sizes, partly, checks):
+            staged, rows = _parts_as_rows(staged, parts, joined, mesh)
     like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
-    outs: Sequence[Array] = bind_shard_map(staged, arrays, like, specs, joined)
+    outs: Sequence[Array] = bind_shard_map(staged, arrays, like, specs, rows)
+    if rows is not joined:
+        outs = [_of_rows(x, spec, mesh) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
+
+
+def _told(aval: ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
+    """How the type of an argument says that it is divided along axes of the mesh."""
+    entries = [[name for name in names if name in axes] for names in aval.entries]
+    spec = aval.sharding.spec if isinstance(aval, ExplicitArray) else PartitionSpec()
+    here = frozenset(axes)
+    return PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
+
+
+def _of_copies(spec: PartitionSpec) -> PartitionSpec:
+    """How an argument lies that devices have copies of, and a part each of its cotangent.
+
+    Raises:
+        ShardingError: devices have parts of the argument.
+    """
+    if spec.unreduced:
+        raise ShardingError(
+            f"in_specs of shard_map has {spec}: a function of devices' parts of a sum need not be "
+            "one of the sum. Let devices add first, by tinyjax.reshard(x, P(...))."
+        )
+    return spec.settled
+
+
+def _parts_as_rows(
+    staged: Staged, parts: Sequence[ShapedArray], out_specs: Sequence[PartitionSpec], mesh: AnyMesh
+) -> tuple[Staged, list[PartitionSpec]]:
+    """Return a function whose results that are parts of sums are rows, and how these are joined."""
+    names = [tuple([n for n in mesh.axis_names if n in s.unreduced]) for s in out_specs]
+
+    def run(*args: Array) -> list[Array]:
+        outs = zip(eval_jaxpr(staged.jaxpr, args), names, strict=True)
+        return [
+            reshape(pvary(x, frozenset(along)), (1, *x.shape)) if along else x for x, along in outs
+        ]
+
+    program = stage(run, [*[x.aval.plain for x in staged.consts], *parts])
+    assert not program.consts, "a program is closed"
+    rows = [
+        PartitionSpec(along, *spec) if along else spec.settled
+        for along, spec in zip(names, out_specs, strict=True)
+    ]
+    return Staged(program.jaxpr, staged.consts), rows
+
+
+def _of_rows(x: Array, spec: PartitionSpec, mesh: AnyMesh) -> Array:
+    """Return a result that lies as its specification says, of rows if they are parts of a sum."""
+    if spec.unreduced:
+        with keeping_sums(spec.unreduced):
+            x = reduce_sum(x, (0,))
+    elif not spec.reduced:
+        return x
+    return constrain(x, NamedSharding(mesh, spec))
 
 
 @lru_cache(maxsize=256)
@@ -298,7 +368,12 @@ def _taken_to_be_shared(
 
 
 def _specs(
-    given: Any, treedef: PyTreeDef, mesh: AnyMesh, axes: tuple[str, ...], name: str
+    given: Any,
+    treedef: PyTreeDef,
+    mesh: AnyMesh,
+    axes: tuple[str, ...],
+    name: str,
+    checks: bool,
 ) -> list[PartitionSpec]:
     found: list[PartitionSpec] = []
     for spec in tree.flatten_prefix(given, treedef, is_place, name):
@@ -307,7 +382,14 @@ def _specs(
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
                 f"one is {spec!r}."
             )
-        others = [axis for axis in NamedSharding(mesh, spec).spec.names if axis not in axes]
+        told = NamedSharding(mesh, spec).spec
+        if not checks and told.settled is not told:
+            raise ShardingError(
+                f"{name} of shard_map has {spec!r}, but with check_vma=False nothing is known of "
+                "what devices have parts of."
+            )
+        named_axes = [*told.names, *sorted(told.unreduced | told.reduced)]
+        others = [axis for axis in named_axes if axis not in axes]
         if others:
             raise ShardingError(
                 f"{name} of shard_map has {spec!r}, but each device runs the function along "
@@ -337,7 +419,7 @@ def _check_results(
                 f"out_specs of shard_map has {spec} for {what} of {describe_function(fun)}, which "
                 f"is {aval}: there are not as many axes."
             )
-        wrong = (aval.varying & axes) - {*spec.names}
+        wrong = (aval.varying & axes) - {*spec.names} - spec.unreduced
         if wrong:
             raise ShardingError(
                 f"{what} of {describe_function(fun)} may differ between the devices along "
