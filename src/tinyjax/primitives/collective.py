@@ -684,7 +684,7 @@ def all_gather(
     _check_groups("all_gather", axis_index_groups)
     if not is_one_of(to, ("varying", "invarying", "reduced")):
         raise ArgumentError(
-            f"all_gather takes to='varying', 'invarying' or 'reduced', but got {shortened(to)}."
+            f"all_gather takes to='varying' or 'reduced', or 'invarying', not {shortened(to)}."
         )
     names = _names(axis_name)
     count = prod(_size("all_gather", name) for name in names)
