@@ -237,6 +237,21 @@ def test_dtypes(parts: Any, dtype: str) -> None:
             np.testing.assert_array_equal(out, value * np.asarray(-2).astype(dtype))
 
 
+def test_a_checkpointed_layer(parts: Any) -> None:
+    """XLA ends the process if it finds that two results of a conditional differ in being sums."""
+    layer = tinyjax.checkpoint(lambda x, w, b: tinyjax.numpy.tanh(x @ w + b))
+
+    def total(w: Any, b: Any, x: Any, lay: Callable[[Any], Any]) -> Any:
+        return (layer(x, lay(w), lay(b)) ** 2).sum()
+
+    expected = tinyjax.grad(total, (0, 1))(A, B[0], X, lambda v: v)
+    with tinyjax.set_mesh(parts.sharding.mesh):
+        w, b, x = [tinyjax.reshard(v, P(*spec)) for v, spec in ((A, ()), (B[0], ()), (X, ("x",)))]
+        gradients = tinyjax.grad(partial(total, lay=partial(reduced, tinyjax)), (0, 1))
+        for found, value in zip(tinyjax.jit(gradients)(w, b, x), expected, strict=True):
+            np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-4)
+
+
 def test_devices_add_once() -> None:
     explicit = tinyjax.make_mesh((4,), ("x",))
     with tinyjax.set_mesh(explicit):

@@ -171,8 +171,8 @@ def _are_parts_kept(b: Lowering, eqn: JaxprEqn, given: Sequence[Value]) -> bool:
     rules = eqn.primitive.rules
     if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
         return bool(subjaxprs(eqn.params)) or any(map(_is_summed, eqn.inputs))
-    if len({x.aval.sharding.summed for x in eqn.out_binders}) > 1:
-        return False  # XLA ends the process if results of one operation differ in this
+    if len(eqn.out_binders) > 1:
+        return False  # XLA ends the process if it finds that results of one operation differ
     trial = b.beside()
     trial.results = b.results
     rules.lowerings.get(b.platform, rules.lowering)(trial, given, eqn.params)
@@ -212,16 +212,14 @@ def all_as_parts(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray])
     return [as_parts(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
 
 
-def _differ_in_parts(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
-    return b.module.is_divided and len({a.sharding.summed for a in avals}) > 1
+def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
+    """Whether XLA may find that results of an operation differ in being sums: it gives up then."""
+    return b.module.is_divided and len(avals) > 1 and any(a.sharding.summed for a in avals)
 
 
 def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
-    """Let devices add what a branch returns, if not all of its results are such sums.
-
-    XLA ends the process if results of a conditional differ in this.
-    """
-    if not _differ_in_parts(b, avals):
+    """Let devices add sums that a branch returns beside other results."""
+    if not _may_differ(b, avals):
         return xs
     return [_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
 
@@ -230,7 +228,7 @@ def from_branches(
     b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
 ) -> Sequence[Value]:
     """Make parts of a sum again of results of a conditional, where devices had to add them."""
-    if not _differ_in_parts(b, avals):
+    if not _may_differ(b, avals):
         return xs
     return [parts_of_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
 
