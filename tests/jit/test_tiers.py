@@ -456,6 +456,21 @@ def test_programs_of_other_options_are_other_programs() -> None:
     assert compiled() == before + 3  # the mapped one is the same program
 
 
+def test_options_of_the_backend_reach_it() -> None:
+    def related(x: Any, y: Any) -> Any:
+        return x * x + 1, x * x - 1, jnp.exp(y) * 2 + y, jnp.exp(y) - y
+
+    x = np.linspace(-1, 1, 10_000, dtype="float32")
+    programs = [
+        jit(related).lower(x, x).compile({"xla_cpu_use_multi_output_fusion": value})
+        for value in (True, "true", False)
+    ]
+    fusions = [program.as_text().count(" fusion(") for program in programs]
+    assert fusions[0] == fusions[1] < fusions[2]
+    for one, other in zip(programs[0](x, x), related(x, x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -18,6 +18,9 @@ FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
 #: operations that takes, of those that a product of matrices has most of.
 TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
 
+#: Marks such a function that XLA computes for one element at a time in any case.
+ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
+
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
 #: where that is not known before it runs.
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
@@ -40,7 +43,8 @@ class Cost:
         evaluated: those that evaluation goes through, in all iterations of loops.
         elements: of the operands and results of these.
         flops: operations of those for which they are not one an element.
-        functions: elements of which functions such as ``exp`` are evaluated.
+        functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
+            compute for several elements at once.
         bounded: whether all loops run as often as is known.
     """
 
@@ -86,7 +90,8 @@ def _cost(jaxpr: Jaxpr) -> Cost:
             flops += eqn.primitive.rule(FLOPS)(eqn.params, avals, outs)
         elif TRANSCENDENTAL in rules:
             size = eqn.out_binders[0].aval.size
-            functions += size
+            if ONE_AT_A_TIME not in rules:
+                functions += size
             flops += size * eqn.primitive.rule(TRANSCENDENTAL)()
         programs = subjaxprs(eqn.params)
         if programs or ITERATIONS in rules:

@@ -18,7 +18,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.costs import TRANSCENDENTAL
+from tinyjax.core.costs import ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.explicit import Sums, factors, together, whole_sums
 from tinyjax.core.operands import given_number, is_constant, met_splats, remember_splat
 from tinyjax.core.primitive import (
@@ -743,6 +743,8 @@ for _function in (
     *(sinh, cosh, tanh, asinh, acosh, atanh, atan2, pow_),
 ):
     _function.def_rule(TRANSCENDENTAL)(lambda: 100.0)
+for _function in (cbrt, tan, pow_):
+    _function.def_rule(ONE_AT_A_TIME)(lambda: True)
 
 
 @integer_pow_p.def_kernel

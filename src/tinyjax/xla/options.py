@@ -1,9 +1,11 @@
 """What XLA is told when it compiles a program: how much effort to make, and flags of the user's.
 
-XLA:CPU writes fusions by way of MLIR, which takes a third of the time of a compilation and pays for
-functions such as ``exp`` of many elements alone; it divides a module among several threads, which
-costs a small one more than it gains; and two thirds of what is left is LLVM's optimisation.
-``docs/performance.md`` has what each is worth.
+XLA:CPU writes fusions by way of MLIR, which takes half the time of a compilation. Without it, a
+loop whose result takes the memory of an operand goes through one element at a time: ``exp`` of many
+elements then takes eight times as long, and most else little longer. Where MLIR is wanted, fewer
+fusions are faster to compile and to run: those with several results. XLA also divides a module
+among several threads, which costs a small one more than it gains; and two thirds of what is left is
+LLVM's optimisation. ``docs/performance.md`` has what each is worth.
 """
 
 from __future__ import annotations
@@ -27,6 +29,17 @@ _WORTH_FUSING: Final = 1e5
 
 _ONE_THREAD: Final[tuple[str, Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
 _UNOPTIMIZED: Final[tuple[str, Flag]] = ("xla_backend_optimization_level", 0)
+
+#: The flags that are options of XLA:CPU alone: a table in XLA's record of options. Those that are
+#: in it are on.
+_BACKEND_OPTIONS: Final = frozenset(
+    {"xla_cpu_disable_tiled_emitter", "xla_cpu_use_multi_output_fusion"}
+)
+#: Makes fewer fusions, those of several results, and takes no second way to write them.
+_FEWER_FUSIONS: Final[Flags] = tuple((name, True) for name in sorted(_BACKEND_OPTIONS))
+#: The numbers of the fields in XLA's messages that lead to that table: from ``CompileOptionsProto``
+#: to ``ExecutableBuildOptionsProto``, ``DebugOptions`` and an entry, whose fields are 1 and 2.
+_PATH_TO_BACKEND_OPTIONS: Final = (3, 3, 500)
 
 
 def as_flags(given: Mapping[str, object], taker: str) -> Flags:
@@ -65,7 +78,7 @@ def flags_for(wanted: Compilation) -> Flags:
         case "medium" if cost_of(wanted.jaxpr).functions < _WORTH_FUSING:
             chosen = [*PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
-            chosen = [_ONE_THREAD]
+            chosen = [*_FEWER_FUSIONS, _ONE_THREAD]
         case _:
             return wanted.flags
     return tuple(sorted({**dict(chosen), **dict(wanted.flags)}.items()))
@@ -98,8 +111,12 @@ def raise_as_ours(error: Exception) -> NoReturn:
 def compile_options(flags: Flags, placement: Placement | None = None) -> CompileOptions:
     """Return XLA's record of options with these flags, for programs on these devices."""
     options = CompileOptions()
-    if flags:
-        options.env_option_overrides = list(flags)
+    entries = [_entry(name) for name, value in flags if name in _BACKEND_OPTIONS and value]
+    if entries:  # a message in wire format is continued by what is added to it
+        options = CompileOptions.ParseFromString(b"".join([options.SerializeAsString(), *entries]))
+    others = [flag for flag in flags if flag[0] not in _BACKEND_OPTIONS]
+    if others:
+        options.env_option_overrides = others
     if placement is not None:
         build = options.executable_build_options
         options.num_replicas = build.num_replicas = 1
@@ -110,3 +127,26 @@ def compile_options(flags: Flags, placement: Placement | None = None) -> Compile
         assignment = DeviceAssignment.create(np.array([placement.ids], np.int32))
         options.device_assignment = build.device_assignment = assignment
     return options
+
+
+def _entry(name: str) -> bytes:
+    """Return a record of options, in protobuf's wire format, with one of ``_BACKEND_OPTIONS``."""
+    message = _field(1, name.encode()) + _field(2, b"true")
+    for number in reversed(_PATH_TO_BACKEND_OPTIONS):
+        message = _field(number, message)
+    return message
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Return a field of bytes in protobuf's wire format."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    """Return a number in groups of seven bits, the lowest first; all but the last are marked."""
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
