@@ -27,6 +27,7 @@ pytestmark = pytest.mark.counts
 
 X = jnp.asarray(np.linspace(0.1, 1.0, 10, dtype=np.float32))
 ROWS = jnp.ones((4, 10))
+MESH, ALONG = tinyjax.make_mesh((1,), ("i",)), tinyjax.P("i")
 
 Function = Callable[[Array], Array]
 
@@ -87,6 +88,9 @@ MODES: dict[str, Callable[[Function], object]] = {
     "make_jaxpr": lambda fun: tinyjax.make_jaxpr(fun)(X),
     "make_jaxpr of grad": lambda fun: tinyjax.make_jaxpr(tinyjax.grad(total(fun)))(X),
     "lower": lambda fun: tinyjax.jit(fun).lower(X).as_text(),
+    "make_jaxpr of shard_map": lambda fun: tinyjax.make_jaxpr(
+        tinyjax.shard_map(fun, mesh=MESH, in_specs=ALONG, out_specs=ALONG)
+    )(X),
 }
 #: Python calls per operation, at most; the user's own lambda is one of them where there is one.
 BOUNDS = {
@@ -97,6 +101,7 @@ BOUNDS = {
     "make_jaxpr": (27, 15, 23),
     "make_jaxpr of grad": (37, 62, 63),
     "lower": (41, 30, 44),
+    "make_jaxpr of shard_map": (96, 21, 33),
 }
 
 

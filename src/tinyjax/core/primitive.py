@@ -571,6 +571,29 @@ class Primitive(Generic[P]):
     def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
         """Return the types of the results for operands whose types say more than shapes."""
         rules = self.rules
+        if self.varies_alike and rules.collective is None:
+            # as at every other equation; nothing but the types counts here either
+            try:
+                return rules.types[params, *avals][0]
+            except TypeError:  # parameters that have no hash
+                return self._result_types(avals, params)
+            except KeyError:
+                outs = tuple(self._result_types(avals, params))
+                if len(rules.types) >= _MOST_TYPES:
+                    rules.types.clear()
+                rules.types[params, *avals] = outs, None
+                return outs
+        return self._result_types(avals, params)
+
+    @property
+    def varies_alike(self) -> bool:
+        """Whether operands and results vary alike between devices: it holds no programs."""
+        rules = self.rules
+        extensions = rules.extensions
+        return rules.evaluate is None and FITS not in extensions and VARIES not in extensions
+
+    def _result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
+        rules = self.rules
         if rules.evaluate is None and ExplicitArray in map(type, avals):
             return typer[0](self, avals, params)
         axes = NOWHERE.union(*[aval.varying for aval in avals])

@@ -102,14 +102,6 @@ def fitted(jaxpr: Jaxpr, given: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr
     return wanted, refit(jaxpr, wanted)
 
 
-def _is_plain(primitive: Primitive[Any]) -> bool:
-    """Say whether all operands are to vary alike, and results do: it holds no programs."""
-    rules = primitive.rules
-    return (
-        rules.evaluate is None and FITS not in rules.extensions and VARIES not in rules.extensions
-    )
-
-
 def _fit(primitive: Primitive[P], given: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
     """Return the axes along which operands must vary, and the parameters for such operands."""
     extensions = primitive.rules.extensions
@@ -203,12 +195,19 @@ class _VaryingRecorder(Recorder):
             return args  # from a program for values that did not vary
         given = [x.aval.varying for x in args]
         wanted: Sequence[Axes]
-        if _is_plain(primitive):
+        if primitive.varies_alike:
             wanted = [given[0] if len({*given}) == 1 else union(given)] * len(given)
         else:
             wanted, params = _fit(primitive, given, params)
         operands = self._lifted(args, given, wanted)
-        inputs = tuple([_typed(self.atom(x), y) for x, y in zip(operands, wanted, strict=True)])
+        inputs = tuple(
+            [
+                x.binder  # nearly always
+                if type(x) is StagingTracer and x._trace is self
+                else _typed(self.atom(x), y)
+                for x, y in zip(operands, wanted, strict=True)
+            ]
+        )
         avals = primitive.result_types([x.aval for x in inputs], params)
         binders = tuple(map(Var, avals))
         self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
@@ -217,8 +216,11 @@ class _VaryingRecorder(Recorder):
     def _lifted(
         self, args: Sequence[Array], given: Sequence[Axes], wanted: Sequence[Axes]
     ) -> Sequence[Array]:
-        """Let operands vary as wanted; nearly always they do."""
+        """Let operands vary as wanted; nearly always they do, or are numbers."""
         if all(map(eq, given, wanted)):
+            return args
+        others = [x for x, own, axes in zip(args, given, wanted, strict=True) if own != axes]
+        if all(map(is_splat, others)):
             return args
         with use_trace(self):
             return [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
