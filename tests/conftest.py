@@ -47,10 +47,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Choose among the cases of tests with many: the same ones in every run, and spread evenly.
 
     Of a test marked ``sampled(n)`` plain runs take one case in n; the others become searches, which
-    ``nox -s fuzz`` makes. With TINYJAX_SAMPLE=n one test in n is run, of all that would be.
+    ``nox -s fuzz`` makes. ``sampled(n, turn)`` takes other cases than tests with other turns, and
+    ``always`` names cases that no other test stands in for. With TINYJAX_SAMPLE=n one test in n is
+    run, of all that would be.
     """
     for item in items:
-        if (mark := item.get_closest_marker("sampled")) and not _chosen(item, mark.args[0]):
+        mark = item.get_closest_marker("sampled")
+        if mark and not _sampled(item, *mark.args, **mark.kwargs):
             item.add_marker(pytest.mark.fuzz)
     sample, cases = int(os.environ.get("TINYJAX_SAMPLE") or 1), 1
     if os.environ.get("TINYJAX_TYPECHECK"):
@@ -63,6 +66,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+
+
+def _sampled(
+    item: pytest.Item, one_in: int, turn: int | None = None, always: tuple[str, ...] = ()
+) -> bool:
+    case = item.nodeid.partition("[")[2].removesuffix("]")
+    if turn is None:
+        return case in always or _chosen(item, one_in)
+    return case in always or crc32(case.encode()) % one_in == turn
 
 
 def _chosen(item: pytest.Item, one_in: int) -> bool:

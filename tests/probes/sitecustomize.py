@@ -31,3 +31,11 @@ if (folder := os.environ.get("TINYJAX_REACHED")) and "slipcover" not in sys.orig
     _matcher = slipcover.FileMatcher(sources=[_package])
     slipcover.ImportManager(_counter, _matcher).__enter__()
     atexit.register(_write)
+
+    _exit = os._exit
+
+    def _leave(status: int) -> None:
+        _write()
+        _exit(status)
+
+    vars(os)["_exit"] = _leave  # which is how a forked process ends, and one that gives up

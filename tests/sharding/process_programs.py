@@ -1,4 +1,4 @@
-"""Programs that several processes run, as ``python process_programs.py NAME FILE``.
+"""Programs that several processes run, as ``python process_programs.py NAME,NAME FILE``.
 
 Each takes a mesh of all devices, in one process or in several, and returns what every process knows
 in the end.
@@ -195,10 +195,14 @@ PROGRAMS: dict[str, Program] = {
 }
 
 
-def main(name: str, file: str) -> None:
+def results(names: str, mesh: Mesh) -> list[Any]:
+    return tinyjax.tree.leaves([PROGRAMS[name](mesh) for name in names.split(",")])
+
+
+def main(names: str, file: str) -> None:
     tinyjax.distributed.initialize()
     mesh = tinyjax.make_mesh((2, tinyjax.device_count() // 2), ("x", "y"))
-    found = tinyjax.tree.leaves(PROGRAMS[name](mesh))
+    found = results(names, mesh)
     np.savez(f"{file}.{tinyjax.process_index()}", *[np.asarray(x, np.float32) for x in found])
 
 

@@ -167,7 +167,6 @@ def units() -> list[Any]:
     return [np.eye(4)[i].reshape(2, 2) for i in range(4)]
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_first_derivatives(name: str) -> None:
     fun = partial(weighted, FUNCTIONS[name])

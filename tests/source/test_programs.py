@@ -46,7 +46,7 @@ ROWS = [
 CURVED = [pytest.param(p, p.args[0], id=p.name) for p in PROGRAMS if p.curved]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(2, 0)
 @pytest.mark.parametrize(("program", "args"), ROWS)
 def test_values_and_gradients(program: Program, args: tuple[Any, ...]) -> None:
     expected = program.fun(*args)
@@ -67,7 +67,7 @@ def test_values_and_gradients(program: Program, args: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(8, 1)
 @pytest.mark.parametrize(("program", "args"), CURVED)
 def test_second_derivatives(program: Program, args: tuple[Any, ...]) -> None:
     ways = directions(args)
