@@ -32,7 +32,6 @@ from tinyjax.testing import compare, rules
 from tinyjax.testing.comparing import describe, hosts
 from tinyjax.testing.stacks import check_stacks
 
-
 #: Rows of primitives whose lowerings no other test of a plain run writes.
 COMPILED_HERE_ONLY = (
     "clz",

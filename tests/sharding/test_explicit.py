@@ -120,7 +120,6 @@ ROWS: list[Row] = [
         *((B, X), ((4, 4), X)),
         of=lambda lib, x, u: lib.lax.dynamic_update_slice(x, u, (1, 0)),
     ),
-    row("argsort", (B, Y), of=lambda lib, x: lib.numpy.argsort(x, 0)),
     row("sort parts", (B, X), of=lambda lib, x: lib.numpy.sort(x, 0)),
     row("cumsum", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 0)),
     row("cumsum of parts", (B, Y), of=lambda lib, x: lib.numpy.cumsum(x, 1)),
@@ -362,6 +361,30 @@ def test_types_values_and_gradients(given: Row, how: str) -> None:
     check_close(ours, theirs)
 
 
+def types_of(lib: Any, transformed: Callable[[Any], Any], given: Row, refusal: Any) -> list[str]:
+    """The types of what a program gives, or that it is refused; nothing is computed."""
+    _, shapes, specs, program = given
+    with mesh_in_force(lib):
+        mesh = lib.sharding.get_mesh()
+        args = [
+            lib.ShapeDtypeStruct(shape, np.float32, sharding=lib.NamedSharding(mesh, lib.P(*spec)))
+            for shape, spec in zip(shapes, specs, strict=True)
+        ]
+        try:
+            found = lib.eval_shape(transformed(lambda *args: program(lib, *args)), *args)
+        except refusal:
+            return ["refused"]
+    return [f"{x.dtype}{x.shape}{x.sharding and x.sharding.spec}" for x in lib.tree.leaves(found)]
+
+
+@pytest.mark.parametrize("how", ["eager", "grad"])
+def test_types_of_all_programs(how: str) -> None:
+    for given in ROWS:
+        theirs = types_of(jax, TRANSFORMED[how](jax), given, Exception)
+        kinds = (ShardingError, CarryTypeError, BranchTypeError)
+        assert types_of(tinyjax, TRANSFORMED[how](tinyjax), given, kinds) == theirs, given[0]
+
+
 # What jax refuses, or some derivatives of it
 MORE: list[tuple[Row, str]] = [
     (row("median", (B, Y), of=lambda lib, x: lib.numpy.sort(x, 0)[4]), "float32[4@y]"),
@@ -395,6 +418,7 @@ MORE: list[tuple[Row, str]] = [
         ),
         "float32[8@x,4]",
     ),
+    (row("argsort", (B, Y), of=lambda lib, x: lib.numpy.argsort(x, 0)), "int32[8,4@y]"),
     (row("inverse", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.inv(a)), "float32[8@x,3,3]"),
 ]
 

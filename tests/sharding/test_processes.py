@@ -1,7 +1,7 @@
 """Several processes: what they compute is what one computes, and each failure ends with a message.
 
-Plain runs take a few programs and one failure, ``nox -s distributed`` the others. Every process has a
-limit of its own, so that nothing waits for ever.
+Plain runs take some programs and one failure, ``nox -s distributed`` the others. Every process has
+a limit of its own, so that nothing waits for ever.
 """
 
 import os
