@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,6 +60,21 @@ def test_programs_give_what_they_do_otherwise() -> None:
         thread.start()
         thread.join()
         assert found == [2.0]
+
+
+def test_an_interrupt_while_a_function_dies_leaves_nothing_of_it() -> None:
+    function = jit(lambda x: x + 1)
+    assert float(function(1.0)) == 2.0
+    traces = weakref.ref(function._traces)
+
+    def interrupt(frame: Any, event: str, given: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = sys.gettrace()
+    sys.settrace(interrupt)  # at each call of a function in Python
+    del function
+    sys.settrace(before)
+    assert traces() is None
 
 
 COMPILED = """

@@ -145,13 +145,10 @@ def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
 def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
     known = _by_function.get(weakref.ref(fun))
     if known is None:
-        known = _by_function.setdefault(weakref.ref(fun, _forget), {})
+        # no Python runs when the function dies, where Ctrl-C would be lost and leave this behind
+        known = _by_function.setdefault(weakref.ref(fun, _by_function.pop), {})
     found = known.get(options)
     return known.setdefault(options, Traces()) if found is None else found
-
-
-def _forget(dead: weakref.ref[Callable[..., Any]]) -> None:
-    _by_function.pop(dead, None)
 
 
 def _all_shared() -> list[Traces]:
