@@ -13,11 +13,15 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
+import jax.experimental.checkify
 import jax.extend.core
+import jax.scipy.signal
+import jax.scipy.stats
 import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.experimental.checkify
 import tinyjax.extend.core
 
 
@@ -267,6 +271,74 @@ def of_one_element(kind: Callable[[Any], Any], m: Any) -> Any:
 
 def with_types(*found: Any) -> list[Any]:
     return [(x, str(x.dtype), x.weak_type) for x in found]
+
+
+def reduced(m: Any) -> Any:
+    f = m.numpy.frompyfunc(lambda x, y: x * y + 1, 2, 1)
+    same = [f == other for other in (f, m.numpy.frompyfunc(max, 2, 1), 3)]
+    return [
+        f.reduce(TABLE + 1),
+        f.accumulate(np.zeros((0, 2), np.float32)),
+        with_types(f.reduce(TABLE + 1, dtype=np.float16)),
+        *same,
+        hash(f) == hash(f),
+    ]
+
+
+def first_error(m: Any) -> Any:
+    """The error of mapped examples, checked outside."""
+    checked = m.experimental.checkify.checkify(
+        lambda x: m.experimental.checkify.check(x < 2, "{} is not below 2", x)
+    )
+    error, _ = m.vmap(checked)(m.numpy.arange(4.0))
+    return m.experimental.checkify.check_error(error)
+
+
+def incomparable(m: Any) -> Any:
+    f = m.jit(lambda x, kind: x, static_argnums=1)
+    kind = type("Kind", (), {"__hash__": lambda self: 1, "__eq__": lambda self, other: 1 / 0})
+    return f(1.0, kind()), f(1.0, kind())
+
+
+def lying(m: Any) -> Any:
+    """What an array over several devices says of itself."""
+    mesh = m.make_mesh((2,), ("x",))
+    x = m.device_put(TABLE[:2], m.NamedSharding(mesh, m.P("x")))
+    told = [
+        x.device == x.sharding,
+        x.on_device_size_in_bytes(),
+        {d.id for d in x.sharding.addressable_devices},
+        [s.data for s in x.global_shards],
+        x.sharding.is_equivalent_to(m.sharding.SingleDeviceSharding(m.devices()[0]), 1),
+        mesh.local_mesh.shape == mesh.shape,
+        mesh.local_devices == [*mesh.devices],
+        mesh.is_multi_process,
+        x.is_ready(),
+        x.block_until_ready() is x,
+    ]
+    return told
+
+
+def devices(m: Any) -> Any:
+    device = m.devices()[1]
+    memory = device.default_memory()
+    return [
+        *(device.local_hardware_id, memory.platform, memory.process_index),
+        [d.id for d in memory.addressable_by_devices()],
+        [*m.P("x", None, "y")[1:]],
+        m.P("x")[0],
+    ]
+
+
+def types(m: Any) -> Any:
+    kind = m.core.ShapedArray([2, 3], "float32")
+    like = m.ShapeDtypeStruct((2, 3), np.float32)
+    return [
+        str(kind.to_tangent_aval()),
+        str(m.core.ShapedArray((2,), np.int32).to_tangent_aval().dtype),
+        *(like.ndim, like.size, kind.ndim, kind.size),
+        kind == m.core.ShapedArray((2, 3), np.dtype("float32")),
+    ]
 
 
 FLOAT0 = np.zeros((), jax.float0)
@@ -617,6 +689,122 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "carries that begin as numbers": lambda m: [
         with_types(*m.tree.leaves(run(m)))
         for run in FROM_NUMBERS
+    ],
+    "what is made of no elements": lambda m: [
+        with_types(found)
+        for x in [m.numpy.zeros((0,))]
+        for found in (
+            *(m.numpy.resize(x, (0, 2)), m.numpy.resize(x, (2,)), m.numpy.isin(x, TABLE)),
+            *(m.numpy.isin(TABLE, x), m.numpy.place(x, x > 0, TABLE, inplace=False)),
+            *(m.numpy.put(x, np.zeros(0, int), TABLE, inplace=False), m.numpy.delete(x, 0)),
+            *(m.numpy.put(TABLE, np.zeros(0, int), TABLE, inplace=False), m.numpy.cov(x)),
+            *(m.numpy.delete(TABLE, np.zeros(0, int)), m.numpy.unwrap(x), m.numpy.sort(x)),
+            *(m.numpy.cov(np.zeros((2, 0))), m.numpy.cov(np.zeros((0, 2)), y=np.zeros((0, 2)))),
+            m.numpy.fill_diagonal(np.zeros((0, 3)), 1.0, inplace=False),
+            m.numpy.put_along_axis(TABLE, np.zeros(0, int), 0.0, 0, inplace=False),
+            *m.numpy.intersect1d(x, TABLE, return_indices=True),
+        )
+    ],
+    "statistics of no elements": lambda m: with_types(
+        *m.tree.leaves(m.scipy.stats.mode(np.zeros((2, 0), np.float32), axis=1)),
+        m.scipy.stats.rankdata(np.zeros(0, np.float32)),
+    ),
+    "transforms along many axes": lambda m: [
+        m.numpy.round(100 * transform(x)) + 0.0
+        for x in [m.numpy.cos(m.numpy.arange(48.0)).reshape(2, 3, 2, 2, 2)]
+        for transform in (
+            *(m.numpy.fft.fftn, m.numpy.fft.ifftn, m.numpy.fft.rfftn, m.numpy.fft.irfftn),
+            lambda x: m.numpy.fft.rfftn(x, (2, 2, 2, 4)),
+        )
+    ],
+    "parts of decompositions": lambda m: [
+        m.numpy.round(100 * m.numpy.abs(part))
+        for part in (
+            m.numpy.linalg.pinv(MATRIX, rcond=0.2),
+            m.numpy.linalg.tensorsolve(MATRIX.reshape(3, 1, 3), TABLE[:, None], axes=(2,)),
+            *m.numpy.linalg.lstsq(np.zeros((0, 2), np.float32), np.zeros((0, 3), np.float32)),
+        )
+    ],
+    "ranks by tolerances": lambda m: m.numpy.linalg.matrix_rank(
+        np.stack([MATRIX, MATRIX]), tol=np.array([0.1, 3.0], np.float32)
+    ),
+    "covariances of a dtype": lambda m: [
+        with_types(m.numpy.round(100 * m.numpy.cov(x, dtype=dtype, aweights=weights)))
+        for x, dtype in ((MATRIX, np.float16), (MATRIX + 1j, np.complex64))
+        for weights in (None, TABLE + 1)
+    ],
+    "correlations of numbers and of complex ones": lambda m: [
+        m.numpy.corrcoef(TABLE),
+        m.numpy.round(100 * m.numpy.corrcoef(MATRIX + 1j * MATRIX.T)),
+    ],
+    "one point on a line": lambda m: m.numpy.linspace(2.0, 3.0, 1, retstep=True),
+    "powers along another axis": lambda m: m.numpy.round(
+        m.numpy.geomspace(TABLE + 1, TABLE + 8, 3, axis=1)
+    ),
+    "polynomials with zeros in front": lambda m: [
+        m.numpy.polymul(TABLE, np.r_[TABLE, TABLE], trim_leading_zeros=True),
+        m.numpy.polydiv(
+            np.array([1, 3, 2, 5], np.float32), TABLE[1:], trim_leading_zeros=True
+        ),
+    ],
+    "sets of a size": lambda m: [
+        m.numpy.unique(np.array([3, 1, 3, 2]), return_counts=True, size=5),
+        m.numpy.intersect1d(TABLE, TABLE[::-1], size=2, return_indices=True),
+    ],
+    "functions of two, reduced and compared": reduced,
+    "the first error of mapped examples": first_error,
+    "static arguments that cannot be compared": incomparable,
+    "arrays over several devices": lying,
+    "devices and their memories": devices,
+    "types of lists and names": types,
+    "padding of transposed convolutions": lambda m: [
+        m.lax.conv_transpose(
+            CUBE,
+            np.arange(12, dtype=np.float32).reshape(3, 4, 1) % 5,
+            (2,),
+            padding,
+            dimension_numbers=("NHC", "HIO", "NHC"),
+            use_consistent_padding=True,
+        )
+        for padding in ("SAME", [(0, 0)], [(1, 0)])
+    ],
+    "signals of few numbers": lambda m: [
+        m.scipy.signal.convolve(np.float32(2), np.float32(3)),
+        m.scipy.signal.detrend(np.ones((2, 1), np.float32)),
+        m.scipy.signal.detrend(TABLE, type="constant"),
+        *m.scipy.signal.welch(TABLE, window=np.ones(2, np.float32), detrend=lambda x: x * 0),
+    ],
+    "a window longer than the signal": lambda m: m.scipy.signal.welch(
+        TABLE, window=np.ones(5, np.float32)
+    ),
+    "flat places that are unsigned": lambda m: [
+        m.numpy.unravel_index(np.array([1, 5, 200], np.uint8), (2, 3)),
+        m.numpy.ravel_multi_index((np.array([1, 3]), np.array([2, -1])), (2, 3), mode="wrap"),
+        m.numpy.ravel_multi_index((np.array([1, 3]), np.array([2, -1])), (2, 3), mode="clip"),
+    ],
+    "rows by letters": lambda m: [
+        m.numpy.r_["c", TABLE],
+        m.numpy.r_["r", TABLE],
+        m.numpy.r_["0,2,0", TABLE, TABLE],
+        m.numpy.r_["-1,2", 1.0, 2.0],
+        m.numpy.ogrid[1:4],
+        m.numpy.r_["0,0", TABLE],
+    ],
+    "elements along an axis, not wrapped": lambda m: [
+        m.numpy.take_along_axis(TABLE, np.array([0, -1, 5]), 0, mode=mode, **options)
+        for mode in ("fill", "clip", "promise_in_bounds")
+        for options in ({}, {"wrap_negative_indices": False}, {"wrap_negative_indices": True})
+        if mode != "promise_in_bounds" or options
+    ],
+    "generators of keys": lambda m: [
+        str(m.random.key_impl(m.random.PRNGKey(0))),
+        m.random.key(1, impl=m.random.key(0).dtype),
+    ],
+    "a key of three words": lambda m: m.random.key_impl(np.zeros(3, np.uint32)),
+    "axes that are given nothing to map": lambda m: [
+        m.vmap(f, in_axes=axes)(np.zeros((0, 4, 3), np.float32), np.zeros((0, 2), np.int32))
+        for axes in (0, (0, 0))
+        for f in (lambda x, i: x[i], lambda x, i: x.at[i].set(1.0))
     ],
 }  # fmt: skip
 

@@ -324,6 +324,18 @@ def test_results_have_names() -> None:
     np.testing.assert_allclose((u * s) @ vh, indefinite, 1e-12, 1e-14)
 
 
+@pytest.mark.parametrize("lib", [jnp.linalg, lax.linalg])
+def test_a_part_of_the_singular_values(lib: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 4, 3))
+    svd = partial(lib.svd, subset_by_index=(1, 3))
+    for some, whole in zip(
+        svd(x, full_matrices=False), np.linalg.svd(x, full_matrices=False), strict=True
+    ):
+        part = whole[..., 1:3, :] if whole.shape[-2:] == (3, 3) else whole[..., 1:3]
+        np.testing.assert_allclose(np.abs(some), np.abs(part), atol=1e-12)
+    np.testing.assert_allclose(svd(x, compute_uv=False), np.linalg.svd(x)[1][..., 1:3], atol=1e-12)
+
+
 def test_lu_of_a_stack() -> None:
     x = random(2, 4, 3)
     permutation, lower, upper = sl.lu(x)
