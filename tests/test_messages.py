@@ -3,18 +3,23 @@
 On the left is what the message must hold, on the right the call.
 """
 
+import io
 import re
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tinyjax
+import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import P, implicit, lax, random, scipy, tree
+from tinyjax.core.jaxpr import subjaxprs
 from tinyjax.errors import TinyjaxError
-from tinyjax.experimental import checkify
+from tinyjax.experimental import checkify, sparse
 from tinyjax.scipy.spatial.transform import Rotation
 from tinyjax.sharding import Mesh, NamedSharding
 
@@ -144,6 +149,50 @@ outer tree has no leaves      | tree.transpose(tree.structure(()), None, ())
 walk|leaves                   | tree.structure((1, 2)).walk(lambda x: x, lambda x: x, [1])
 are PyTreeDefs                | tree.treedef_tuple([3])
 hears of no events            | tinyjax.monitoring.unregister_event_listener(print)
+a symbolic constraint is      | tinyjax.export.SymbolicScope([3])
+given as a string or None     | tinyjax.export.symbolic_shape(3)
+takes no modulus              | pow(SIZE, 2, 3)
+of sizes needs an int         | SIZE.maximum("a")
+a power greater than          | SIZE ** 10**6
+is expected                   | tinyjax.export.symbolic_shape("max a")
+powers are from 1 to          | tinyjax.export.symbolic_shape("a^0")
+needs one start for each      | lax.dynamic_slice(S, (0,), (1, 1))
+an update of the dtype        | lax.dynamic_update_slice(S, jnp.ones((1, 1), int), (0, 0))
+there are 3                   | lax.dynamic_slice(S, (0, 0), (1, 1), allow_negative_indices=[1] * 3)
+nested so deep                | jnp.array(DEEP)
+in one place must have equal  | jnp.array([jnp.ones(2), jnp.ones(3)])
+does not fit in               | jnp.arange(300, 302, dtype="uint8")
+takes a function              | tinyjax.sharding.auto_axes(3, axes="x")
+takes an AbstractMesh         | tinyjax.sharding.use_abstract_mesh(3).__enter__()
+takes slices                  | jnp.mgrid[0:3, 2]
+a callback with a declared    | tinyjax.pure_callback(np.sin, V, V, derivative=jnp.cos, a=1)
+for each of the 3 elements    | jnp.repeat(V, jnp.ones((2, 2), int), total_repeat_length=3)
+a condition .* does not       | jnp.piecewise(V, [jnp.ones((2, 3), bool)], [1.0])
+operands of one shape but     | lax.linalg.triangular_solve(jnp.ones((2, 3, 3)), S)
+does not perturb              | lax.linalg.tridiagonal_solve(V, V, V, S, perturb_singular=True)
+RaggedDotDimensionNumbers     | lax.ragged_dot_general(S, S, V.astype(int), 3)
+does not broadcast to shape   | lax.broadcast_like(S, V)
+permutations of the 3 axes    | CONV(X3, X3, (1,), "SAME")
+holds an array                | tinyjax.Ref(3)
+load takes a file             | jnp.load(io.BytesIO(b"PK nothing"))
+is made of 2 arrays           | sparse.BCOO((V,), shape=(3,))
+must return arrays of the     | lax.associative_scan(lambda x, y: (x + y).astype(int), V)
+defderivative                 | tinyjax.custom_derivative(jnp.sin)(1.0)
+takes data                    | tinyjax.jit(ASSEMBLED)(V)
+and global_shape              | tinyjax.make_array_from_process_local_data(FIRST, V, (3, 1))
+the step of a slice           | EXPORT(lambda x: x[::x.shape[0]])
+the step of a slice           | EXPORT(lambda x: x[:x.shape[0]:0])
+an int32 scalar to choose by  | BOUND("cond", CHOICE, 1.0, 1.0)
+a branch of type              | BOUND("cond", CHOICE, jnp.int32(0), S)
+a loop with condition         | BOUND("while", COUNTED, S)
+given an input of type        | BOUND("scan", SUMS, 0.0, jnp.ones(4))
+a loop body of type           | BOUND("scan", SUMS, V, V)
+a program for each device     | BOUND("shard_map", PARTED, S)
+values along the last axes    | BOUND("fft", jnp.fft.fft, jnp.ones(5, complex))
+operands of one dtype and     | BOUND("ormqr", REFLECTED, S, V, 1j * S)
+keys of two uint32 words      | BOUND("random_bits", BITS, V)
+as many right-hand sides'     | BOUND("solve", SOLVED, S, jnp.ones((4, 1)))
+matrices of one size          | BOUND("rsf2csf", COMPLEX, 1j * S, jnp.eye(4) * 1j)
 """
 
 
@@ -151,10 +200,38 @@ def generator(x: Any) -> Any:
     yield x
 
 
+def bound(name: str, fun: Any, *operands: Any) -> Any:
+    """The operation of that name in a function of V, applied to other operands."""
+    with tinyjax.default_dtypes("float32"):
+        jaxpr = tinyjax.make_jaxpr(fun)(NAMES["V"]).jaxpr
+    (eqn, *_) = [eqn for eqn in all_eqns(jaxpr) if eqn.primitive.name == name]
+    params = eqn.primitive.get_bind_params(eqn.params)
+    return tinyjax.eval_shape(lambda *given: eqn.primitive.bind(*given, **params), *operands)
+
+
+def all_eqns(jaxpr: Any) -> Iterator[Any]:
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in subjaxprs(eqn.params):
+            yield from all_eqns(inner)
+
+
+def exported(fun: Any) -> Any:
+    x = tinyjax.ShapeDtypeStruct(tinyjax.export.symbolic_shape("n"), "float32")
+    return tinyjax.export.export(tinyjax.jit(fun))(x)
+
+
+DEEP: list[Any] = []
+for _ in range(2000):
+    DEEP = [DEEP]
+
+
 def config(**settings: Any) -> None:
     for name, value in settings.items():
         tinyjax.config.update(name, value)
 
+
+ONE = tinyjax.make_mesh((1,), ("x",))
 
 NAMES: dict[str, Any] = {
     "tinyjax": tinyjax,
@@ -178,6 +255,26 @@ NAMES: dict[str, Any] = {
     "FIRST": tinyjax.sharding.SingleDeviceSharding(tinyjax.devices()[0]),
     "GENERATOR": generator,
     "ARRAY_OF": tinyjax.make_array_from_single_device_arrays,
+    "io": io,
+    "sparse": sparse,
+    "DEEP": DEEP,
+    "SIZE": tinyjax.export.symbolic_shape("n")[0],
+    "EXPORT": exported,
+    "BOUND": bound,
+    "CHOICE": lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x[0]),
+    "COUNTED": lambda x: lax.while_loop(lambda c: c < 3, lambda c: c * 2, x[0]),
+    "SUMS": lambda x: lax.scan(lambda c, a: (c + a, c), x[0], x),
+    "PARTED": tinyjax.shard_map(jnp.sin, mesh=ONE, in_specs=P("x"), out_specs=P("x")),
+    "REFLECTED": lambda x: lax.linalg.ormqr(jnp.eye(3), x[:3], jnp.eye(3)),
+    "X3": jnp.ones((1, 1, 5)),
+    "CONV": partial(
+        lax.conv_general_dilated,
+        dimension_numbers=lax.ConvDimensionNumbers((0, 1, 1), (0, 1, 2), (0, 1, 2)),
+    ),
+    "ASSEMBLED": lambda x: tinyjax.make_array_from_callback((3,), NAMES["FIRST"], lambda i: x),
+    "BITS": lambda x: random.bits(random.key(x[0].astype(int))),
+    "SOLVED": lambda x: jnp.linalg.solve(jnp.eye(3), x),
+    "COMPLEX": lambda x: scipy.linalg.rsf2csf(jnp.eye(3), jnp.eye(3) * x),
     "UFUNC": jnp.frompyfunc(jnp.add, 2, 1, identity=0),
 }
 
