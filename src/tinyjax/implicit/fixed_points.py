@@ -14,7 +14,7 @@ from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import Function
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, norm
-from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
+from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import newton
 from tinyjax.implicit.roots import check_maxiter
 from tinyjax.implicit.theorem import solve_implicitly
@@ -138,7 +138,6 @@ def fixed_point(  # noqa: PLR0913
         >>> round(float(x), 4), round(float(slope), 4)
         (0.7391, -0.2975)
     """
-    check_solver("fixed_point", linear_solver)
     check_maxiter("fixed_point", maxiter)
     if not is_one_of(method, ("iteration", "anderson", "newton")):
         raise ArgumentError(

@@ -18,7 +18,7 @@ from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import Function
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.krylov import Operator, norm
-from tinyjax.implicit.linear_systems import LinearSolver, check_solver
+from tinyjax.implicit.linear_systems import LinearSolver
 from tinyjax.implicit.roots import check_maxiter
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import equation
@@ -141,7 +141,6 @@ def minimize(  # noqa: PLR0913
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    check_solver("minimize", linear_solver)
     check_maxiter("minimize", maxiter)
     if not is_one_of(method, ("lbfgs", "gradient_descent")):
         raise ArgumentError(

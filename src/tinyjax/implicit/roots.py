@@ -17,7 +17,7 @@ from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info, default_tolerance
-from tinyjax.implicit.linear_systems import LinearSolver, check_solver, prepared
+from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import bisection, newton
 from tinyjax.implicit.theorem import solve_implicitly
 from tinyjax.implicit.vectors import Equation, equation
@@ -158,7 +158,6 @@ def root(  # noqa: PLR0913
         >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
         (1.4142, 0.25)
     """
-    check_solver("root", linear_solver)
     check_maxiter("root", maxiter)
     chosen = method or ("newton" if bracket is None else "bisection")
     if not is_one_of(chosen, ("newton", "bisection")):

@@ -16,7 +16,7 @@ from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.operands import as_array
 from tinyjax.core.staging import stage
-from tinyjax.errors import ArgumentError, TinyjaxError, described
+from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
 from tinyjax.frames import user_location, wraps
@@ -127,12 +127,6 @@ def checkify(
         >>> print(error.get())
         out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with...
     """
-    if not callable(f):
-        raise ArgumentError(f"checkify takes a function, but got {described(f)}.")
-    if not errors <= all_checks:
-        raise ArgumentError(
-            f"checkify takes a set of errors, such as checkify.all_checks, but got {errors!r}."
-        )
 
     @wraps(f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
