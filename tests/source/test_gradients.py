@@ -1,6 +1,9 @@
 """Gradients from source: of containers and objects, with tinyjax's transformations, errors."""
 
+import functools
+import itertools
 import math
+import operator
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -315,3 +318,103 @@ def test_what_has_no_program() -> None:
         source.grad(lambda x: Converted(x).value)(1.0)
     with pytest.raises(SourceError, match=r"no derivative is known of math\.gamma"):
         source.grad(math.gamma)(1.0)
+
+
+class Corner(NamedTuple):
+    a: Any
+    b: Any
+
+
+def iterated(x: Any) -> Any:
+    total = 0.0
+    for row in x:
+        total = total + row[0] * row[1]
+    return total
+
+
+def unpacked(x: Any) -> Any:
+    first, *rest = x
+    a, b = first
+    return a * b + rest[0][1] * a
+
+
+def chosen_default(x: Any) -> Any:
+    return getattr(x, "nothing", x[0, 0] * x[1, 1]) + x.T[0, 1]
+
+
+#: Programs of a matrix of numbers between 0.3 and 0.9, NumPy's or tinyjax's.
+OF_ARRAYS: list[Any] = [
+    iterated,
+    unpacked,
+    chosen_default,
+    lambda x: abs(x - 0.5).sum() + abs(x[0, 0] - 0.7),
+    lambda x: max(x[0, 0], x[1, 1]) * min(x[0, 1], 0.5) + max([x[0, 0], x[0, 0]]) ** 2,
+    lambda x: (x**3 + x**0 + 2.0**x + x**x).sum() + pow(x[0, 1], 2),
+    lambda x: (x @ x + x @ x[0] + x[1] @ x).sum() + x[0] @ x[1],
+    lambda x: (x.mT @ x.T * x).sum(),
+    lambda x: sum(x[0], x[1, 0]) + sum([x[0, 0] * x[1, 1], x[0, 1]]),
+    lambda x: sum([row @ row for row in x]),
+    lambda x: sum(dict([("a", x[0, 0]), ("b", x[0, 1]), ("a", x[1, 1])]).values()),  # noqa: C406
+    lambda x: sum(({"a": x[0, 0]} | {"a": x[0, 1], "b": x[1, 1]}).values()) * x[0, 0],
+    lambda x: divmod(x[0, 0] * 3, 0.4)[1] + (x[1, 1] * 3) % 0.4 + (x % 0.25).sum(),
+    lambda x: (x.reshape(4)[1:] * x.ravel()[:3]).sum() + x.transpose(1, 0)[0] @ x.transpose()[1],
+    lambda x: (x[None, :, 0] * x[..., 1]).sum() + x[np.array([0, 1, 0])].sum() * x[1, 0],
+    lambda x: float(3) * x[0, 0] + int(2.7) * x[0, 1] + (x > 0.5).sum() * x[1, 1],
+    lambda x: math.prod([x[0, 0], x[0, 1], x[1, 1]]) + len(x) * x[1, 0],
+    lambda x: functools.reduce(operator.mul, [x[0, 0], x[0, 1], x[1, 0]], 2.0),
+    lambda x: sum(itertools.accumulate([x[0, 0], x[0, 1], x[1, 0]], operator.mul)),
+    lambda x: sum(a * b for a, b in itertools.pairwise([x[0, 0], x[0, 1], x[1, 0]])),
+    lambda x: sum(a * b for a, b in itertools.product([x[0, 0], x[0, 1]], [x[1, 0], x[1, 1]])),
+    lambda x: sum(a * b for a, b in itertools.combinations([x[0, 0], x[0, 1], x[1, 0]], 2)),
+    lambda x: sum(itertools.starmap(pow, [(x[0, 0], x[0, 1]), (x[1, 0], 2)])),
+    lambda x: sum(map(operator.mul, [x[0, 0], x[1, 0]], [x[0, 1], x[1, 1]])),
+    lambda x: sum(filter(None, [x[0, 0] * x[0, 1], 0.0, x[1, 1]])),
+    lambda x: sum(itertools.chain([x[0, 0] * x[0, 1]], [x[1, 1]])),
+    lambda x: {"a": x[0, 0] * x[1, 1]}.get("a", 0.0) + {"a": 1.0}.get("b", x[0, 1]),
+    lambda x: sum({"a": x[0, 0] ** 2, "b": x[1, 0]}.copy().values()) * [x[0, 1]].copy()[0],
+    lambda x: sum(v * 2 for _, v in {"a": x[0, 0] ** 2, "b": x[1, 0]}.items()),
+    lambda x: Corner(x[0, 0], x[0, 1])._replace(b=x[1, 1] ** 2).b * Corner(x[0, 0], 1.0).a,
+    lambda x: sorted([x[0, 0], x[1, 1], x[0, 1]])[1] * x[1, 0],
+    lambda x: sum(reversed([x[0, 0] ** 2, x[1, 1]])) + [*zip(x[0], x[1], strict=True)][1][0],
+    lambda x: sum(i * v for i, v in enumerate([x[0, 0], x[1, 1] ** 2], 1)),
+    lambda x: x.tolist()[0][1] * 2.0 if isinstance(x, np.ndarray) else x[0, 1] * 2.0,
+]
+
+
+@pytest.mark.parametrize("fun", OF_ARRAYS)
+def test_programs_of_arrays_of_either_library(fun: Any) -> None:
+    """NumPy's against differences, tinyjax's against the same operations traced, to order two."""
+    x = np.array([[0.35, 0.62], [0.48, 0.81]])
+    way = np.array([[1.0, -0.5], [0.25, 2.0]])
+    gradient = source.grad(fun)
+    np.testing.assert_allclose(gradient(x), difference(fun, x), rtol=1e-7, atol=1e-7)
+    traced, array = tinyjax.grad(fun), jnp.asarray(x)
+    np.testing.assert_allclose(gradient(array), traced(array), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        source.grad(lambda x: (gradient(x) * way).sum())(array),
+        tinyjax.grad(lambda x: (traced(x) * way).sum())(array),
+        *(1e-12, 1e-12),
+    )
+
+
+def slope_of_a_closure(x: float) -> float:
+    def inner(y: float, z: float) -> tuple[float, float]:
+        return x * y * y * z, y
+
+    found, aux = source.grad(inner, (0, 1), has_aux=True)(x, 2.0)
+    value, slope = source.value_and_grad(lambda y: x * y)(3.0)
+    return found[0] * aux + found[1] + value * slope  # 4 x^3 + x^3 + 3 x^2
+
+
+def test_gradients_within_of_functions_that_close_over_the_argument() -> None:
+    assert source.grad(slope_of_a_closure)(2.0) == 15 * 4.0 + 6 * 2.0
+    assert source.grad(source.grad(slope_of_a_closure))(2.0) == 30 * 2.0 + 6
+
+
+def difference(fun: Any, x: Any) -> Any:
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[place] = 1e-6
+        found[place] = (fun(x + step) - fun(x - step)) / 2e-6
+    return found

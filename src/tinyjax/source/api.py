@@ -19,7 +19,7 @@ from tinyjax.source.adjoint.pullbacks import plan_of, pull
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, plain
 from tinyjax.source.adjoint.rules.registry import inert
 from tinyjax.source.adjoint.samples import sample_arguments
-from tinyjax.source.adjoint.written import with_room
+from tinyjax.source.adjoint.written import WRITTEN, with_room
 from tinyjax.source.ir.signature import bound
 
 #: Modules of rules: loaded here, and so registered.
@@ -121,7 +121,7 @@ def value_and_grad(
     """
     if not callable(fun):
         raise ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
-    return ValueAndGrad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+    return _value_and_gradient_of(fun, argnums, has_aux)
 
 
 @explained
@@ -152,7 +152,7 @@ def grad(
     """
     if not callable(fun):
         raise ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
-    return Grad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+    return _gradient_of(fun, argnums, has_aux)
 
 
 @attrs.frozen(eq=False)
@@ -180,6 +180,20 @@ class Grad:
             value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
         )
         return (found, value[1]) if self.has_aux else found
+
+
+def _gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Grad:
+    """Make ``grad(fun)``, where ``fun`` may close over what is differentiated."""
+    return Grad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+
+
+def _value_and_gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> ValueAndGrad:
+    """Make ``value_and_grad(fun)``, likewise."""
+    return ValueAndGrad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+
+
+WRITTEN[grad] = _gradient_of
+WRITTEN[value_and_grad] = _value_and_gradient_of
 
 
 def value_and_gradient(
