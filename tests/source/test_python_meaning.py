@@ -107,6 +107,21 @@ operator.add(p, q); operator.mul(m, p); operator.floordiv(m, 2); operator.contai
 math.dist([a, b], [m, n]); math.fsum([a, b, m]); math.fsum([m, n]); math.fsum([p, q])
 math.prod([a, b, m]); math.prod([m, n]); math.prod([p, q]); math.log(abs(m) + 1, 2)
 math.ldexp(a, n)
+sum([v * a for v in reversed(range(3))]); max(reversed([m, n])); min([a, 2.0, 0.5], key=abs)
+functools.reduce(lambda x, y: x * 2 + y, reversed([m, n]), 0)
+[i for i, y in enumerate([m, 1], 1)][1]
+[x * y for x, y in zip([a, b], [m, n], strict=True)][1]
+[y for x, y in zip([a, b], "xy")][1] == "y"
+[x * y for x, y in zip([a, b], [m, n, 3], strict=True)][1]; a in np.array([a, b]); m in {"x": 1}
+m in np.arange(3); m in [None, m]; max([m]); max([], default=m); max([2, 1, m], key=lambda v: v % 3)
+max([3, 4], key=lambda v: v); max([1, 2], key=lambda v: v * m); (1, 2, a) < (1, 3); (1, a) == (2, b)
+isinstance(3, int) and isinstance(m, int); isinstance("x", str) + m; hasattr([a], "append")
+getattr([a], "nothing", m); type([a]) is list
+int(sum(jnp.stack([m, n]))); sum((a, b), start=m)
+int(sum([jnp.stack([m, n]), jnp.stack([m, m])])[0]); isinstance(f"{a}", int); isinstance(str(m), str)
+type(str(m)) is str; {"x": a, "y": b}["y"]; operator.attrgetter("real")(a); np.float64(m) / 2
+(lambda *v: v[0])(a, b); (lambda **v: v["x"])(x=m); [*zip(*[(a, b), (m, n)])][0][1]
+[a, b, m][1:][0]; bool(np.array(m)); int(np.array(m)) // 2; [a, b] * 2 == [a, b, a, b]
 """
 EACH = [text.strip() for line in OTHERS.splitlines() for text in line.split(";")]
 EXPRESSIONS = list(dict.fromkeys(filter(None, [*BINARY, *UNARY, *OF_TWO, *EACH])))
@@ -164,6 +179,18 @@ REFUSED = {
     "math.factorial(m - 9)": "not defined for negative values",
     "math.factorial(abs(m) + 21)": "of more than 20 is too large",
     "m + 2**70": "does not fit in 64 bits",
+    "functools.reduce(operator.add, reversed(range(n)), 0)": "depends on a traced value",
+    "[(a,), (a, b)][p][0]": "a Python index needs the data",
+    "[np.ones(2), np.ones(3)][p].sum()": "a Python index needs the data",
+    "[i * y for i, y in enumerate([a, b], m)][1]": "a Python index needs the data",
+    "functools.reduce(max, zip(range(abs(n)), range(m)))": "depends on a traced value",
+    "sorted([1, 2], key=lambda v: v * m)": "a Python bool needs the data",
+    'hasattr(m, "bit_length")': "may have been given as a number",
+    '"abc"[m % 3]': "a Python index needs the data",
+    '[{"x": a}, {"y": b}][p]["x"]': "a Python index needs the data",
+    'f"{m}" == "x" + f"{m}"': "Compare the values themselves",
+    '"%s" % (str(m) + "x") == ""': "Compare the values themselves",
+    'str("x" + str(m)) == "x3"': "Compare the values themselves",
 }
 #: Values that staging chooses between are of one class, which holds both.
 CHOICES = (" and ", " or ", " if ", "max(", "min(", "sorted(", "][")
