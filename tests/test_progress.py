@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,37 @@ def drawn(call: Callable[[], Any]) -> list[str]:
 
 
 X = np.linspace(0.1, 1.0, 3, dtype=np.float32)
+
+
+def test_bars_below_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of a notebook shows one thing for each loop, which changes until the loop ends."""
+    shown: list[list[str]] = []
+
+    class Handle:
+        def update(self, bar: Any) -> None:
+            shown[-1].append(bar._repr_html_())
+            assert "progress" not in repr(bar)
+
+    def display(bar: Any, display_id: bool) -> Handle:
+        assert display_id
+        shown.append([bar._repr_html_()])
+        return Handle()
+
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    monkeypatch.setattr(bars, "in_notebook", lambda: True)
+    for total, end in ((4, '<progress value="1.0000">'), (None, "<span")):
+        drawing = bars.choose_display()
+        assert drawing is not None
+        bar = bars.Bar("scan of <lambda>", total)
+        for bar.done in (1, 2, 4):
+            drawing.draw(bar)
+        bar.ended = "done"
+        drawing.draw(bar)
+        assert len(shown[-1]) == 4
+        assert all("scan of &lt;lambda&gt;: <progress" in html for html in shown[-1][:-1])
+        assert f"scan of &lt;lambda&gt;: {end}" in shown[-1][-1]
+    assert len(shown) == 2
+
 
 FORWARD: list[tuple[Callable[[Any], Any], str]] = [
     (scanned, "scan of body : 100%  30/30"),

@@ -112,14 +112,16 @@ functools.reduce(lambda x, y: x * 2 + y, reversed([m, n]), 0)
 [i for i, y in enumerate([m, 1], 1)][1]
 [x * y for x, y in zip([a, b], [m, n], strict=True)][1]
 [y for x, y in zip([a, b], "xy")][1] == "y"
-[x * y for x, y in zip([a, b], [m, n, 3], strict=True)][1]; a in np.array([a, b]); m in {"x": 1}
-m in np.arange(3); m in [None, m]; max([m]); max([], default=m); max([2, 1, m], key=lambda v: v % 3)
+[x * y for x, y in zip([a, b], [m, n, 3], strict=True)][1]; a in np.array([a, b])
+m in {"x": 1}
+m in np.arange(3); m in [None, m]; max([m]); max([], default=m)
+max([2, 1, m], key=lambda v: v % 3)
 max([3, 4], key=lambda v: v); max([1, 2], key=lambda v: v * m); (1, 2, a) < (1, 3); (1, a) == (2, b)
 isinstance(3, int) and isinstance(m, int); isinstance("x", str) + m; hasattr([a], "append")
 getattr([a], "nothing", m); type([a]) is list
 int(sum(jnp.stack([m, n]))); sum((a, b), start=m)
-int(sum([jnp.stack([m, n]), jnp.stack([m, m])])[0]); isinstance(f"{a}", int); isinstance(str(m), str)
-type(str(m)) is str; {"x": a, "y": b}["y"]; operator.attrgetter("real")(a); np.float64(m) / 2
+int(sum([jnp.stack([m, n]), jnp.stack([m, m])])[0]); isinstance(f"{a}", int)
+isinstance(str(m), str); type(str(m)) is str; {"x": a, "y": b}["y"]; operator.attrgetter("real")(a); np.float64(m) / 2
 (lambda *v: v[0])(a, b); (lambda **v: v["x"])(x=m); [*zip(*[(a, b), (m, n)])][0][1]
 [a, b, m][1:][0]; bool(np.array(m)); int(np.array(m)) // 2; [a, b] * 2 == [a, b, a, b]
 """
