@@ -121,7 +121,8 @@ isinstance(3, int) and isinstance(m, int); isinstance("x", str) + m; hasattr([a]
 getattr([a], "nothing", m); type([a]) is list
 int(sum(jnp.stack([m, n]))); sum((a, b), start=m)
 int(sum([jnp.stack([m, n]), jnp.stack([m, m])])[0]); isinstance(f"{a}", int)
-isinstance(str(m), str); type(str(m)) is str; {"x": a, "y": b}["y"]; operator.attrgetter("real")(a); np.float64(m) / 2
+isinstance(str(m), str); type(str(m)) is str; {"x": a, "y": b}["y"]; operator.attrgetter("real")(a)
+np.float64(m) / 2
 (lambda *v: v[0])(a, b); (lambda **v: v["x"])(x=m); [*zip(*[(a, b), (m, n)])][0][1]
 [a, b, m][1:][0]; bool(np.array(m)); int(np.array(m)) // 2; [a, b] * 2 == [a, b, a, b]
 """
