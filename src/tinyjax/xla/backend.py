@@ -7,7 +7,6 @@ which is why only memory that nobody writes to may be sent.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Final
@@ -33,7 +32,7 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import all_devices
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ArgumentError
-from tinyjax.xla.forks import note_client
+from tinyjax.xla.forks import hold_at_forks, note_client
 from tinyjax.xla.versions import COMPILER, UNCHECKED
 
 
@@ -126,9 +125,7 @@ def physical(aval: ShapedArray) -> ShapedArray:
 _made: Final[dict[int | None, Backend]] = {}
 #: XLA ends the process where two threads start it at once.
 _making: Final = Lock()
-os.register_at_fork(
-    before=_making.acquire, after_in_parent=_making.release, after_in_child=_making.release
-)
+hold_at_forks(_making)
 
 
 def backend(depth: int | None = None) -> Backend:

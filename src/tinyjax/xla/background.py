@@ -20,6 +20,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax.xla.compilation import Compilation
+from tinyjax.xla.forks import in_background
 
 if TYPE_CHECKING:
     from tinyjax.xla.executable import Executable
@@ -38,7 +39,8 @@ class _Job:
     context: Context
 
     def run(self) -> None:
-        self.context.run(_compiled, self.wanted)
+        with in_background():
+            self.context.run(_compiled, self.wanted)
 
 
 class _Workers:

@@ -34,7 +34,7 @@ from tinyjax.errors import ForkError
 from tinyjax.xla.announcing import announced
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags, Placement
-from tinyjax.xla.forks import lacks_threads
+from tinyjax.xla.forks import hold_at_forks, lacks_threads
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.interruptible import interruptible
 from tinyjax.xla.loading import load_or_compile
@@ -251,12 +251,8 @@ def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecuta
     return found
 
 
-def _after_fork() -> None:
-    _turns.clear()  # of threads that the new process does not have
-    _lock.release()
-
-
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+hold_at_forks(_lock)
+os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
 def compile_anew(

@@ -12,6 +12,7 @@ from tinyjax.core.events import span
 from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Flags, Placement
+from tinyjax.xla.forks import without_python
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
@@ -86,7 +87,8 @@ def _compile(
     devices: DeviceList,
 ) -> LoadedExecutable:
     prepare_calls(text)
-    loaded = on.client.compile_and_load(text.encode(), devices, options)
+    with without_python():
+        loaded = on.client.compile_and_load(text.encode(), devices, options)
     if kept is not None:
         folder, key = kept
         with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles

@@ -42,6 +42,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import DonatedArrayError, ShardingError
 from tinyjax.xla.backend import Backend, backend, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags, Placement
+from tinyjax.xla.forks import hold_at_forks
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.placing import undivided
@@ -57,12 +58,8 @@ _under_way: Final[deque[Any]] = deque()
 _lock: Final = Lock()
 
 
-def _after_fork() -> None:
-    _under_way.clear()  # they run in the other process
-    _lock.release()
-
-
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
+hold_at_forks(_lock)
+os.register_at_fork(after_in_child=_under_way.clear)  # they run in the other process
 
 
 # Shardings as XLA knows them
