@@ -717,6 +717,10 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             lambda x: m.numpy.fft.rfftn(x, (2, 2, 2, 4)),
         )
     ],
+    "transforms along no axes": lambda m: [
+        with_types(transform(2.0), transform(TABLE, axes=()))
+        for transform in (m.numpy.fft.fftn, m.numpy.fft.ifftn, m.numpy.fft.rfftn)
+    ],
     "parts of decompositions": lambda m: [
         m.numpy.round(100 * m.numpy.abs(part))
         for part in (

@@ -397,7 +397,7 @@ def test_programs_of_arrays_of_either_library(fun: Any) -> None:
     )
 
 
-def slope_of_a_closure(x: float) -> float:
+def slope_of_a_closure(x: Any) -> Any:
     def inner(y: float, z: float) -> tuple[float, float]:
         return x * y * y * z, y
 

@@ -208,7 +208,11 @@ def _over(
     """Transform along several axes."""
     x = inexact(a, name)
     sizes, places = _sizes(x, s, axes, name)
-    return _transformed(kind, x, sizes, places, norm, name) if places else x
+    if places:
+        return _transformed(kind, x, sizes, places, norm, name)
+    return (
+        strong(x) if kind is FftKind.RFFT else convert_element_type(x, dtypes.to_complex(x.dtype))
+    )
 
 
 @replayed
