@@ -1,5 +1,6 @@
 """Sizes known by name: their arithmetic, and programs exported for all of them."""
 
+import copy
 import itertools
 import json
 import math
@@ -268,6 +269,20 @@ W: Final = normal(3, 2)
 
 def model(w: Any, x: Any) -> Any:
     return jnp.mean(nn.silu(x @ w + W[0]) ** 2, 0)
+
+
+def beside_arrays(x: Any) -> Any:
+    n, y = x.shape[0], x[0]
+    found = [n + y, y + n, n - y, y - n, n * y, y * n, n / y, y / n, n // y, y // n, n % y, y % n]
+    found += [*divmod(n, y), *divmod(y, n), n**y, y**n, +n * y, abs(n) * y, abs(-n) * y]
+    return [*found, copy.copy(n) * y, copy.deepcopy(n) * y, n * 1.0]
+
+
+def test_sizes_beside_arrays() -> None:
+    program = export.export(jit(beside_arrays))(struct("n"))
+    for n in (1, 4):
+        x = normal(n) + 3
+        close(program.call(x), beside_arrays(x))
 
 
 def test_under_transformations() -> None:
