@@ -233,6 +233,10 @@ def _why(path: str) -> str:
     return next((why for pattern, why in MISSING if re.fullmatch(pattern, path)), "")
 
 
+#: Modules that have what they import for themselves by public names.
+_WITHOUT_LISTS: Final = ("example_libraries.", "experimental.jet", "experimental.multihost")
+
+
 def _names(module: str) -> Iterator[str]:
     theirs: Any = import_module(f"jax.{module}" if module else "jax")
     with warnings.catch_warnings():
@@ -242,9 +246,9 @@ def _names(module: str) -> Iterator[str]:
             is_module = isinstance(getattr(theirs, name), ModuleType)
             is_known = not module and (name in ABSENT or name in tinyjax.__all__)
             is_own = (
-                not module.startswith(("example_libraries.", "experimental.multihost"))
+                not module.startswith(_WITHOUT_LISTS)
                 or getattr(getattr(theirs, name), "__module__", None) == theirs.__name__
-            )  # that module has what it imports for itself by public names
+            )
             if not name.startswith("_") and is_own and (is_known or not is_module):
                 yield name
 
@@ -276,11 +280,29 @@ jax. [Differences](differences.md) are listed call by call elsewhere.
 def text() -> str:
     """The document."""
     rows = entries()
-    parts = [HEAD, _summary(rows)]
+    parts = [HEAD, _summary(rows), _shares(rows)]
     for module in MODULES:
         own = [entry for entry in rows if entry.module == module]
         parts.append(_section(module, own))
     return "".join(parts)
+
+
+#: Reasons that belong to other devices, to Pallas, or to foreign functions.
+_ELSEWHERE: Final = (DEVICES, *(ABSENT[name] for name in ("ds", "pmap")))
+
+
+def missing_share(rows: Sequence[Entry]) -> float:
+    """The share of missing names outside devices, Pallas and foreign functions."""
+    counted = [e for e in rows if e.note not in _ELSEWHERE and e.module != "ffi"]
+    return sum(not e.is_there for e in counted) / len(counted)
+
+
+def _shares(rows: Sequence[Entry]) -> str:
+    missing = sum(not e.is_there for e in rows)
+    return (
+        f"\nOf {len(rows):,} names {missing} are missing: outside other devices, Pallas and foreign "
+        f"functions {missing_share(rows):.1%}.\n"
+    )
 
 
 def _summary(rows: Sequence[Entry]) -> str:
