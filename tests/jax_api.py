@@ -300,8 +300,8 @@ def missing_share(rows: Sequence[Entry]) -> float:
 def _shares(rows: Sequence[Entry]) -> str:
     missing = sum(not e.is_there for e in rows)
     return (
-        f"\nOf {len(rows):,} names {missing} are missing: outside other devices, Pallas and foreign "
-        f"functions {missing_share(rows):.1%}.\n"
+        f"\nOf {len(rows):,} names {missing} are missing: outside other devices, Pallas and "
+        f"foreign functions {missing_share(rows):.1%}.\n"
     )
 
 
