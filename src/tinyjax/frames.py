@@ -42,7 +42,6 @@ _PASSED_OVER = (
 )
 
 
-# Files that were looked at: staging asks at every equation.
 def _file(*parts: str) -> str:
     return PACKAGE_DIRECTORY + os.path.join(*parts)
 
@@ -56,6 +55,7 @@ _CALLERS = _PREPARATION | {
     *[_file("core", name) for name in ("array.py", "checking.py", "placing.py", "replay.py")],
     *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
 }
+# Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
 _theirs: set[str] = set()
 
