@@ -47,6 +47,7 @@ from tinyjax.errors import (
 )
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
+from tinyjax.xla.backend import Backend
 
 SCALAR = ShapeDtypeStruct((), np.float32)
 
@@ -949,3 +950,31 @@ def test_callbacks_beside_operations_of_other_dialects() -> None:
     )
     assert done.stderr == ""
     assert float(done.stdout) == pytest.approx(0.5)
+
+
+def test_results_are_not_sent_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, ...]] = []
+
+    def put(on: Backend, host: Any, aval: Any) -> Any:
+        sent.append(host.shape)
+        return plain(on, host, aval)
+
+    plain = Backend.put
+    monkeypatch.setattr(Backend, "put", put)
+
+    @tinyjax.jit
+    def step(x: Any, count: Any) -> Any:
+        debug.callback(lambda x: None, x)
+        return x * 2 + count, count + 1
+
+    state = jnp.arange(6.0), jnp.int32(0)
+    for _ in range(4):
+        state = step(*state)
+    assert sent == [(6,), ()]
+    np.testing.assert_array_equal(state[0], 16 * np.arange(6.0) + 11)
+    # parts of that memory, and other views of it, are other data
+    for view in (state[0][2:5], state[0].reshape(2, 3), state[0][::-1]):
+        expected = np.asarray(view) * 2 + 4
+        np.testing.assert_array_equal(step(view, state[1])[0], expected)
+    bits = np.asarray(state[0]).view(np.int32)
+    np.testing.assert_array_equal(step(bits, state[1])[0], bits * 2 + 4)
