@@ -92,7 +92,9 @@ def test_containers_go_in_and_out(mode: Callable[..., Any]) -> None:
 
 
 @both
-@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+@pytest.mark.parametrize(
+    "method", ["sequential", "expand_dims", "broadcast_all", "legacy_vectorized"]
+)
 def test_vmap_methods_give_the_callback_what_jax_gives(mode: Any, method: Any) -> None:
     xs, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
     seen: dict[str, list[Any]] = {"tinyjax": [], "jax": []}
@@ -100,7 +102,8 @@ def test_vmap_methods_give_the_callback_what_jax_gives(mode: Any, method: Any) -
     def run(package: Any, name: str, f: Callable[..., Any]) -> Any:
         def on_host(x: Any, y: Any) -> Any:
             seen[name].append((np.shape(x), np.shape(y)))
-            return np.asarray(x) * np.asarray(y)
+            missing = np.ndim(x) - np.ndim(y)
+            return np.asarray(x) * np.reshape(y, (*np.shape(y), *[1] * missing))
 
         def one(x: Any, y: Any) -> Any:
             return package.pure_callback(on_host, x, x, y, vmap_method=method)

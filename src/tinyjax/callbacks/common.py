@@ -88,6 +88,7 @@ class VmapMethod(Enum):
     SEQUENTIAL = "sequential"
     EXPAND_DIMS = "expand_dims"
     BROADCAST_ALL = "broadcast_all"
+    LEGACY_VECTORIZED = "legacy_vectorized"
 
 
 @attrs.frozen
@@ -158,6 +159,8 @@ def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence
 
 def _widened(params: CallbackParams, x: HostArray, position: int) -> HostArray:
     """Give an operand every mapped axis, of length one or repeated where it had none."""
+    if params.method is VmapMethod.LEGACY_VECTORIZED:
+        return x
     for i, axis in enumerate(params.leading_axes):
         if not axis.mapped[position]:
             x = np.expand_dims(x, i)

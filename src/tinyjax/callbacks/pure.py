@@ -43,7 +43,7 @@ from tinyjax.primitives.shape import move_batch_axis, zeros_like
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.tree import PyTreeDef
 
-_Method = Literal["sequential", "expand_dims", "broadcast_all"]
+_Method = Literal["sequential", "expand_dims", "broadcast_all", "legacy_vectorized"]
 
 pure_callback_p: Primitive[CallbackParams] = Primitive("pure_callback", CallbackParams)
 declare(pure_callback_p)
@@ -162,7 +162,8 @@ def pure_callback(
         vmap_method: how to call it under ``vmap``. ``"sequential"`` calls it once for each example.
             ``"expand_dims"`` calls it once, with one more axis in front of every argument, of
             length one if the argument is not mapped. ``"broadcast_all"`` does so with every
-            argument repeated to full length. By default ``vmap`` is an error.
+            argument repeated to full length, and ``"legacy_vectorized"`` gives the axis to mapped
+            arguments alone. By default ``vmap`` is an error.
         derivative: takes the tuple of ``args`` and the tuple of their tangents, as arrays, and
             returns the tangent of the result. It must be linear in the tangents, which are zeros
             for arguments without tangents. It may close over traced values, and serves forward and
