@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes, xla
+from tinyjax.callbacks.common import MethodName, VmapMethod, vmap_method_of
 from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
@@ -53,22 +53,9 @@ __all__ = [
     "register_ffi_type",
 ]
 
-Method: TypeAlias = Literal[
-    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"
-]
 #: The order of an array's axes in memory: the axes, from the one along which elements lie farthest
 #: apart; or what has them as ``major_to_minor``; None for NumPy's order.
 LayoutLike: TypeAlias = Any
-
-
-class VmapMethod(Enum):
-    """How a foreign function is called under ``vmap``."""
-
-    SEQUENTIAL = "sequential"
-    SEQUENTIAL_UNROLLED = "sequential_unrolled"
-    EXPAND_DIMS = "expand_dims"
-    BROADCAST_ALL = "broadcast_all"
-    LEGACY_VECTORIZED = "legacy_vectorized"
 
 
 @attrs.frozen(repr=False)
@@ -236,7 +223,7 @@ def ffi_call(
     result_shape_dtypes: ShapeDtypeStruct,
     *,
     has_side_effect: bool = ...,
-    vmap_method: Method | None = ...,
+    vmap_method: MethodName | None = ...,
     input_layouts: Sequence[LayoutLike] | None = ...,
     output_layouts: LayoutLike = ...,
     input_output_aliases: Mapping[int, int] | None = ...,
@@ -249,7 +236,7 @@ def ffi_call(
     result_shape_dtypes: tuple[Any, ...],
     *,
     has_side_effect: bool = ...,
-    vmap_method: Method | None = ...,
+    vmap_method: MethodName | None = ...,
     input_layouts: Sequence[LayoutLike] | None = ...,
     output_layouts: LayoutLike = ...,
     input_output_aliases: Mapping[int, int] | None = ...,
@@ -262,7 +249,7 @@ def ffi_call(
     result_shape_dtypes: object,
     *,
     has_side_effect: bool = ...,
-    vmap_method: Method | None = ...,
+    vmap_method: MethodName | None = ...,
     input_layouts: Sequence[LayoutLike] | None = ...,
     output_layouts: LayoutLike = ...,
     input_output_aliases: Mapping[int, int] | None = ...,
@@ -274,7 +261,7 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     result_shape_dtypes: object,
     *,
     has_side_effect: bool = False,
-    vmap_method: Method | None = None,
+    vmap_method: MethodName | None = None,
     input_layouts: Sequence[LayoutLike] | None = None,
     output_layouts: LayoutLike = None,
     input_output_aliases: Mapping[int, int] | None = None,
@@ -336,9 +323,7 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
         (array([[2., 0.],
                [1., 2.]], dtype=float32), 0)
     """
-    methods = [m.value for m in VmapMethod]
-    if vmap_method is not None and vmap_method not in methods:
-        raise ArgumentError(f"vmap_method must be one of {methods}, but got {vmap_method!r}.")
+    method = vmap_method_of(vmap_method)
     several = isinstance(result_shape_dtypes, Sequence)
     declared = (
         result_shape_dtypes if isinstance(result_shape_dtypes, Sequence) else (result_shape_dtypes,)
@@ -373,7 +358,7 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
             in_layouts,
             out_layouts,
             _aliases(input_output_aliases or {}, (avals, in_layouts), (out_avals, out_layouts)),
-            None if vmap_method is None else VmapMethod(vmap_method),
+            method,
             custom_call_api_version,
             legacy_backend_config,
             user_location(),

@@ -32,6 +32,7 @@ from tinyjax import (
     vmap,
 )
 from tinyjax.callbacks import checks
+from tinyjax.callbacks.common import VmapMethod
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import effects
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
@@ -92,9 +93,7 @@ def test_containers_go_in_and_out(mode: Callable[..., Any]) -> None:
 
 
 @both
-@pytest.mark.parametrize(
-    "method", ["sequential", "expand_dims", "broadcast_all", "legacy_vectorized"]
-)
+@pytest.mark.parametrize("method", [m.value for m in VmapMethod])
 def test_vmap_methods_give_the_callback_what_jax_gives(mode: Any, method: Any) -> None:
     xs, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(3, np.float32)
     seen: dict[str, list[Any]] = {"tinyjax": [], "jax": []}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from types import MethodType
-from typing import Any, Final
+from typing import Any, Final, Literal
 from weakref import WeakValueDictionary
 
 import attrs
@@ -83,12 +83,36 @@ class Identity:
 
 
 class VmapMethod(Enum):
-    """What a callback is given under ``vmap``."""
+    """What a callback, or a foreign function, is given under ``vmap``."""
 
     SEQUENTIAL = "sequential"
+    SEQUENTIAL_UNROLLED = "sequential_unrolled"
     EXPAND_DIMS = "expand_dims"
     BROADCAST_ALL = "broadcast_all"
     LEGACY_VECTORIZED = "legacy_vectorized"
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether it is called for each example."""
+        return self in (VmapMethod.SEQUENTIAL, VmapMethod.SEQUENTIAL_UNROLLED)
+
+
+#: The same, as users say it.
+MethodName = Literal[
+    "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"
+]
+
+
+def vmap_method_of(name: MethodName | None) -> VmapMethod | None:
+    """Return the method of a name.
+
+    Raises:
+        ArgumentError: there is none.
+    """
+    names = [m.value for m in VmapMethod]
+    if name is not None and name not in names:
+        raise ArgumentError(f"vmap_method must be one of {names}, but got {name!r}.")
+    return None if name is None else VmapMethod(name)
 
 
 @attrs.frozen
@@ -142,7 +166,7 @@ def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence
     """Call the function, for every example, and return arrays of exactly the types declared."""
     sizes = params.sizes
     operands = operands[: params.in_tree.num_leaves - len(params.static)]
-    if params.method is not VmapMethod.SEQUENTIAL or not sizes:
+    if not sizes or params.method is None or not params.method.one_by_one:
         return _call_once(params, [_widened(params, x, i) for i, x in enumerate(operands)], sizes)
     outs = [np.empty((*sizes, *a.shape), a.dtype) for a in params.out_avals]
     for example in np.ndindex(*sizes):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import attrs
 
@@ -12,12 +12,13 @@ from tinyjax.callbacks.common import (
     CallbackParams,
     Identity,
     LeadingAxis,
-    VmapMethod,
+    MethodName,
     batched_call,
     check_callable,
     declare,
     declared_results,
     not_differentiable,
+    vmap_method_of,
 )
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
@@ -42,8 +43,6 @@ from tinyjax.frames import user_location
 from tinyjax.primitives.shape import move_batch_axis, zeros_like
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.tree import PyTreeDef
-
-_Method = Literal["sequential", "expand_dims", "broadcast_all", "legacy_vectorized"]
 
 pure_callback_p: Primitive[CallbackParams] = Primitive("pure_callback", CallbackParams)
 declare(pure_callback_p)
@@ -127,7 +126,7 @@ def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: ShapeDtypeStruct,
     *args: Any,
-    vmap_method: _Method | None = ...,
+    vmap_method: MethodName | None = ...,
     derivative: Callable[..., Any] | None = ...,
     **kwargs: Any,
 ) -> Array: ...
@@ -136,7 +135,7 @@ def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: object,
     *args: Any,
-    vmap_method: _Method | None = ...,
+    vmap_method: MethodName | None = ...,
     derivative: Callable[..., Any] | None = ...,
     **kwargs: Any,
 ) -> Any: ...
@@ -144,7 +143,7 @@ def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
     *args: Any,
-    vmap_method: _Method | None = None,
+    vmap_method: MethodName | None = None,
     derivative: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -159,11 +158,12 @@ def pure_callback(
         result_shape_dtypes: the types of its results: arrays or ``ShapeDtypeStruct`` in any
             containers.
         args: its arguments: arrays in any containers.
-        vmap_method: how to call it under ``vmap``. ``"sequential"`` calls it once for each example.
-            ``"expand_dims"`` calls it once, with one more axis in front of every argument, of
-            length one if the argument is not mapped. ``"broadcast_all"`` does so with every
-            argument repeated to full length, and ``"legacy_vectorized"`` gives the axis to mapped
-            arguments alone. By default ``vmap`` is an error.
+        vmap_method: how to call it under ``vmap``. ``"sequential"`` and ``"sequential_unrolled"``
+            call it once for each example. ``"expand_dims"`` calls it once, with one more axis in
+            front of every argument, of length one if the argument is not mapped.
+            ``"broadcast_all"`` does so with every argument repeated to full length, and
+            ``"legacy_vectorized"`` gives the axis to mapped arguments alone. By default ``vmap``
+            is an error.
         derivative: takes the tuple of ``args`` and the tuple of their tangents, as arrays, and
             returns the tangent of the result. It must be linear in the tangents, which are zeros
             for arguments without tangents. It may close over traced values, and serves forward and
@@ -194,9 +194,7 @@ def pure_callback(
             "a callback with a declared derivative takes positional arguments only, but got "
             f"{', '.join(kwargs)}."
         )
-    methods = [m.value for m in VmapMethod]
-    if vmap_method is not None and vmap_method not in methods:
-        raise ArgumentError(f"vmap_method must be one of {methods}, but got {vmap_method!r}.")
+    method = vmap_method_of(vmap_method)
     out_tree, out_avals = declared_results(result_shape_dtypes)
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
     params = CallbackParams(
@@ -204,7 +202,7 @@ def pure_callback(
         in_tree,
         out_tree=out_tree,
         out_avals=out_avals,
-        method=None if vmap_method is None else VmapMethod(vmap_method),
+        method=method,
         location=user_location(),
     )
     operands = [as_array(x) for x in leaves]
