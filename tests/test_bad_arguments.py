@@ -27,6 +27,12 @@ from invalid.calls import CALLS
 from tinyjax import lax, random, scipy
 from tinyjax.errors import TinyjaxError
 
+
+def on_mesh(run: Callable[[], Any]) -> Any:
+    with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("i",))):
+        return run()
+
+
 NAMES: dict[str, Any] = {
     "jax": tinyjax,
     "jnp": jnp,
@@ -43,6 +49,7 @@ NAMES: dict[str, Any] = {
     "W": jnp.ones((1, 1, 3)),
     "F": lambda x: x + 1,
     "O": object(),
+    "M": on_mesh,
 }
 #: What no axis is.
 NO_AXIS = ['"a"', '"01"', "1.5", "True", "1j", "(1.5,)", '("a",)', "(True,)", "O", "F", "{}"]

@@ -131,6 +131,9 @@ def test_a_name_that_nobody_registered() -> None:
 def test_only_capsules_are_registered() -> None:
     with pytest.raises(ArgumentError, match=r"'mine_of_test' is <built-in .*Pass a capsule"):
         ffi.register_ffi_target("mine_of_test", len)
+    for wrong in (None, 0, -(2**70), "f", len):
+        with pytest.raises(ArgumentError, match="takes a function that ctypes has loaded"):
+            ffi.pycapsule(wrong)
 
 
 def test_the_address_in_a_capsule() -> None:

@@ -534,8 +534,16 @@ def pycapsule(funcptr: Any) -> object:
 
     Returns:
         A ``PyCapsule`` around its address.
+
+    Raises:
+        ArgumentError: it is no function that ``ctypes`` has loaded, nor the address of one.
     """
-    address = ctypes.cast(funcptr, ctypes.c_void_p)
+    is_pointer = isinstance(funcptr, int) or hasattr(funcptr, "restype")  # as ctypes' functions
+    address = ctypes.cast(funcptr, ctypes.c_void_p).value if is_pointer else None
+    if not address:
+        raise ArgumentError(
+            f"pycapsule takes a function that ctypes has loaded, but got {described(funcptr)}."
+        )
     return _new_capsule(address, None, None)
 
 

@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
+import attrs
+
 from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes, ExplicitArray, ShapedArray
@@ -123,8 +125,31 @@ def shard_map(
         return decorate
     if not callable(f):
         raise ArgumentError(f"shard_map takes a function, but got {described(f)}.")
-    fun = f
+    return _mapped(f, mesh, axis_names, _Divided(in_specs, out_specs), check_vma)
 
+
+@attrs.frozen
+class _Divided:
+    """How arguments and results are divided, and what the caller calls that.
+
+    Attributes:
+        ins: a prefix of the tuple of arguments with specs; None for what types say.
+        outs: a prefix of the result's tree with specs.
+        names: of the two.
+    """
+
+    ins: Any
+    outs: Any
+    names: tuple[str, str] = ("in_specs", "out_specs")
+
+
+def _mapped(
+    fun: Callable[P, R],
+    mesh: AnyMesh | None,
+    axis_names: Collection[str],
+    divided: _Divided,
+    checks: bool,
+) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
             raise ArgumentError(
@@ -132,7 +157,7 @@ def shard_map(
                 f"but got {', '.join(kwargs)} by name."
             )
         grid = _mesh(mesh)
-        found: R = _call(fun, args, grid, _axes(grid, axis_names), in_specs, out_specs, check_vma)
+        found: R = _call(fun, args, grid, _axes(grid, axis_names), divided, checks)
         return found
 
     imitate(call, fun)
@@ -183,20 +208,26 @@ def smap(
         raise ArgumentError(f"smap takes one axis_name, but got {axis_name!r}.")
 
     def spec(axis: object) -> PartitionSpec:
-        if axis is not None and (not isinstance(axis, int) or axis < 0):
+        if axis is None:
+            return PartitionSpec()
+        if not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
             raise ArgumentError(
                 f"axes of smap are None or ints from 0 on, or trees of these, but got {axis!r}."
             )
-        return PartitionSpec(*() if axis is None else (*[None] * axis, axis_name))
+        return PartitionSpec(*[None] * axis, axis_name)
 
     def specs(axes: Any) -> Any:
         return tree.map(spec, axes, is_leaf=lambda x: x is None)
 
     ins = None if in_axes is _INFERRED else specs(in_axes)
-    outs, names = specs(out_axes), {axis_name}
-    if f is None:
-        return shard_map(out_specs=outs, in_specs=ins, axis_names=names)
-    return shard_map(f, out_specs=outs, in_specs=ins, axis_names=names)
+    divided = _Divided(ins, specs(out_axes), ("in_axes", "out_axes"))
+
+    def decorate(f: Callable[P, R]) -> Callable[P, R]:
+        if not callable(f):
+            raise ArgumentError(f"smap takes a function, but got {described(f)}.")
+        return _mapped(f, None, {axis_name}, divided, checks=True)
+
+    return decorate if f is None else decorate(f)
 
 
 def _mesh(mesh: AnyMesh | None) -> AnyMesh:
@@ -237,17 +268,16 @@ def _call(
     args: tuple[Any, ...],
     mesh: AnyMesh,
     axes: tuple[str, ...],
-    in_specs: Any,
-    out_specs: Any,
+    divided: _Divided,
     checks: bool,
 ) -> Any:
     leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = as_arrays(leaves, fun, in_tree)
     args_tree = tree.structure(args)
-    if in_specs is None:
+    if divided.ins is None:
         specs = [_told(x.aval, axes) for x in arrays]
     else:
-        specs = _specs(in_specs, args_tree, mesh, axes, "in_specs", checks)
+        specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0], checks)
     own_parts = [spec.reduced for spec in specs]
     specs = [*map(_of_copies, specs)]
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
@@ -268,7 +298,7 @@ def _call(
     with inside, on_axes(sizes, partly, checks, own=not checks):
         own = [aval.with_varying(aval.varying | here) for aval in parts]
         staged = stage(run, parts if checks else own, fun)
-    joined = _specs(out_specs, flat.out_tree, mesh, axes, "out_specs", checks)
+    joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1], checks)
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
     else:
