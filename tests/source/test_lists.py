@@ -1,5 +1,6 @@
 """Programs of NumPy that hold their numbers in lists, as NumPy takes them for arrays."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ class Squares:
 
 
 squares = Squares()
+queue = deque([2.0, 3.0])
 
 PROGRAMS: list[Callable[[Any], Any]] = [
     lambda x: np.sum([x, 2 * x]),
@@ -140,6 +142,7 @@ COMPUTED: list[Callable[[Any], Any]] = [
     lambda x: squares[x],
     lambda x: Squares()[x] * squares[2.0],
     lambda x: x * squares[1.0],
+    lambda x: sum(queue[i] * y for i, y in enumerate([x, x * x])),
 ]
 
 

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import Array
+from tinyjax.dtypes import is_inexact
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
     field_names,
@@ -161,7 +162,7 @@ def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
 
 def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem by the index, of which some objects compute an item."""
-    if not is_foreign(container):
+    if not is_foreign(container) or not holds_float(index):
         return None, None
     computes = computing(container)
     if computes is None:
@@ -179,7 +180,16 @@ def computing(container: Any) -> Callable[..., Any] | None:
     return next((fun for known, fun, _ in INDEXED if container is known), None)
 
 
-inert.add(computing)
+def holds_float(index: Any) -> bool:
+    """Whether some of an index has a derivative; an integer, a text or a slice only chooses."""
+    if isinstance(index, (tuple, list)):
+        return any(map(holds_float, index))
+    if isinstance(index, (np.ndarray, np.generic, Array)):
+        return is_inexact(index.dtype)
+    return isinstance(index, (float, complex))
+
+
+inert.update((computing, holds_float))
 
 
 @adjoint_of(builtins.sum)
