@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, xla
-from tinyjax.callbacks.common import MethodName, VmapMethod, vmap_method_of
+from tinyjax.callbacks.common import MethodName, VmapMethod, declared_type, vmap_method_of
 from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
@@ -40,7 +40,7 @@ from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, DifferentiationError, ForeignCallError, described
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.shape import batch_axes_in_front
 from tinyjax.stablehlo.lowering import Lowering, row_major
 from tinyjax.stablehlo.types import Layout, Values, element_type, string, typed
 
@@ -130,10 +130,7 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
     def batch_rule(
         mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ForeignParams
     ) -> BatchResult:
-        front = [
-            x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
-            for x, axis in zip(values, axes, strict=True)
-        ]
+        front = batch_axes_in_front(values, axes)
         outs = _batched(primitive, mapped, front, [a is not None for a in axes], params)
         return outs, [0] * len(outs)
 
@@ -372,14 +369,14 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
 
 
 def _declared(found: object, position: int) -> ShapedArray:
-    shape, dtype = getattr(found, "shape", None), getattr(found, "dtype", None)
-    if shape is None or dtype is None:
+    aval = declared_type(found)
+    if aval is None:
         raise ArgumentError(
             "result_shape_dtypes must have a shape and a dtype, such as "
             "ShapeDtypeStruct((3,), jnp.float32), or be a sequence of such types, but got "
             f"{described(found)} at position {position}."
         )
-    return ShapedArray(tuple(shape), dtypes.check(dtype))
+    return aval
 
 
 def layouts(

@@ -27,7 +27,7 @@ from tinyjax.frames import Location, user_location
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import and_
 from tinyjax.primitives.rules import def_without_results
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.shape import batch_axes_in_front
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 
@@ -93,10 +93,7 @@ def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> 
 def _error_if_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ErrorIfParams
 ) -> BatchResult:
-    (failed,) = [
-        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
-        for x, axis in zip(values, axes, strict=True)
-    ]
+    (failed,) = batch_axes_in_front(values, axes)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         failed = and_(failed, broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
     return bind(error_if_p, (failed,), params), ()

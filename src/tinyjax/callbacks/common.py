@@ -29,7 +29,7 @@ from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described
 from tinyjax.frames import Location, describe_function
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.shape import batch_axes_in_front
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.tree import PyTreeDef
@@ -279,10 +279,7 @@ def batched_call(
     params: CallbackParams,
 ) -> tuple[list[Array], CallbackParams]:
     """The operands with their batch axes in front, and the parameters that say so."""
-    operands = [
-        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
-        for x, axis in zip(values, axes, strict=True)
-    ]
+    operands = batch_axes_in_front(values, axes)
     own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
     if mapped.one_by_one:
         params = attrs.evolve(params, method=VmapMethod.SEQUENTIAL)
@@ -323,19 +320,27 @@ def not_differentiable(name: str, params: CallbackParams) -> DifferentiationErro
     return error
 
 
+def declared_type(found: object) -> ShapedArray | None:
+    """Return the type that an object's shape and dtype declare; None where it lacks one of them."""
+    shape, dtype = getattr(found, "shape", None), getattr(found, "dtype", None)
+    if shape is None or dtype is None:
+        return None
+    return ShapedArray(tuple(shape), dtypes.check(dtype))
+
+
 def declared_results(declared: object) -> tuple[PyTreeDef, tuple[ShapedArray, ...]]:
     """The structure and the types that the user says a callback returns."""
     leaves, out_tree = tree.flatten(declared)
     avals: list[ShapedArray] = []
     for leaf in leaves:
-        shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
-        if shape is None or dtype is None:
+        aval = declared_type(leaf)
+        if aval is None:
             raise ArgumentError(
                 "result_shape_dtypes must hold what has a shape and a dtype, such as "
                 f"ShapeDtypeStruct((3,), jnp.float32), but it holds {leaf!r} "
                 f"({type(leaf).__name__})."
             )
-        avals.append(ShapedArray(tuple(shape), dtypes.check(dtype)))
+        avals.append(aval)
     return out_tree, tuple(avals)
 
 

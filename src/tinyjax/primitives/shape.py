@@ -285,6 +285,13 @@ def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> 
     return moveaxis(x, axis, destination)
 
 
+def batch_axes_in_front(values: Arrays, axes: BatchAxes) -> list[Array]:
+    """Bring every batch axis to the front, of operands that have one."""
+    return [
+        x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(values, axes, strict=True)
+    ]
+
+
 def def_simple_batch(
     primitive: Primitive[P], at_front: Callable[[P, int], P] = lambda params, size: params
 ) -> None:

@@ -37,7 +37,7 @@ from tinyjax.core.trace import (
 from tinyjax.dtypes import DType, HostArray, is_inexact
 from tinyjax.errors import ConcretizationError, ShardingTypeError
 from tinyjax.primitives.rules import add_tangents, instantiate_all
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.shape import batch_axes_in_front, move_batch_axis
 from tinyjax.transforms import explicit
 from tinyjax.transforms.batching import BatchTracer, batch_flat
 
@@ -242,10 +242,7 @@ def _push_through(
             with suppress(Exception):
                 outs, out_axes = batch_flat(lambda *xs: run([False] * n, xs), mapped, values, axes)
                 if not any(flags):
-                    moved = [
-                        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
-                        for x, axis in zip(outs, out_axes, strict=True)
-                    ]
+                    moved = batch_axes_in_front(outs, out_axes)
                     return moved, [axis is not None for axis in out_axes]
         either = [a or b for a, b in pairs]
         wanted = [*either, *marked(either, nonzero)]

@@ -29,7 +29,7 @@ from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import not_, or_
 from tinyjax.primitives.reduce import argmax, reduce_and
 from tinyjax.primitives.rules import def_without_results
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives.shape import batch_axes_in_front, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.tree import PyTreeDef
@@ -124,10 +124,7 @@ def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Value
 def _check_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CheckParams
 ) -> BatchResult:
-    moved = [
-        x if axis is None else move_batch_axis(x, axis, 0, mapped.size)
-        for x, axis in zip(values, axes, strict=True)
-    ]
+    moved = batch_axes_in_front(values, axes)
     holds = move_batch_axis(values[0], axes[0], 0, mapped.size)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         mask = mapped.taking_part.mask

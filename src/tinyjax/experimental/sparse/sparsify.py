@@ -27,7 +27,7 @@ from tinyjax.core.calling import FlatFunction
 from tinyjax.core.checking import explained
 from tinyjax.core.jaxpr import Jaxpr, Var
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitive import Primitive, RuleKey
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import SparseRuleError
@@ -43,6 +43,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 Value: TypeAlias = Array | BCOO
 #: Parameters and operands, of which one is sparse, to results.
 Rule: TypeAlias = Callable[..., Sequence[Value]]
+
+#: What a primitive does to operands of which one is sparse.
+SPARSE: Final[RuleKey[Rule]] = RuleKey("sparse")
 
 
 @explained
@@ -101,7 +104,7 @@ def _evaluate(jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
         operands = [read(x) for x in eqn.inputs]
         outs: Sequence[Value]
         if any(isinstance(x, BCOO) for x in operands):
-            rule = _RULES.get(eqn.primitive)
+            rule = eqn.primitive.rules.extensions.get(SPARSE)
             if rule is None:
                 raise _refusal(eqn.primitive.name)
             outs = rule(eqn.params, *operands)
@@ -249,26 +252,28 @@ _ZERO_AT_ZERO: Final = (
     *(p.floor_p, p.ceil_p, p.round_p, p.convert_element_type_p, p.reduce_precision_p),
 )
 
-_RULES: Final[dict[Primitive[Any], Rule]] = {
-    **{primitive: _of_elements(primitive, linear=True) for primitive in _LINEAR},
-    **{primitive: _of_elements(primitive, linear=False) for primitive in _ZERO_AT_ZERO},
-    p.integer_pow_p: _integer_pow,
-    p.add_p: _add,
-    p.sub_p: _sub,
-    p.mul_p: _mul,
-    p.div_p: _div,
-    p.reduce_sum_p: _sum,
-    p.dot_general_p: _dot,
-    p.concatenate_p: _concatenate,
-    p.slice_p: _slice,
-    p.dynamic_slice_p: lambda params, x, *at: [op.bcoo_dynamic_slice(x, at, params.sizes)],
-    p.rev_p: lambda params, x: [op.bcoo_rev(x, params.axes)],
-    p.transpose_p: lambda params, x: [x.transpose(params.perm)],
-    p.reshape_p: lambda params, x: [x.reshape(params.shape)],
-    p.broadcast_in_dim_p: _broadcast,
-    jit_p: _call,
-    checkpoint_p: _call,
-    cond_p: _cond,
-    scan_p: _scan,
-    while_p: _while,
-}
+for _primitive in _LINEAR:
+    _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=True))
+for _primitive in _ZERO_AT_ZERO:
+    _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=False))
+p.integer_pow_p.def_rule(SPARSE)(_integer_pow)
+p.add_p.def_rule(SPARSE)(_add)
+p.sub_p.def_rule(SPARSE)(_sub)
+p.mul_p.def_rule(SPARSE)(_mul)
+p.div_p.def_rule(SPARSE)(_div)
+p.reduce_sum_p.def_rule(SPARSE)(_sum)
+p.dot_general_p.def_rule(SPARSE)(_dot)
+p.concatenate_p.def_rule(SPARSE)(_concatenate)
+p.slice_p.def_rule(SPARSE)(_slice)
+p.dynamic_slice_p.def_rule(SPARSE)(
+    lambda params, x, *at: [op.bcoo_dynamic_slice(x, at, params.sizes)]
+)
+p.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
+p.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
+p.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
+p.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
+jit_p.def_rule(SPARSE)(_call)
+checkpoint_p.def_rule(SPARSE)(_call)
+cond_p.def_rule(SPARSE)(_cond)
+scan_p.def_rule(SPARSE)(_scan)
+while_p.def_rule(SPARSE)(_while)
