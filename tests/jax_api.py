@@ -180,7 +180,7 @@ DIFFERS: Final = {
     "sharding.AbstractMesh": "for programs that are compiled and not run",
 }
 
-NARROW: Final = "dtypes below 8 bits are not planned"
+NARROW: Final = "integers of 1 bit, and floats of fewer than 8 or without a sign, are not planned"
 COMPOSED: Final = "the function is made of other primitives"
 NARROWER: Final = "there are primitives for each reduction, and scatters for their derivatives"
 

@@ -365,3 +365,107 @@ def test_strict_promotion_refuses_what_jax_refuses() -> None:
     pairs = [(a, b) for a in names for b in (*names, *WEAK)]
     wrong = [pair for pair in pairs if outcome(tinyjax, *pair) != outcome(jax, *pair)]
     assert not wrong
+
+
+def moved(x: Any) -> list[Any]:
+    """What is done to elements that are only moved, by methods that all libraries have."""
+    ends = x[::-1]
+    picked = [x.reshape(2, 4).T, x[2:5], ends, x[jnp.array([1, 6])], x == ends]
+    joined = jnp.concatenate([x, ends]) if isinstance(x, tinyjax.Array) else np.append(x, ends)
+    return [*picked, joined, x <= ends]
+
+
+STORED_FROM: Any = (
+    *(np.array([0.4, 1.7, -3.0, 300, np.nan, -np.inf, -0.9, 7.6], d) for d in ("f4", "f8")),
+    np.array([0.4, 1.7, -3.0, 300, -9, 2, -0.9, 7.6], ml_dtypes.bfloat16),
+    *(np.array([0, 1, -3, 127, -8, 8, -128, 5], d) for d in ("i1", "i4")),
+    *(np.array([0, 1, 3, 255, 8, 9, 16, 5], d) for d in ("u1", "u4")),
+    np.array([True, False]),
+)
+
+
+@pytest.mark.parametrize("name", [d.name for d in dtypes.STORED])
+class TestStoredIntegers:
+    """Integers of 2 and 4 bits."""
+
+    def test_they_are_converted_to_and_from_like_jax_does(self, name: str) -> None:
+        for x in STORED_FROM:
+            wanted = np.asarray(jax.numpy.asarray(x).astype(name))
+            for way in (lambda f: f, jit):
+                got = way(lambda x: x.astype(name))(jnp.asarray(x))
+                assert got.dtype == name
+                np.testing.assert_array_equal(np.asarray(got), wanted)
+                for other in ("int8", "uint8", "int32", "float32", "bool", "complex64", "uint2"):
+                    back = way(lambda x, other=other: x.astype(other))(got)
+                    like = np.asarray(jax.numpy.asarray(wanted).astype(other))
+                    np.testing.assert_array_equal(np.asarray(back), like)
+
+    def test_they_are_moved_and_compared_like_wider_ones(self, name: str) -> None:
+        wide = np.array([0, 1, 0, 1, 1, 1, 0, 0], "int8")
+        wide = wide if name.startswith("u") else -wide
+        x = jnp.asarray(wide).astype(name)
+        wanted = moved(wide)
+        for got, want in zip(moved(x), wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(got).astype(want.dtype), want)
+        for got, want in zip(jit(moved)(x), wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(got).astype(want.dtype), want)
+        outside = jnp.take(x, jnp.array([99]), mode="fill")
+        ends = jnp.iinfo(name)
+        assert int(outside[0]) == (ends.min or ends.max)
+        assert x[x > x[0]].size == np.sum(wide > wide[0])
+        assert x.at[0].set(1).dtype == name
+        assert pickle.loads(pickle.dumps(x)).dtype == name
+
+    def test_their_bits_are_read_like_jax_does(self, name: str) -> None:
+        for dtype in ("int8", "uint8", "int16", "float32"):
+            x = np.array([[-3, 7, 100, -128], [1, 2, 3, 4]]).astype("int8").astype(dtype)
+            wanted = np.asarray(jax.lax.bitcast_convert_type(x, name))
+            for way in (lambda f: f, jit):
+                got = way(lambda x, to=name: tinyjax.lax.bitcast_convert_type(x, to))(
+                    jnp.asarray(x)
+                )
+                np.testing.assert_array_equal(np.asarray(got), wanted)
+                again = way(lambda x, to=dtype: tinyjax.lax.bitcast_convert_type(x, to))(got)
+                np.testing.assert_array_equal(np.asarray(again), x)
+
+    def test_they_are_types_of_integers(self, name: str) -> None:
+        theirs, mine = getattr(jax.numpy, name), getattr(jnp, name)
+        for kind in ("integer", "signedinteger", "unsignedinteger", "number", "inexact"):
+            wanted = jax.numpy.issubdtype(theirs, getattr(jax.numpy, kind))
+            assert jnp.issubdtype(mine, getattr(jnp, kind)) == wanted
+        for kind in ("integral", "signed integer", "unsigned integer", "real floating"):
+            assert jnp.isdtype(mine, kind) == jax.numpy.isdtype(theirs, kind)
+        bits = int(name[-1])
+        lowest = 0 if name.startswith("u") else -(2 ** (bits - 1))
+        assert (jnp.iinfo(mine).min, jnp.iinfo(mine).max) == (lowest, lowest + 2**bits - 1)
+        assert jnp.promote_types(mine, int) == jax.numpy.promote_types(theirs, int)
+
+    def test_there_is_no_arithmetic(self, name: str) -> None:
+        x = jnp.ones(3, name)
+        wrong: list[Callable[[Any], Any]] = [lambda x: x + x, lambda x: x @ x, jnp.sum, jnp.sort]
+        for f in wrong:
+            with pytest.raises(DtypeError, match=r"does not take .* Convert .*astype"):
+                f(x)
+        with pytest.raises(PromotionError, match="astype"):
+            _ = x * jnp.ones(3)
+        with pytest.raises(tinyjax.errors.NumberRangeError):
+            jnp.array([99], name)
+
+    def test_derivatives_and_loops_pass_them(self, name: str) -> None:
+        x = jnp.asarray([1, 0, 1, 1]).astype(name)
+
+        def f(scale: Any) -> Any:
+            return jnp.sum((x.astype("float32") * scale) ** 2)
+
+        np.testing.assert_allclose(tinyjax.grad(f)(2.0), jit(tinyjax.grad(f))(2.0))
+        rows = x.reshape(2, 2)
+
+        def step(last: Any, row: Any) -> Any:
+            return row, last.astype("int32") + row.astype("int32")
+
+        last, sums = jit(lambda rows: tinyjax.lax.scan(step, rows[0], rows))(rows)
+        assert last.dtype == name
+        wide = np.asarray(rows).astype("int32")
+        np.testing.assert_array_equal(sums, np.stack([wide[0] * 2, wide[0] + wide[1]]))
+        each = tinyjax.vmap(lambda row: row[::-1])(rows)
+        np.testing.assert_array_equal(np.asarray(each), np.asarray(rows)[:, ::-1])

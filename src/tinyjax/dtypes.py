@@ -1,7 +1,8 @@
 """Element types and how they are promoted.
 
 All of NumPy's numeric types up to 64 bits exist, with bfloat16 and the float8 types from ml_dtypes;
-arrays keep theirs. A type may be *weak*: it then came from a Python scalar and gives
+arrays keep theirs. Integers of 2 and 4 bits are kept, moved and converted, not computed with.
+A type may be *weak*: it then came from a Python scalar and gives
 way to any other type of its kind. Promotion follows JAX's lattice, in which the weak int, float and
 complex (``i*``, ``f*``, ``c*``) are nodes between the integers, the floats and the complex types.
 Where integers become floats and no operand says which, 64-bit integers become float64, and narrower
@@ -78,8 +79,15 @@ float8_e5m2: Final = np.dtype(ml_dtypes.float8_e5m2)
 float8_e4m3b11fnuz: Final = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
 float8_e4m3fnuz: Final = np.dtype(ml_dtypes.float8_e4m3fnuz)
 float8_e5m2fnuz: Final = np.dtype(ml_dtypes.float8_e5m2fnuz)
+float8_e3m4: Final = np.dtype(ml_dtypes.float8_e3m4)
+float8_e4m3: Final = np.dtype(ml_dtypes.float8_e4m3)
+int2: Final = np.dtype(ml_dtypes.int2)
+int4: Final = np.dtype(ml_dtypes.int4)
+uint2: Final = np.dtype(ml_dtypes.uint2)
+uint4: Final = np.dtype(ml_dtypes.uint4)
 
 _finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
+_iinfo: Final[Callable[[DType], Any]] = ml_dtypes.iinfo
 
 #: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
 float0: Final = np.dtype([("float0", np.void, 0)])
@@ -110,7 +118,12 @@ key_rbg: Final = _key("rbg", 4)
 key_unsafe_rbg: Final = _key("urbg", 4)
 
 KEYS = (key_threefry, key_rbg, key_unsafe_rbg)
-FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)
+FLOAT8 = (
+    *(float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz),
+    *(float8_e3m4, float8_e4m3),
+)
+#: Integers that are stored, with the number of their bits: there is no arithmetic of them.
+STORED: Final[dict[DType, int]] = {int2: 2, int4: 4, uint2: 2, uint4: 4}
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 INTEGERS = SIGNED + UNSIGNED
@@ -120,12 +133,14 @@ INEXACT = FLOATS + COMPLEXES
 ALL = (bool_, *INTEGERS, *INEXACT)
 
 #: How XLA holds the elements that it has no type for: keys in a number of as many bytes, which it
-#: only moves; and tangents that hold nothing in bools.
+#: only moves; and tangents that hold nothing in bools. Of 2 or 4 bits, of which it may store
+#: several in a byte, it has types, but few operations that are safe: each has a byte, as in NumPy.
 PHYSICAL: Final[dict[DType, DType]] = {
     key_threefry: uint64,
     key_rbg: complex128,
     key_unsafe_rbg: complex128,
     float0: bool_,
+    **dict.fromkeys(STORED, uint8),
 }
 
 _ALL = frozenset(ALL)
@@ -186,6 +201,8 @@ def to_physical(host: HostArray) -> HostArray:
     """Return data of a dtype in ``PHYSICAL`` as XLA holds it."""
     if host.dtype == float0:
         return np.zeros(host.shape, bool_)
+    if host.dtype in STORED:  # what the other bits of their bytes are, is left open
+        return host.view(uint8) & ((1 << STORED[host.dtype]) - 1)
     return host.view(PHYSICAL[host.dtype])
 
 
@@ -208,11 +225,14 @@ def is_extended(dtype: DType) -> bool:
 
 
 def kind(dtype: DType) -> str:
-    """Return NumPy's kind, one of ``b i u f c``; bfloat16 and float8 are floats, keys are ``k``."""
+    """Return NumPy's kind, one of ``b i u f c``; bfloat16 and float8 are floats, keys are ``k``.
+
+    Integers that are only stored are ``s``.
+    """
     found = dtype.kind
     if found != "V":
         return found
-    return "f" if dtype in _FLOATS else "k" if is_key(dtype) else found
+    return "f" if dtype in _FLOATS else "k" if is_key(dtype) else "s" if dtype in STORED else found
 
 
 #: What 64-bit types become where there are none.
@@ -274,10 +294,10 @@ def parse(dtype: DTypeLike) -> DType:
             " A shape of several axes is one tuple: (2, 3)." if shortened(dtype).isdigit() else ""
         )
         raise DtypeError(f"{subject(dtype)}{shortened(dtype)} is not a dtype.{hint}") from None
-    if found not in _ALL and not is_key(found) and found != float0:
+    if found not in _ALL and found not in STORED and not is_key(found) and found != float0:
         raise DtypeError(
             f"{subject(dtype)}arrays cannot have dtype {found}. The types are: "
-            f"{', '.join(d.name for d in ALL)}."
+            f"{', '.join(d.name for d in (*ALL, *STORED))}."
         )
     return found
 
@@ -364,7 +384,8 @@ def to_inexact(dtype: DType, weak: bool = False) -> DType:
 _Node = DType | str
 _ABOVE: dict[_Node, tuple[_Node, ...]] = {
     bool_: ("i*",),
-    "i*": (uint8, int8),
+    "i*": (uint8, int8, *STORED),
+    **dict.fromkeys(STORED, ()),
     uint8: (int16, uint16),
     uint16: (int32, uint32),
     uint32: (int64, uint64),
@@ -385,6 +406,9 @@ _ABOVE: dict[_Node, tuple[_Node, ...]] = {
 }
 
 
+_WEAK_NAMES: Final = {"i*": "int (Python's)", "f*": "float (Python's)", "c*": "complex (Python's)"}
+
+
 @cache
 def _at_or_above(node: _Node) -> frozenset[_Node]:
     return frozenset([node]).union(*(_at_or_above(n) for n in _ABOVE[node]))
@@ -396,7 +420,7 @@ def _join(nodes: frozenset[_Node]) -> _Node:
     for node in common:
         if _at_or_above(node) == common:
             return node
-    names = sorted(str(node) for node in nodes)
+    names = sorted(_WEAK_NAMES.get(str(node), str(node)) for node in nodes)
     raise PromotionError(
         f"dtypes {' and '.join(names)} have no common type to promote to. "
         "Convert one of them with .astype(...)."
@@ -565,12 +589,13 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
     dtype, _ = _type_of(x)
     if is_key(dtype):
         raise DtypeError(f"{dtype_name(dtype)} has no type of Python's: keys are no numbers.")
-    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[kind(dtype)]
+    return {"b": bool, "i": int, "u": int, "s": int, "f": float, "c": complex}[kind(dtype)]
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
     """Return the number of bits that an element takes in memory."""
-    return 8 * parse(dtype).itemsize
+    found = parse(dtype)
+    return STORED.get(found, 8 * found.itemsize)
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
@@ -596,6 +621,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     if abstract and isinstance(first, np.dtype) and is_narrow_float(first):
         # NumPy knows of no place for the types of ml_dtypes
         return second in (np.generic, np.number, np.inexact, np.floating) or first.type is second
+    if abstract and isinstance(first, np.dtype) and first in STORED:
+        signed = np.signedinteger if first.name.startswith("i") else np.unsignedinteger
+        return second in (np.generic, np.number, np.integer, signed) or first.type is second
     return bool(np.issubdtype(first, second))
 
 
@@ -630,9 +658,10 @@ def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any]:
         dtype: the type, or an array of it; Python's ``int`` is int64, as in NumPy and JAX.
     """
     found = _dtype_of(dtype)
-    if not is_integer(found):
+    if not is_integer(found) and found not in STORED:
         raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
-    return np.iinfo(found)
+    info: np.iinfo[Any] = _iinfo(found)
+    return info
 
 
 #: What JAX calls it

@@ -246,7 +246,7 @@ def _results(
     return results
 
 
-_KINDS: Final = "biufc"
+_KINDS: Final = "bsiufc"
 
 
 def _as_declared(leaf: object, dtype: DType) -> HostArray:

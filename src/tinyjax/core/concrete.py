@@ -14,6 +14,7 @@ from tinyjax.dtypes import (
     FLOAT8,
     KEYS,
     PHYSICAL,
+    STORED,
     DType,
     DTypeLike,
     HostArray,
@@ -311,7 +312,7 @@ def _sealed(host: HostArray) -> HostArray:
 #: Dtypes that DLPack does not know, and those of the same size that it knows.
 _SAME_SIZE: Final = {
     **{d: np.dtype(f"u{d.itemsize}") for d in (*FLOAT8, bfloat16)},
-    **{d: PHYSICAL[d] for d in KEYS},
+    **{d: PHYSICAL[d] for d in (*KEYS, *STORED)},
 }
 
 

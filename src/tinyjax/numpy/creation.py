@@ -333,8 +333,9 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
             raise NumberRangeError(
                 f"array: an int is beyond the range of {wanted.name}. Give a float."
             ) from None
-    if host.dtype == object or (host.dtype.kind in "iu" and dtypes.is_integer(wanted)):
-        info = np.iinfo(wanted if dtypes.is_integer(wanted) else np.int64)
+    is_whole = dtypes.is_integer(wanted) or wanted in dtypes.STORED
+    if host.dtype == object or (host.dtype.kind in "iu" and is_whole):
+        info = dtypes.iinfo(wanted if is_whole else np.int64)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
             raise too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")

@@ -168,7 +168,7 @@ def _integers(x: Array) -> Array:
 
 
 def _is_integral(x: Array) -> bool:
-    return dtypes.kind(x.dtype) in "biu"
+    return dtypes.kind(x.dtype) in "bius"
 
 
 def _no_complex(name: str, x: Array) -> Array:
@@ -245,7 +245,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     a, b = operands("floor_divide", x, y)
     a, b = _integers(a), _integers(b)
     match dtypes.kind(a.dtype):
-        case "u":
+        case "u" | "s":  # the latter is refused
             return ew.div(a, b)
         case "i":
             quotient = ew.div(a, b)

@@ -279,7 +279,7 @@ _UFUNCS: Final = {
     "min": np.minimum,
     "max": np.maximum,
 }
-_RANK: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_RANK: Final = {"b": 0, "u": 1, "i": 1, "s": 1, "f": 2, "c": 3}
 
 
 @explained

@@ -85,7 +85,7 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     Raises:
         ArgumentError: ``x`` was made of a Python int that an integer dtype cannot hold.
     """
-    if dtype.kind in "iu" and type(x) is ConcreteArray:
+    if dtype.kind in "iuV" and type(x) is ConcreteArray:
         number = getattr(x, "_number", None)
         if isinstance(number, int) and not fits(number, dtype):
             raise ArgumentError(
@@ -96,8 +96,10 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
 
 
 def fits(number: int, dtype: DType) -> bool:
-    """Say whether an integer dtype can hold a number."""
-    ends = np.iinfo(dtype)
+    """Say whether an integer dtype can hold a number; narrow floats hold any, rounded."""
+    if dtypes.is_narrow_float(dtype):
+        return True
+    ends = dtypes.iinfo(dtype)
     return bool(ends.min <= number <= ends.max)
 
 

@@ -35,6 +35,8 @@ __all__ = [
     "csingle",
     "double",
     "dtype",
+    "float8_e3m4",
+    "float8_e4m3",
     "float8_e4m3b11fnuz",
     "float8_e4m3fn",
     "float8_e4m3fnuz",
@@ -48,6 +50,8 @@ __all__ = [
     "generic",
     "half",
     "inexact",
+    "int2",
+    "int4",
     "int8",
     "int16",
     "int32",
@@ -65,6 +69,8 @@ __all__ = [
     "single",
     "size",
     "uint",
+    "uint2",
+    "uint4",
     "uint8",
     "uint16",
     "uint32",
@@ -134,14 +140,20 @@ def _scalar_type(dtype: DType) -> ScalarType:
 
 
 bool_: Final = _scalar_type(dtypes.bool_)
+int2: Final = _scalar_type(dtypes.int2)
+int4: Final = _scalar_type(dtypes.int4)
 int8: Final = _scalar_type(dtypes.int8)
 int16: Final = _scalar_type(dtypes.int16)
 int32: Final = _scalar_type(dtypes.int32)
 int64: Final = _scalar_type(dtypes.int64)
+uint2: Final = _scalar_type(dtypes.uint2)
+uint4: Final = _scalar_type(dtypes.uint4)
 uint8: Final = _scalar_type(dtypes.uint8)
 uint16: Final = _scalar_type(dtypes.uint16)
 uint32: Final = _scalar_type(dtypes.uint32)
 uint64: Final = _scalar_type(dtypes.uint64)
+float8_e3m4: Final = _scalar_type(dtypes.float8_e3m4)
+float8_e4m3: Final = _scalar_type(dtypes.float8_e4m3)
 float8_e4m3fn: Final = _scalar_type(dtypes.float8_e4m3fn)
 float8_e5m2: Final = _scalar_type(dtypes.float8_e5m2)
 float8_e4m3b11fnuz: Final = _scalar_type(dtypes.float8_e4m3b11fnuz)
@@ -205,10 +217,9 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
     """
     found = dtypes.parse(dtype)
     kinds = kind if isinstance(kind, tuple) else (kind,)
+    letter = dtypes.iinfo(found).kind if found in dtypes.STORED else dtypes.kind(found)
     return any(
-        dtypes.kind(found) in _KINDS[k]
-        if isinstance(k, str) and k in _KINDS
-        else found == dtypes.parse(k)
+        letter in _KINDS[k] if isinstance(k, str) and k in _KINDS else found == dtypes.parse(k)
         for k in kinds
     )
 

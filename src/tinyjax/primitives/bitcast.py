@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import attrs
 import numpy as np
 
@@ -12,12 +14,12 @@ from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import undivided, whole
 from tinyjax.core.primitive import DIVISION, Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.rules import check_kind, def_constant
 from tinyjax.primitives.shape import def_simple_batch
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.stablehlo.types import Value, Values, tensor
 
 
 @attrs.frozen(repr=False)
@@ -30,48 +32,102 @@ class BitcastParams(Params):
 bitcast_convert_type_p: Primitive[BitcastParams] = Primitive("bitcast_convert_type", BitcastParams)
 
 
+def _bits(dtype: DType) -> int:
+    return dtypes.STORED.get(dtype, 8 * dtype.itemsize)
+
+
 @bitcast_convert_type_p.def_impl
 def _bitcast_impl(operands: Hosts, params: BitcastParams) -> Hosts:
     x = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
-    old, dtype = x.dtype.itemsize, params.dtype
-    if old == dtype.itemsize:
-        return (x.view(dtype),)
-    if old > dtype.itemsize:
-        parts = np.frombuffer(x.tobytes(), dtype)
-        return (parts.reshape(*x.shape, old // dtype.itemsize),)
-    return (np.frombuffer(x.tobytes(), dtype).reshape(x.shape[:-1]),)
+    dtype, shape = params.dtype, _shape(x.shape, x.dtype, params.dtype)
+    if x.dtype in dtypes.STORED or dtype in dtypes.STORED:
+        x = _regrouped(x, _bits(x.dtype), _bits(dtype))
+        return (x.reshape(shape).view(dtype),)
+    return (np.frombuffer(x.tobytes(), dtype).reshape(shape),)
+
+
+def _regrouped(x: HostArray, old: int, new: int) -> HostArray:
+    """Put the bits of numbers of which a byte holds one into numbers of which it does, or bytes."""
+    if old >= 8:
+        x, old = np.frombuffer(x.tobytes(), np.uint8), 8
+    else:
+        x = dtypes.to_physical(x)
+    size = min(new, 8)
+    if size > old:
+        parts = x.reshape(-1, size // old) << np.arange(0, size, old, dtype=np.uint8)
+        x = np.bitwise_or.reduce(parts, axis=-1)
+    elif size < old:
+        x = x.reshape(-1, 1) >> np.arange(0, old, size, dtype=np.uint8) & ((1 << size) - 1)
+    return np.frombuffer(x.tobytes(), np.dtype(f"u{new // 8}")) if new > 8 else x
 
 
 @bitcast_convert_type_p.def_kernel
 def _bitcast_kernel(avals: Avals, params: BitcastParams) -> Kernel | None:
     (x,), dtype = avals, params.dtype
-    return (lambda host: host.view(dtype)) if x.dtype.itemsize == dtype.itemsize else None
+    return (lambda host: host.view(dtype)) if _bits(x.dtype) == _bits(dtype) else None
 
 
 @bitcast_convert_type_p.def_abstract_eval
 def _bitcast_type(avals: Avals, params: BitcastParams) -> Avals:
     (x,), dtype = avals, params.dtype
-    check_kind("bitcast_convert_type", x, "iuf")
-    if dtypes.kind(dtype) not in "iuf":
+    check_kind("bitcast_convert_type", x, "iufs")
+    if dtypes.kind(dtype) not in "iufs":
         raise DtypeError(
             f"bitcast_convert_type makes integers and floats, but was asked for {dtype}."
         )
-    old, size = x.dtype.itemsize, dtype.itemsize
-    if old == size:
-        return (ShapedArray(x.shape, dtype),)
-    if old > size:
-        return (ShapedArray((*x.shape, old // size), dtype),)
-    if not x.shape or x.shape[-1] * old != size:
+    old, size = _bits(x.dtype), _bits(dtype)
+    if old < size and (not x.shape or x.shape[-1] * old != size):
         raise ShapeError(
             f"bitcast_convert_type of {x} to {dtype.name}: the last axis must have size "
             f"{size // old}, so that its elements make one."
         )
-    return (ShapedArray(x.shape[:-1], dtype),)
+    return (ShapedArray(_shape(x.shape, x.dtype, dtype), dtype),)
+
+
+def _shape(shape: tuple[int, ...], of: DType, dtype: DType) -> tuple[int, ...]:
+    old, size = _bits(of), _bits(dtype)
+    return shape if old == size else (*shape, old // size) if old > size else shape[:-1]
 
 
 @bitcast_convert_type_p.def_lowering
 def _bitcast_lowering(b: Lowering, operands: Values, params: BitcastParams) -> Values:
-    return b.emit("stablehlo.bitcast_convert", operands, b.results)
+    (x,), (result,) = operands, b.results
+    old, new = _bits(x.dtype), _bits(params.dtype)
+    if old == new or min(old, new) >= 8:
+        return b.emit("stablehlo.bitcast_convert", operands, b.results)
+    bits = b.reshape(_lower_regrouped(b, x, old, new), result.shape)
+    if params.dtype in dtypes.STORED:
+        return (Value(bits.name, result),)
+    return (b.bitcast(bits, params.dtype),)
+
+
+def _lower_regrouped(b: Lowering, x: Value, old: int, new: int) -> Value:
+    """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
+    count = prod(x.shape)
+    if old > 8:
+        parts = tensor((*x.shape, old // 8), dtypes.uint8)
+        x, count, old = b.op("stablehlo.bitcast_convert", x, result=parts), count * old // 8, 8
+    elif x.dtype != dtypes.uint8:
+        x = b.bitcast(x, dtypes.uint8)
+    size = min(new, 8)
+    by = np.arange(0, max(old, size), min(old, size), dtype=np.uint8)
+    if size > old:
+        of = (count // len(by), len(by))
+        shift = b.broadcast_in_dim(b.constant(by), of, (1,))
+        zero = b.scalar(0, dtypes.uint8)
+        (x,) = b.reduce(
+            [b.shift_left(b.reshape(x, of), shift)], [zero], (1,), lambda b, pair: (b.or_(*pair),)
+        )
+    elif size < old:
+        of = (count, len(by))
+        shift = b.broadcast_in_dim(b.constant(by), of, (1,))
+        x = b.broadcast_in_dim(b.reshape(x, (count,)), of, (0,))
+        x = b.shift_right_logical(x, shift)
+        x = b.and_(x, b.full_like(x, (1 << size) - 1))
+    if new <= 8:
+        return x
+    wide = tensor((prod(x.shape) * 8 // new,), np.dtype(f"u{new // 8}"))
+    return b.op("stablehlo.bitcast_convert", b.reshape(x, (*wide.shape, new // 8)), result=wide)
 
 
 @bitcast_convert_type_p.def_rule(DIVISION)
@@ -91,7 +147,7 @@ def bitcast_convert_type(x: Array, dtype: DType) -> Array:
     """Return the bits of ``x`` read as another type.
 
     Args:
-        x: integers or floats.
+        x: integers or floats; also integers of 2 and 4 bits.
         dtype: another such type. Where it is narrower the result has one more axis at the end, for
             the parts of each element (the low bits first); where it is wider the last axis of ``x``
             holds the parts, and goes.

@@ -36,7 +36,12 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type, convert_host
-from tinyjax.primitives.rules import check_not_made_real, def_derivatives, def_transposes
+from tinyjax.primitives.rules import (
+    check_kind,
+    check_not_made_real,
+    def_derivatives,
+    def_transposes,
+)
 from tinyjax.primitives.shape import transpose
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -158,6 +163,8 @@ def _dot_type(avals: Avals, params: DotParams) -> Avals:
 
 @lru_cache(maxsize=1024)
 def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedArray:
+    for operand in (x, y):
+        check_kind("dot_general", operand, "biufc")
     for lhs, rhs, what in (
         (params.lhs_contract, params.rhs_contract, "contracted"),
         (params.lhs_batch, params.rhs_batch, "batched"),

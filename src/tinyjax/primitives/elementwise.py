@@ -816,12 +816,12 @@ def _comparison(name: str, impl: HostFunction, kinds: str) -> Elementwise:
 
 
 # Python's operators, since NumPy's functions do not compare keys, nor derivatives of integers.
-eq: Elementwise = _comparison("eq", operator.eq, "biufckV")
-ne: Elementwise = _comparison("ne", operator.ne, "biufckV")
-lt: Elementwise = _comparison("lt", np.less, "biuf")
-le: Elementwise = _comparison("le", np.less_equal, "biuf")
-gt: Elementwise = _comparison("gt", np.greater, "biuf")
-ge: Elementwise = _comparison("ge", np.greater_equal, "biuf")
+eq: Elementwise = _comparison("eq", operator.eq, "biufckVs")
+ne: Elementwise = _comparison("ne", operator.ne, "biufckVs")
+lt: Elementwise = _comparison("lt", np.less, "biufs")
+le: Elementwise = _comparison("le", np.less_equal, "biufs")
+gt: Elementwise = _comparison("gt", np.greater, "biufs")
+ge: Elementwise = _comparison("ge", np.greater_equal, "biufs")
 
 
 def _ordered(x: HostArray) -> HostArray:
@@ -882,7 +882,7 @@ def _select_type(avals: Avals, params: NoParams) -> Avals:
         raise ShapeError(
             f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}."
         )
-    return (elementwise_type("select", (on_true, on_false), "biufck"),)
+    return (elementwise_type("select", (on_true, on_false), "biufcks"),)
 
 
 def_elementwise_lowering(select_p, "stablehlo.select")
@@ -1000,8 +1000,10 @@ def _convert(x: HostArray, params: ConvertParams) -> HostArray:
     dtype = params.dtype
     if dtype != dtypes.bool_ and dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = x.real
-    if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
+    if dtypes.is_float(x.dtype) and (dtypes.is_integer(dtype) or dtype in dtypes.STORED):
         return _float_to_int(x, dtype)
+    if x.dtype in dtypes.STORED and dtype in dtypes.STORED:
+        x = x.astype(np.int8)
     return x.astype(dtype)
 
 
@@ -1020,7 +1022,7 @@ def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
         finally:
             reset_errors(token)
     wide = x.astype(np.float64)
-    info = np.iinfo(dtype)
+    info = dtypes.iinfo(dtype)
     inside = (wide > float(info.min) - 1) & (wide < float(info.max) + 1)
     converted = np.where(inside, wide, 0).astype(dtype)
     ends = np.where(wide > 0, dtype.type(info.max), dtype.type(info.min))
@@ -1033,7 +1035,9 @@ def _lower_convert(b: Lowering, x: Value, params: ConvertParams) -> Value:
         return b.compare(x, b.full_like(x, 0), "NE")
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = b.real(x)
-    return b.convert(x, dtype)
+    if x.dtype in dtypes.STORED:
+        x = b.unpack(x)
+    return b.pack(x, dtype) if dtype in dtypes.STORED else b.convert(x, dtype)
 
 
 def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> Tangent:
@@ -1077,7 +1081,9 @@ convert_element_type_p.def_rule(SUMS)(_convert_sums)
 @convert_element_type_p.def_kernel
 def _convert_kernel(avals: Avals, params: ConvertParams) -> Kernel | None:
     (x,), dtype = avals, params.dtype
-    if dtypes.is_complex(x.dtype) or (dtypes.is_float(x.dtype) and dtypes.is_integer(dtype)):
+    if dtype in dtypes.STORED or dtypes.is_complex(x.dtype):
+        return None
+    if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
         return None
     return lambda x: x.astype(dtype)
 

@@ -159,10 +159,7 @@ def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
 def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
     value = params.fill_value
     if value is None:
-        if dtypes.is_inexact(dtype):
-            value = float("nan")
-        else:
-            value = lowest(dtype) if dtype.kind == "i" else highest(dtype)
+        value = float("nan") if dtypes.is_inexact(dtype) else lowest(dtype) or highest(dtype)
     return np.array(value).astype(dtype)
 
 
@@ -680,7 +677,7 @@ def_transposes(
 # scatter: the update replaces what is there
 
 scatter_p: Primitive[ScatterParams] = _declare(
-    "scatter", None, lambda b, x, update: update, "biufck"
+    "scatter", None, lambda b, x, update: update, "biufcks"
 )
 
 

@@ -60,8 +60,8 @@ def lowest(dtype: DType) -> Scalar:
     """The least value of a type: minus infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return False
-    if dtypes.is_integer(dtype):
-        return int(np.iinfo(dtype).min)
+    if dtypes.is_integer(dtype) or dtype in dtypes.STORED:
+        return int(dtypes.iinfo(dtype).min)
     return -highest(dtype)
 
 
@@ -69,8 +69,8 @@ def highest(dtype: DType) -> Scalar:
     """The greatest value of a type: infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return True
-    if dtypes.is_integer(dtype):
-        return int(np.iinfo(dtype).max)
+    if dtypes.is_integer(dtype) or dtype in dtypes.STORED:
+        return int(dtypes.iinfo(dtype).max)
     if dtypes.is_complex(dtype):
         return complex(np.inf, np.inf)
     if np.isinf(np.array(np.inf).astype(dtype)):

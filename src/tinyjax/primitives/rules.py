@@ -49,6 +49,7 @@ _KIND_NAMES = {
     "c": "complex",
     "k": "keys",
     "V": "float0",
+    "s": "integers of 2 and 4 bits",
 }
 
 

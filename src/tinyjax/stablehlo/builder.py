@@ -22,6 +22,7 @@ Scalar: TypeAlias = bool | int | float | complex
 Block: TypeAlias = Callable[[list[Value]], Sequence[Value]]
 
 
+_BYTE: Final = dtypes.uint8
 _WORD: Final = dtypes.uint32
 _HALVED: Final = frozenset(d for d, held in dtypes.PHYSICAL.items() if held == dtypes.complex128)
 
@@ -130,6 +131,8 @@ class Builder:
             same, both = ("NE", self.or_) if direction == "NE" else ("EQ", self.and_)
             halves = zip(self._halves(x), self._halves(y), strict=True)
             return both(*[self.compare(a, b, same) for a, b in halves])
+        if x.dtype in dtypes.STORED:
+            x, y = self.unpack(x), self.unpack(y)
         floats = "TOTALORDER" if total else "FLOAT"
         order = {"f": floats, "c": floats, "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
         return self.op(
@@ -154,6 +157,28 @@ class Builder:
     def bitcast(self, x: Value, dtype: DType) -> Value:
         """Write the reading of the bits as another type of the same size."""
         return self.op("stablehlo.bitcast_convert", x, result=tensor(x.shape, dtype))
+
+    # Integers of 2 and 4 bits, each of which is held in the low bits of a byte
+
+    def pack(self, x: Value, dtype: DType) -> Value:
+        """Write a conversion to a type in ``dtypes.STORED``: floats saturate, integers wrap."""
+        info = dtypes.iinfo(dtype)
+        if dtypes.is_float(x.dtype):
+            x = self.convert(x, _BYTE if info.min == 0 else dtypes.int8)
+            x = self.max(x, self.full_like(x, int(info.min)))
+            x = self.min(x, self.full_like(x, int(info.max)))
+        bits = self.bitcast(x, _BYTE) if x.dtype == dtypes.int8 else self.convert(x, _BYTE)
+        mask = self.full_like(bits, (1 << dtypes.STORED[dtype]) - 1)
+        return Value(self.and_(bits, mask).name, tensor(x.shape, dtype))
+
+    def unpack(self, x: Value) -> Value:
+        """Write numbers of a type in ``dtypes.STORED`` as integers of 8 bits."""
+        bits = Value(x.name, tensor(x.shape, _BYTE))
+        if dtypes.iinfo(x.dtype).min == 0:
+            return bits
+        signed = self.bitcast(bits, dtypes.int8)
+        by = self.full_like(signed, 8 - dtypes.STORED[x.dtype])
+        return self.shift_right_arithmetic(self.shift_left(signed, by), by)
 
     # Keys of random numbers, which are held in one number each (``dtypes.PHYSICAL``)
 

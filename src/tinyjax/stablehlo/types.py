@@ -26,6 +26,8 @@ _ELEMENT_TYPES: Final[Mapping[DType, str]] = {
     dtypes.float8_e4m3b11fnuz: "f8E4M3B11FNUZ",
     dtypes.float8_e4m3fnuz: "f8E4M3FNUZ",
     dtypes.float8_e5m2fnuz: "f8E5M2FNUZ",
+    dtypes.float8_e3m4: "f8E3M4",
+    dtypes.float8_e4m3: "f8E4M3",
     dtypes.bfloat16: "bf16",
     dtypes.float16: "f16",
     dtypes.float32: "f32",
@@ -183,6 +185,8 @@ def dense(value: HostArray) -> str:
         return f'dense<"0x{data.tobytes().hex().upper()}">'
     if dtype == dtypes.float0:
         return "dense<false>"
+    if dtype in dtypes.STORED:
+        return dense(dtypes.to_physical(value))
     if not any(value.strides):  # a scalar, or one repeated
         return f"dense<{_element(value[(0,) * value.ndim], dtype)}>"
     if dtype == dtypes.bool_:
