@@ -1,16 +1,18 @@
 """Settings: for the process, for a block, for a thread or task, from the environment."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import config, default_dtypes, grad, jit
+from tinyjax import config, default_dtypes, grad, jax_settings, jit
 from tinyjax.config import Settings
 from tinyjax.errors import ArgumentError
 
@@ -167,7 +169,7 @@ def test_settings_of_the_users_own() -> None:
 
 # jax_enable_x64 is no setting of ours: it is read as what jax would do, and sets two
 @pytest.mark.parametrize(
-    "name", sorted((config._OF_JAX.keys() | config._FIXED.keys()) - {"jax_enable_x64"})
+    "name", sorted((jax_settings.RENAMED.keys() | jax_settings.FIXED.keys()) - {"jax_enable_x64"})
 )
 def test_each_setting_of_jax_can_be_set_to_what_it_is(name: str) -> None:
     now = config.read(name)
@@ -177,6 +179,23 @@ def test_each_setting_of_jax_can_be_set_to_what_it_is(name: str) -> None:
             assert config.read(name) == now
     config.update(name, now)
     assert config.read(name) == now
+
+
+#: What only JAX's developers set: flags of Pallas and of processors that are imitated.
+NOT_SET = r"pallas|mosaic|mock|emit_pipeline|pjrt_client_create|check_vma"
+
+
+def test_all_settings_of_jax_can_be_what_they_are_by_default() -> None:
+    theirs = {n: x for n, x in jax.config.values.items() if not re.search(NOT_SET, n)}
+    refused = {}
+    for name in theirs.keys() - jax_settings.RENAMED.keys():
+        try:
+            config.update(name, getattr(theirs[name], "value", theirs[name]))
+            now = config.read(name)
+            assert now == getattr(config, name if name.startswith("jax_") else "", now)
+        except ArgumentError as error:
+            refused[name] = str(error)
+    assert not refused
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import attrs
 
 from tinyjax.errors import ArgumentError
+from tinyjax.jax_settings import FIXED, IDLE, RENAMED
 from tinyjax.tracebacks import install_choice
 
 #: The generators of ``tinyjax.random``.
@@ -275,27 +276,7 @@ def settings() -> Settings:
 _records: dict[Settings, Settings] = {_Process.settings: _Process.settings}
 
 
-#: JAX's settings that are settings here, by another name.
-_OF_JAX: Final = {
-    "jax_enable_x64": "default_dtypes",
-    "jax_debug_nans": "debug_nans",
-    "jax_debug_infs": "debug_infs",
-    "jax_debug_key_reuse": "debug_key_reuse",
-    "jax_check_tracer_leaks": "check_leaks",
-    "jax_enable_checks": "check_jaxprs",
-    "jax_numpy_dtype_promotion": "dtype_promotion",
-    "jax_numpy_rank_promotion": "rank_promotion",
-    "jax_threefry_partitionable": "threefry_partitionable",
-    "jax_explain_cache_misses": "explain",
-    "jax_log_compiles": "explain",
-    "jax_compilation_cache_dir": "cache_dir",
-    "jax_compilation_cache_max_size": "cache_max_bytes",
-    "jax_default_prng_impl": "default_prng_impl",
-    "jax_disable_jit": "disable_jit",
-    "jax_num_cpu_devices": "num_cpu_devices",
-    "jax_traceback_filtering": "tracebacks",
-}
-
+#: What JAX's settings of tracebacks are here.
 _TRACEBACKS_OF_JAX: Final[dict[object, Tracebacks]] = {
     None: "folded",
     "auto": "folded",
@@ -305,80 +286,31 @@ _TRACEBACKS_OF_JAX: Final[dict[object, Tracebacks]] = {
     "off": "full",
 }
 
-#: JAX's settings that have one meaning here: what they may be set to, and why nothing else.
-_FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
-    "jax_platforms": (("cpu", "", None), "programs run on the CPU"),
-    "jax_platform_name": (("cpu", "", None), "programs run on the CPU"),
-    "jax_default_device": ((None, "cpu"), "programs run on the CPU"),
-    "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
-    "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
-    "jax_softmax_custom_jvp": ((True,), "the derivative of softmax is always the stable one"),
-    "jax_allow_f16_reductions": ((False,), "sums of 16-bit floats are kept in 32 bits"),
-    "jax_no_tracing": ((False,), "tinyjax.no_tracing() forbids tracing for a block"),
-    "jax_use_direct_linearize": ((True,), "derivatives are linearized directly"),
-    "jax_no_execution": ((False,), "programs run when they are called"),
-    "jax_array_garbage_collection_guard": (("allow", None), "arrays hold no cycles"),
-    "jax_remat3": ((True, False), "rules of checkpoint are pulled back as everywhere else"),
-    "jax_thread_guard": ((False,), "arrays may be used from any thread"),
-    "jax2tf_associative_scan_reductions": ((False,), "there is no jax2tf"),
-    "jax_default_matmul_precision": (
-        (
-            *(None, "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
-            *("tensorfloat32", "float32", "DEFAULT", "F16_F16_F16", "F16_F16_F32"),
-            *("BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"),
-            *("BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32"),
-            *("F64_F64_F64", "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
-            *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM"),
-        ),
-        "products are computed in the full precision of their dtype",
-    ),
-}
-
-
-#: JAX's settings that may be anything: what they choose makes no difference here.
-_IDLE: Final[Mapping[str, object]] = {
-    # every program is kept, and nothing of the GPU's
-    "jax_persistent_cache_min_compile_time_secs": 0,
-    "jax_persistent_cache_min_entry_size_bytes": 0,
-    "jax_persistent_cache_enable_xla_caches": "none",
-    # on the CPU nothing is copied, so that there is nothing to tell or to refuse
-    **dict.fromkeys(
-        (
-            *("jax_transfer_guard", "jax_transfer_guard_host_to_device"),
-            *("jax_transfer_guard_device_to_device", "jax_transfer_guard_device_to_host"),
-        ),
-        "allow",
-    ),
-    "jax_logging_level": None,  # the logger is `tinyjax`, which has a level as all have
-    "jax_debug_log_modules": "",
-    "jax_cpu_enable_async_dispatch": False,  # eager operations are done when they return
-    "jax_pprint_use_color": False,
-    "jax_captured_constants_warn_bytes": -1,  # captured arrays are arguments
-}
-
 
 def _own(name: str, value: object) -> dict[str, object]:
     """Return the changes of our settings that a change of one of JAX's or ours means."""
     if name == "jax_enable_x64":
         wide = _boolean(value)
         return {"default_dtypes": "float64" if wide else "float32", "wide_dtypes": wide}
-    if name in _OF_JAX:
+    if name in RENAMED:
         if name == "jax_traceback_filtering":
             value = _TRACEBACKS_OF_JAX.get(value, value)
-        return {_OF_JAX[name]: "" if value is None else value}
+        if name == "jax_compilation_cache_max_size" and value == -1:
+            value = sys.maxsize
+        return {RENAMED[name]: "" if value is None else value}
     if name == "jax_enable_compilation_cache":
         return {} if _boolean(value) else {"cache_dir": ""}
-    if name in _IDLE:
+    if name in IDLE:
         return {}
-    if name in _FIXED:
-        taken, why = _FIXED[name]
+    if name in FIXED:
+        taken, why = FIXED[name]
         if value not in taken:
             raise ArgumentError(f"'{name}' cannot be {value!r}: {why}.")
         return {}
     if name.startswith("jax_"):
         raise ArgumentError(
-            f"'{name}' is a setting of JAX that tinyjax does not have: docs/jax_api.md lists those "
-            f"that it has. Its own are: {', '.join(_NAMES)}."
+            f"'{name}' is a setting of JAX for what tinyjax does not have: leave it out. The "
+            f"settings are: {', '.join(_NAMES)}."
         )
     return {name: value}
 
@@ -394,13 +326,13 @@ def read(name: str) -> Any:
         >>> config.read("jax_enable_x64"), config.read("default_dtypes")
         (False, 'float32')
     """
-    if name in _FIXED:
-        return _FIXED[name][0][0]
-    if name in _IDLE:
-        return _IDLE[name]
+    if name in FIXED:
+        return FIXED[name][0][0]
+    if name in IDLE:
+        return IDLE[name]
     if name == "jax_enable_compilation_cache":
         return bool(settings().cache_dir)
-    found = _OF_JAX.get(name, name)
+    found = RENAMED.get(name, name)
     if found not in _NAMES:
         raise ArgumentError(f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}.")
     value = getattr(settings(), found)
@@ -820,7 +752,7 @@ def config_with_absl() -> None:
     """
     if not _flags:
         flags: Any = import_module("absl.flags")
-        for name in (*_OF_JAX, *_FIXED):
+        for name in (*RENAMED, *FIXED):
             now = read(name)
             define = flags.DEFINE_string
             if isinstance(now, int):
@@ -859,7 +791,7 @@ def _set_as_flags() -> None:
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
 
     def __getattr__(name: str) -> Any:
-        if name in _OF_JAX or name in _FIXED:
+        if name in RENAMED or name in FIXED or name in IDLE:
             return read(name)
         if name == "x64_enabled":
             return read("jax_enable_x64")
