@@ -1,6 +1,7 @@
 """Arrays are NumPy's neighbours: NumPy's functions on them, and the methods of jax.Array."""
 
 import copy
+import ctypes
 import inspect
 import operator
 import pickle
@@ -15,7 +16,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.errors import ArgumentError, IndexingError
+from tinyjax.errors import ArgumentError, ConcretizationError, IndexingError
 
 DATA = {
     "floats": np.array([[3.5, -1.0, 2.0], [0.0, 7.25, -4.0]], np.float32),
@@ -279,6 +280,19 @@ def test_devices_of_arrays() -> None:
     x.copy_to_host_async()
     assert [float(v) for v in x.flat] == [1.0, 1.0, 1.0]
     assert x.__array_namespace__(api_version="2023.12") is jnp
+
+
+def test_the_address_of_an_array_is_that_of_its_elements() -> None:
+    x = jnp.arange(6.0).reshape(2, 3)
+    for array in (x, x.T, tinyjax.jit(lambda x: x * 2)(x)):
+        address = array.unsafe_buffer_pointer()
+        there = np.ctypeslib.as_array(
+            ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), shape=array.shape
+        )
+        np.testing.assert_array_equal(there, np.asarray(array))
+        assert array.unsafe_buffer_pointer() == address
+    with pytest.raises(ConcretizationError, match="unsafe_buffer_pointer"):
+        tinyjax.jit(lambda x: x.unsafe_buffer_pointer())(x)
 
 
 @pytest.mark.wrong_types

@@ -196,6 +196,12 @@ def test_printing() -> None:
 
 def test_printing_in_colour() -> None:
     jaxpr = staged(jnp.sin, 1.0)
+    assert jaxpr.pretty_print(use_color=False) == print_jaxpr(jaxpr, colour=False)
+    closed = tinyjax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.0)
+    first, second = re.findall(
+        r"= (\w+).*# (?:.*):\d+ in .*lambda", closed.pretty_print(source_info=True)
+    )
+    assert (first, second) == ("sin", "mul")
     coloured = print_jaxpr(jaxpr, colour=True)
     assert "\x1b[1;34msin\x1b[0m" in coloured
     plain = print_jaxpr(jaxpr, colour=False)

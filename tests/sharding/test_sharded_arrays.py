@@ -54,6 +54,10 @@ def test_what_lies_where(spec: P) -> None:
     np.testing.assert_array_equal(x.addressable_data(3), np.asarray(theirs.addressable_data(3)))
     with pytest.raises(IndexingError, match="4 devices"):
         x.addressable_data(4)
+    with pytest.raises(ShardingError, match="as many addresses"):
+        x.unsafe_buffer_pointer()
+    part = x.addressable_data(3)
+    assert part.unsafe_buffer_pointer() == np.asarray(part).ctypes.data
 
 
 @pytest.mark.parametrize("end", [*SPECS, 0, 2], ids=repr)

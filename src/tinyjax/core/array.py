@@ -994,6 +994,18 @@ class Array:
         """
         self.concrete("delete")
 
+    def unsafe_buffer_pointer(self) -> int:
+        """Return the address in memory of the first element; the others follow in order.
+
+        The data stays there as long as this array lives and is not donated. Nothing may be written
+        there: other arrays may share it.
+
+        Raises:
+            ConcretizationError: the array is traced.
+            ShardingError: the array lies on several devices.
+        """
+        return int(self.concrete("unsafe_buffer_pointer").ctypes.data)
+
     def on_device_size_in_bytes(self) -> int:
         """Return how many bytes the array takes on its devices, copies included."""
         return self.nbytes

@@ -208,6 +208,11 @@ class ConcreteArray(Array):
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # the CPU
 
+    def unsafe_buffer_pointer(self) -> int:
+        if not self.host.flags.c_contiguous:
+            self._host = np.array(self.host, order="C")
+        return int(self.host.ctypes.data)
+
     def is_deleted(self) -> bool:
         return self._host is None and self._buffer is not None and self._buffer.is_deleted()
 

@@ -319,6 +319,35 @@ class Jaxpr(Digested):
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        custom_pp_eqn_rules: bool = True,
+        name_stack: bool = False,
+        print_effects: bool = False,
+        use_color: bool | None = None,
+    ) -> str:
+        """Return the program's text.
+
+        Args:
+            source_info: whether to write at each equation the line that it comes from.
+            print_shapes: has no effect, like all below but the last.
+            custom_pp_eqn_rules: has no effect.
+            name_stack: has no effect.
+            print_effects: has no effect.
+            use_color: whether to use a terminal's colours; by default, where the text goes to one.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> print(tinyjax.make_jaxpr(jnp.sin)(1.0).pretty_print(use_color=False))
+            { lambda a:float32[] .
+              let b:float32[] = sin a
+              in ( b ) }
+        """
+        return print_jaxpr(self, use_color, source_info)
+
     def __repr__(self) -> str:
         return print_jaxpr(self)
 
@@ -381,6 +410,19 @@ class ClosedJaxpr:
 
     def __call__(self, *args: Array) -> Sequence[Array]:
         return eval_jaxpr(self.jaxpr, (*self.consts, *args))
+
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        custom_pp_eqn_rules: bool = True,
+        name_stack: bool = False,
+        print_effects: bool = False,
+        use_color: bool | None = None,
+    ) -> str:
+        """Return the program's text; see ``Jaxpr.pretty_print``."""
+        return print_jaxpr(self.jaxpr, use_color, source_info)
 
     def __repr__(self) -> str:
         return repr(self.jaxpr)
@@ -636,22 +678,24 @@ class _Names(defaultdict[Var, str]):
 @attrs.frozen(repr=False)
 class _Style:
     colour: bool
+    sources: bool = False
 
     def __call__(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 
-def print_jaxpr(jaxpr: Jaxpr, colour: bool | None = None) -> str:
+def print_jaxpr(jaxpr: Jaxpr, colour: bool | None = None, sources: bool = False) -> str:
     """Return a jaxpr as text.
 
     Args:
         jaxpr: the program.
+        sources: whether to write at each equation the line that it comes from.
         colour: whether to use terminal colours; by default, when standard output is a terminal
             and ``NO_COLOR`` is not set.
     """
     if colour is None:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return "\n".join(_jaxpr_lines(jaxpr, _Style(colour)))
+    return "\n".join(_jaxpr_lines(jaxpr, _Style(colour, sources)))
 
 
 @attrs.frozen
@@ -758,7 +802,10 @@ def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
         if not (isinstance(value, Jaxpr) or _are_programs(value))
     ]
     params = f" [ {' '.join(simple)} ]" if simple else ""
-    return f"{binders} = {style(_PRIMITIVE, eqn.primitive.name)}{params} {inputs}".rstrip()
+    text = f"{binders} = {style(_PRIMITIVE, eqn.primitive.name)}{params} {inputs}".rstrip()
+    if style.sources and eqn.source is not None:
+        text += style(_TYPE, f"  # {eqn.source.location}")
+    return text
 
 
 def _nested_lines(name: str, jaxpr: Jaxpr, style: _Style) -> list[str]:

@@ -18,7 +18,7 @@ from tinyjax.core.devices import Device, Sharding, SingleDeviceSharding, first_d
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import IndexingError, NotAddressableError
+from tinyjax.errors import IndexingError, NotAddressableError, ShardingError
 
 
 class ShardedBuffer(DeviceBuffer, Protocol):
@@ -26,6 +26,7 @@ class ShardedBuffer(DeviceBuffer, Protocol):
 
     @property
     def _arrays(self) -> Sequence[ShardedBuffer]: ...
+    def unsafe_buffer_pointer(self) -> int: ...
 
 
 #: Applies a primitive to operands of which some are such arrays: handed in by ``tinyjax.xla``.
@@ -112,6 +113,14 @@ class ShardedArray(Array):
                 f"{number} was asked for."
             )
         return self._part(number)
+
+    def unsafe_buffer_pointer(self) -> int:
+        if len(self._sharding.ids) > 1:
+            raise ShardingError(
+                f"an array on {len(self._sharding.ids)} devices has as many addresses: ask a part, "
+                "x.addressable_data(0).unsafe_buffer_pointer()."
+            )
+        return self.shards._arrays[0].unsafe_buffer_pointer()
 
     def _part(self, number: int) -> Array:
         """The part on one of this process's devices, by its place among them."""
