@@ -2,7 +2,7 @@
 
 Each ``impl`` is a published approximation evaluated in float64 and rounded once, so that it holds
 about 1e-15 of relative error in float64 and half a unit in the last place below. The sources are
-named where the coefficients stand.
+named where the coefficients stand. The derivatives of log gamma are SciPy's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from typing import Final
 
 import numpy as np
@@ -306,9 +307,13 @@ _WICHURA_FAR: Final = (
 
 
 def _erf_inv_single(x: HostArray) -> HostArray:
-    w = -np.log1p(-x * x)
-    if all_hold(w < 5):  # of few numbers mostly, none of which is 1 or -1 then
-        return _polynomial(w - np.float32(2.5), _GILES_NEAR) * x
+    least, middle = _as_operands((-5.0, -2.5), x.dtype)
+    log = multiply(x, x)
+    np.negative(log, log)
+    np.log1p(log, log)
+    if all_hold(log > least):  # of few numbers mostly, none of which is 1 or -1 then
+        return multiply(_polynomial(middle - log, _GILES_NEAR), x)
+    w = -log
     out = _piecewise(
         w,
         (
@@ -344,6 +349,8 @@ def _erf_inv_double(x: HostArray) -> HostArray:
 def _erf_inv(x: HostArray) -> HostArray:
     if x.dtype == dtypes.float64:
         return _erf_inv_double(x.reshape(-1)).reshape(x.shape)
+    if x.dtype == dtypes.float32 and x.ndim == 1:
+        return _erf_inv_single(x)
     flat = x.reshape(-1).astype(np.float32, copy=False)
     return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
 
@@ -357,29 +364,12 @@ erf_inv: Elementwise = elementwise(
 )
 
 
-# The gamma function. Near 1 and 2, where its logarithm is 0, a polynomial (for its derivatives the
-# Taylor series of Abramowitz and Stegun 6.1.33); up to 8 the recurrence down to there, which adds
-# positive numbers only; beyond, the Stirling series 6.1.41. Below 0.5 the reflection formula
-# 6.1.17. For its derivatives the same by 6.3 and 6.4.
+# The gamma function. Near 1 and 2, where its logarithm is 0, a polynomial; up to 8 the recurrence
+# down to there, which adds positive numbers only; beyond, the Stirling series of Abramowitz and
+# Stegun, 6.1.41. Below 0.5 the reflection formula 6.1.17. Its derivatives, which SciPy is loaded for, are not wanted by most programs.
 
-_EULER: Final = 0.57721566490153286061
-# fmt: off
-#: zeta(k) - 1 for k = 2, 3, ...
-_ZETA_MINUS_ONE: Final = (
-    0.6449340668482264, 0.2020569031595943, 0.08232323371113819, 0.03692775514336993,
-    0.01734306198444914, 0.008349277381922827, 0.00407735619794434, 0.0020083928260822143,
-    0.0009945751278180853, 0.0004941886041194645, 0.0002460865533080483,
-    0.00012271334757848915, 6.124813505870483e-05, 3.058823630702049e-05,
-    1.528225940865187e-05, 7.637197637899763e-06, 3.81729326499984e-06, 1.908212716553939e-06,
-    9.539620338727962e-07, 4.769329867878064e-07, 2.38450502727733e-07, 1.1921992596531106e-07,
-    5.960818905125948e-08, 2.980350351465228e-08, 1.4901554828365043e-08, 7.45071178983543e-09,
-)
 #: B_2k for k = 1, 2, ...
-_BERNOULLI: Final = (
-    1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798,
-    -174611 / 330, 854513 / 138, -236364091 / 2730,
-)
-# fmt: on
+_BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 # log gamma(2 + z) over z is interpolated at Chebyshev points of [-1/2, 1/2], which takes 18
 # coefficients where the Taylor series takes 27; eleven are exact to 1e-10.
 # fmt: off
@@ -396,30 +386,23 @@ _LGAMMA_AT_TWO_SINGLE: Final = (
     -0.0673523014391886, 0.3224670336769287, 0.42278433509981406, 0.0,
 )
 # fmt: on
-_DIGAMMA_AT_TWO: Final = (
-    *reversed([(-1) ** k * c for k, c in enumerate(_ZETA_MINUS_ONE, start=2)]),
-    1 - _EULER,
-)
 _STIRLING: Final = (
-    *reversed([b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNOULLI[:8], start=1)]),
+    *reversed([b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNOULLI, start=1)]),
 )
-_DIGAMMA_FAR: Final = (*reversed([b / (2 * k) for k, b in enumerate(_BERNOULLI[:8], start=1)]), 0.0)
 
 
 def _distance_to_integer(x: HostArray) -> HostArray:
     return np.asarray(np.abs(x - np.rint(x)))
 
 
-def _down_to_two(
-    x: HostArray, start: HostArray, gather: Callable[[HostArray, HostArray], HostArray]
-) -> tuple[HostArray, HostArray]:
-    """Take ones off numbers below 8 until they are below 2.5, and gather what they pass."""
-    below, gathered = x, start
+def _down_to_two(x: HostArray) -> tuple[HostArray, HostArray]:
+    """Take ones off numbers below 8 until they are below 2.5, and multiply what they pass."""
+    below, product = x, np.ones_like(x)
     for _ in range(6):
         high = below >= 2.5
         below = np.where(high, below - 1, below)
-        gathered = np.where(high, gather(gathered, below), gathered)
-    return below, gathered
+        product = np.where(high, product * below, product)
+    return below, product
 
 
 def _lgamma_of(near_two: Coefficients) -> Callable[[HostArray], HostArray]:
@@ -438,7 +421,7 @@ def _lgamma_of(near_two: Coefficients) -> Callable[[HostArray], HostArray]:
         )
 
     def by_recurrence(x: HostArray) -> HostArray:
-        below, product = _down_to_two(x, np.ones_like(x), np.multiply)
+        below, product = _down_to_two(x)
         return _polynomial(below - 2, near_two) + np.log(product)
 
     def reflected(x: HostArray) -> HostArray:
@@ -479,113 +462,46 @@ def _lgamma_impl(x: HostArray) -> HostArray:
     return _lgamma_in_double(x) if x.dtype == dtypes.float64 else _lgamma_in_single(x)
 
 
-def _digamma_positive(x: HostArray) -> HostArray:
-    """``digamma`` for x of at least 0.5."""
-    return _piecewise(
-        x,
-        (
-            (x < 1.5, lambda y: _polynomial(y - 1, _DIGAMMA_AT_TWO) - 1 / y),
-            (x < 2.5, lambda y: _polynomial(y - 2, _DIGAMMA_AT_TWO)),
-            (x < 8, _digamma_by_recurrence),
-            (x >= 8, _digamma_far),
-        ),
-    )
-
-
-def _digamma_by_recurrence(x: HostArray) -> HostArray:
-    below, total = _down_to_two(x, np.zeros_like(x), lambda total, below: total + 1 / below)
-    return _polynomial(below - 2, _DIGAMMA_AT_TWO) + total
-
-
-def _digamma_far(x: HostArray) -> HostArray:
-    inverse = 1 / x
-    return np.log(x) - 0.5 * inverse - _polynomial(inverse * inverse, _DIGAMMA_FAR)
-
-
-def _digamma_reflected(x: HostArray) -> HostArray:
-    # digamma(1 - x) - digamma(x) = pi cot(pi x); at the poles 0, -1, -2, ... it is not a number
-    offset = x - np.rint(x)
-    cotangent = np.where(
-        np.abs(offset) < 0.25,
-        1 / np.tan(math.pi * offset),
-        np.tan(math.pi * (np.copysign(0.5, offset) - offset)),
-    )
-    return np.where(offset == 0, np.nan, _digamma_positive(1 - x) - math.pi * cotangent)
+@cache
+def _by_scipy(name: str) -> Callable[..., HostArray]:
+    """Import a function of SciPy's, which takes long, when it is first needed."""
+    function: Callable[..., HostArray] = getattr(import_module("scipy.special"), name)
+    return function
 
 
 def _digamma(x: HostArray) -> HostArray:
-    return _piecewise(x, ((x >= 0.5, _digamma_positive), (x > -np.inf, _digamma_reflected)))
-
-
-def _digamma_of_one(x: float) -> float:
-    """``digamma`` of a Python number, by the same recurrence, series and reflection.
-
-    Raises:
-        ValueError: ``x`` is a pole, or not finite.
-    """
-    if not math.isfinite(x):
-        raise ValueError("infinities and NaN are left to arrays.")
-    total = 0.0
-    if x < 0.5:
-        offset = x - round(x)
-        if not offset:
-            raise ValueError("poles are left to arrays.")
-        total, x = -math.pi / math.tan(math.pi * offset), 1 - x
-    while x < 8:
-        total -= 1 / x
-        x += 1
-    inverse = 1 / x
-    square, series = inverse * inverse, 0.0
-    for c in _DIGAMMA_FAR:
-        series = series * square + c
-    return total + math.log(x) - 0.5 * inverse - series
+    out = _by_scipy("psi")(x)
+    if np.count_nonzero(x) < x.size:  # a pole as those below it
+        out[x == 0] = np.nan
+    return out
 
 
 #: The most terms that are added one by one; the result is NaN for an argument below its negative.
 _MOST_TERMS: Final = 1000
 
 
-def _hurwitz(s: HostArray, q: HostArray) -> HostArray:
-    """Sum ``(q + n)^-s`` over all n, for s > 1 and q not 0, -1, ..., by Euler and Maclaurin.
-
-    Abramowitz and Stegun 23.1.30. Terms are added until ``q + n`` exceeds both 10 and s, from where
-    the series falls fast enough; those of negative ``q + n`` need an integer s.
-    """
-    total = np.zeros_like(q)
-    q = q.copy()
-    enough = np.minimum(np.maximum(s, 10), _MOST_TERMS)
-    while (low := q < enough).any():
-        total[low] += q[low] ** -s[low]
-        q[low] += 1
-    power = q**-s
-    total += power * (q / (s - 1) + 0.5)
-    # the k-th term is B_2k / (2k)! s (s + 1) ... (s + 2k - 2) q^(-s - 2k + 1)
-    rising = s.copy()
-    power /= q
-    for k, b in enumerate(_BERNOULLI, start=1):
-        total += b / math.factorial(2 * k) * rising * power
-        rising *= (s + (2 * k - 1)) * (s + 2 * k)
-        power /= q * q
-    return total
-
-
 def _zeta(s: HostArray, q: HostArray) -> HostArray:
+    above = (s > 1) & (s < np.inf) & (q < np.inf)
+    if all_hold(above & (q > 0)):
+        return _by_scipy("zeta")(s, q)
     whole = q == np.floor(q)
-    regular = (s > 1) & ((q > 0) | ((q > -_MOST_TERMS) & ~whole & (s == np.floor(s))))
-    regular &= (s < np.inf) & (q < np.inf)
+    regular = above & ((q > 0) | ((q > -_MOST_TERMS) & ~whole & (s == np.floor(s))))
     # of odd order the two sides of a pole differ
     pole = (s > 1) & (q <= 0) & whole & (s % 2 == 0)
     out = np.where((s == 1) | pole, np.inf, np.nan)
-    out[regular] = _hurwitz(s[regular], q[regular])
+    out[regular] = _by_scipy("zeta")(s[regular], q[regular])
     return out
 
 
 def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     order = (n >= 0) & (n == np.floor(n))
-    sign = np.where(n % 2 == 0, -1.0, 1.0)
+    after = n + 1
+    scale = np.where(n % 2 == 0, -1.0, 1.0) * _by_scipy("gamma")(after)
+    if all_hold(order & (n > 0) & (x > 0)):
+        return np.asarray(scale * _zeta(after, x))
     # the trigamma function is wanted, as digamma's derivative, however far below 0
     reflected = (n == 1) & (x < 0) & (x > -np.inf)
-    value = sign * np.exp(_lgamma(n + 1)) * _zeta(n + 1, np.where(reflected, 1 - x, x))
+    value = scale * _zeta(after, np.where(reflected, 1 - x, x))
     sine = np.sin(math.pi * _distance_to_integer(x))
     value = np.where(reflected, (math.pi / sine) ** 2 - value, value)
     return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
@@ -619,7 +535,7 @@ lgamma: Elementwise = elementwise(
 )
 digamma: Elementwise = elementwise(
     "digamma",
-    _in_float64(_digamma, _digamma_of_one),
+    _in_float64(_digamma),
     "chlo.digamma",
     "f",
     lambda t, z, x: mul(t, polygamma(full_like(x, 1.0), x)),
