@@ -24,6 +24,7 @@ from numpy import asarray, ndarray
 from tinyjax import tree
 from tinyjax.config import settings
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import DEEPEST, explain
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
@@ -71,6 +72,10 @@ EXACT: Final = frozenset(
 #: Of a primitive that repeats the elements of its operand, in their order: from its parameters, the
 #: shape that the operand has to have for NumPy to broadcast it to the result.
 REPEATS: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("repeats")
+
+#: Of a primitive whose result is elements of its operand: from its parameters, the index of the
+#: first one.
+ELEMENT: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("element")
 
 #: The dtypes whose numbers NumPy computes with by itself, and rounds as it does those of arrays.
 _REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
@@ -177,7 +182,7 @@ def replayed(fun: F) -> F:
                 if kind is ConcreteArray and x._host is not None and x._aval is not None:
                     hosts.append(x._host)
                     key.append(x._aval)
-                elif kind in _PLAIN or (kind is float and x and x == x):
+                elif kind in _PLAIN or (kind is float and x and not isnan(x)):
                     key.append(kind)
                     key.append(x)
                 elif not _add(x, key, hosts):
@@ -356,7 +361,7 @@ class _Writer:
     """Writes equations as lines of Python.
 
     What only repeats elements is written where it is read. Most readers, those in ``EXACT``, take
-    the elements as they are, in a shape from which NumPy broadcasts. A value without axes is kept
+    the elements as they are, in a shape from which NumPy broadcasts. A value of one element is kept
     as what computed it gave, an array or a number of NumPy's, until a reader wants the other.
 
     Attributes:
@@ -380,7 +385,10 @@ class _Writer:
         #: The names of values as arrays, as numbers, and of what is one or the other.
         self._names = names
         self._numbers: dict[Atom, str] = {}
+        #: The names of arrays of these.
+        self._arrays: set[str] = set()
         self._either: dict[Atom, str] = {}
+        self._elements: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}
         self._waiting: dict[Atom, JaxprEqn] = {}
         self._repeated: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}
         self._views: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -402,11 +410,12 @@ class _Writer:
             return self._constant(found.concrete("data"))
         if x not in self._names:
             if x in self._numbers:
-                self._names[x] = f"{self._numbers[x]}a"
-                self.lines.append(f"{self._names[x]} = asarray({self._numbers[x]})")
+                self._names[x] = self._array(x, x.aval.shape)
             elif x in self._either:
                 name = self._names[x] = self._either.pop(x)
                 self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
+            elif x in self._elements:
+                self._call(self._waiting[x])
             else:
                 root, shape = self._repeated[x]
                 if shape == x.aval.shape:
@@ -414,6 +423,18 @@ class _Writer:
                 else:
                     self._call(self._waiting[x])
         return self._names[x]
+
+    def _array(self, x: Atom, shape: tuple[int, ...]) -> str:
+        """Name an array of a number."""
+        number = self._numbers[x]
+        name = f"{number}a"
+        if name not in self._arrays:
+            self._arrays.add(name)
+            self.lines.append(f"{name} = asarray({number})")
+        if not shape:
+            return name
+        self.lines.append(f"{name}{len(shape)} = {name}.reshape({shape})")
+        return f"{name}{len(shape)}"
 
     def _number(self, x: Atom) -> str:
         """Name the one element of a value."""
@@ -423,11 +444,20 @@ class _Writer:
         if x not in self._numbers:
             if x in self._repeated and x not in self._names:
                 self._numbers[x] = self._number(self._repeated[x][0])
+                return self._numbers[x]
+            if x in self._elements and x not in self._names:
+                of, place = self._elements[x]
+                name = self.read(of)
+                number = f"{name}[{', '.join(map(str, place))}]"
+                name = self._add("e", None)
+            elif x in self._either:  # an element of a number takes 0.1 us
+                name = self._either[x]
+                number = f"{name}[()] if type({name}) is ndarray else {name}"
             else:
-                name = self._either[x] if x in self._either else self.read(x)
-                place = ", ".join("0" * x.aval.ndim) or "()"
-                self._numbers[x] = f"{name}n"
-                self.lines.append(f"{name}n = {name}[{place}]")
+                name = self.read(x)
+                number = f"{name}[{', '.join('0' * x.aval.ndim) or '()'}]"
+            self._numbers[x] = f"{name}n"
+            self.lines.append(f"{name}n = {number}")
         return self._numbers[x]
 
     def write(self, eqn: JaxprEqn) -> None:
@@ -450,8 +480,18 @@ class _Writer:
         before = self._written.setdefault(key, eqn.out_binders)
         if before is not eqn.out_binders:
             self._firsts.update(zip(eqn.out_binders, before, strict=True))
+        elif self._is_element(eqn):
+            self._waiting[eqn.out_binders[0]] = eqn
         elif not self._call_with_numbers(eqn):
             self._call(eqn)
+
+    def _is_element(self, eqn: JaxprEqn) -> bool:
+        """Note where a number comes from, if it is an element of another value."""
+        element, out = eqn.primitive.rules.extensions.get(ELEMENT), eqn.out_binders[0]
+        if element is None or out.aval.size != 1 or out.aval.dtype not in _REAL:
+            return False
+        self._elements[out] = eqn.inputs[0], element(eqn.params)
+        return True
 
     def _same(self, x: Atom) -> object:
         """What two names of one value have in common."""
@@ -477,6 +517,8 @@ class _Writer:
         """Name the elements of a value in another shape."""
         if shape == root.aval.shape:
             return self.read(root)
+        if root in self._numbers:
+            return self._array(root, shape)
         name = self.read(root)
         if (name, shape) not in self._views:
             self._views[name, shape] = f"r{len(self._views)}"
@@ -489,10 +531,8 @@ class _Writer:
         if found is not None:
             number = as_number(found.concrete("data"))
             return number.shape, lambda: self._constant(number)
-        if x not in self._repeated:
-            return x.aval.shape, lambda: self.read(x)
-        root, shape = self._repeated[x]
-        if not root.aval.shape:
+        root, shape = self._repeated.get(x, (x, x.aval.shape))
+        if root.aval.size == 1:  # a view costs less than what NumPy takes to broadcast
             shape = ()
         return shape, lambda: self._view(root, shape)
 
@@ -507,9 +547,10 @@ class _Writer:
 
     def _call_with_numbers(self, eqn: JaxprEqn) -> bool:
         """Write an equation of numbers, if it is one that Python computes with them."""
-        avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
-        if not all(not x.shape and x.dtype in _REAL for x in avals):
+        values = (*eqn.inputs, *eqn.out_binders)
+        if not all(x.aval.size == 1 and x.aval.dtype in _REAL for x in values):
             return False
+        avals = [ShapedArray((), x.aval.dtype, x.aval.weak_type) for x in values]
         operands, write = avals[: len(eqn.inputs)], eqn.primitive.rules.extensions.get(WITH_NUMBERS)
         text = None if write is None else write(operands, eqn.params)
         if text is None:

@@ -7,17 +7,19 @@ then their imaginary part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
-from tinyjax.core.operands import PYTHON_NUMBERS, as_array
+from tinyjax.core.operands import PYTHON_NUMBERS, as_array, is_constant
 from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
+from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.elementwise import no_out
@@ -526,8 +528,6 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         raise ShapeError(
             f"{name} takes fractions as a scalar or one axis, but got {fractions.aval}."
         )
-    if whole != 1:
-        fractions = ew.div(fractions, full_like(fractions, whole))
     axes = canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the fractions' type says how exact they are, not what the result is
@@ -542,7 +542,12 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
     line = in_line(strong(x))
     if not line.shape[0]:
         raise ShapeError(f"{name} of {x.aval}: there is no element to choose.")
-    flat = reshape(strong(fractions), (fractions.size,))
+    given = array_of(name, q)
+    with _known(given):
+        flat = strong(convert(given, fractions.dtype))
+        if whole != 1:
+            flat = ew.div(flat, full_like(flat, whole))
+        flat = reshape(flat, (fractions.size,))
     if method == "inverted_cdf":
         counts = full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
         line, counts = sort_together((line, in_line(strong(counts))), 0, num_keys=1)
@@ -605,6 +610,11 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     return ew.select(broadcast_in_dim(invalid, out.shape, kept), full_like(out, float("nan")), out)
 
 
+def _known(*arrays: Array) -> AbstractContextManager[object]:
+    """Compute at once, even in what is staged, if all the arrays are known."""
+    return use_trace(EVAL) if all(map(is_constant, arrays)) else nullcontext()
+
+
 def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array:
     """Quantiles along the first axis of sorted elements; the fractions' axis comes in front."""
     n, rest = line.shape[0], line.shape[1:]
@@ -613,22 +623,31 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
     dtype = line.dtype
     # places are counted in float32 at least: a float16 cannot count to 10^4
     wide = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
-    fractions = broadcast_in_dim(convert(q, wide), shape, (0,))
-    missing = ew.ne(line, line)
-    if skip_nan:
-        # NaN stands at the end
-        present = reduce_sum(convert(ew.not_(missing), wide), (0,))
-        last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, kept)
-    else:
-        last = broadcast_in_dim(convert(as_array(n - 1), wide), shape, ())
-    position = ew.mul(fractions, last)
-    low, high = ew.floor(position), ew.ceil(position)
-    weight = convert(ew.sub(position, low), dtype)
+    # the elements at known places need not be gathered
+    known = is_constant(q) and not skip_nan and type(n) is int and q.size <= _MOST_SLICES
+    with _known(q) if known else nullcontext():
+        fractions = convert(q, wide)
+        if skip_nan:
+            # NaN stands at the end
+            present = reduce_sum(convert(ew.eq(line, line), wide), (0,))
+            last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, kept)
+        else:
+            last = broadcast_in_dim(convert(as_array(n - 1), wide), q.shape if known else shape, ())
+        if not known:
+            fractions = broadcast_in_dim(fractions, shape, (0,))
+        position = ew.mul(fractions, last)
+        low, high = ew.floor(position), ew.ceil(position)
+        weight = convert(ew.sub(position, low), dtype)
+    if known:
+        weight = broadcast_in_dim(weight, shape, (0,))
 
     def at(place: Array) -> Array:
-        zero = full_like(place, 0)
-        inside = ew.min_(ew.max_(place, zero), ew.max_(last, zero))
-        return _take_front(line, convert(inside, dtypes.int32))
+        with _known(place):
+            zero = full_like(place, 0)
+            inside = convert(ew.min_(ew.max_(place, zero), ew.max_(last, zero)), dtypes.int32)
+        if not known:
+            return _take_front(line, inside)
+        return concatenate([slice_in_dim(line, i, i + 1) for i in inside.tolist()], 0)
 
     match method:
         case "lower":
@@ -650,8 +669,13 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
             out = ew.select(infinite, below, mixed)
     if skip_nan:
         return out
-    invalid = broadcast_in_dim(reduce_or(missing, (0,)), shape, kept)
+    end = reshape(slice_in_dim(line, n - 1, n), rest)
+    invalid = broadcast_in_dim(ew.ne(end, end), shape, kept)
     return ew.select(invalid, full_like(out, float("nan")), out)
+
+
+#: Elements at so many places, if they are known, are slices.
+_MOST_SLICES: Final = 8
 
 
 def _take_front(line: Array, places: Array) -> Array:

@@ -30,6 +30,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
+from tinyjax.core.replay import ELEMENT
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
@@ -64,6 +65,11 @@ def _slice_impl(operands: Hosts, params: SliceParams) -> Hosts:
 def _slice_kernel(avals: Avals, params: SliceParams) -> Kernel:
     index = tuple(map(slice, params.starts, params.limits, params.strides))
     return lambda x: x[index]
+
+
+@slice_p.def_rule(ELEMENT)
+def _slice_element(params: SliceParams) -> tuple[int, ...]:
+    return params.starts
 
 
 @slice_p.def_abstract_eval

@@ -152,6 +152,20 @@ def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
         return None
     is_float = x.dtype.kind == "f"
 
+    def ordered_line(host: HostArray) -> HostResult:
+        out = host.copy()
+        out.sort()
+        # of numbers in order the first zero is found in no time
+        first = out.searchsorted(zero)
+        if first < size and not out[first]:
+            (found,) = _sort_impl((host,), params)
+            return found
+        return out
+
+    if is_float and x.ndim == 1:
+        zero, size = np.zeros((), x.dtype), x.size
+        return ordered_line
+
     def ordered(host: HostArray) -> HostResult:
         if is_float and _has_negative_zero(host):
             (found,) = _sort_impl((host,), params)
