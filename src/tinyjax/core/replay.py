@@ -12,6 +12,8 @@ transformation, or under a debugger, never get here, nor do programs with effect
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, TypeVar
@@ -331,6 +333,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         writer.scope[f"t{i}"] = x.aval
         copied = "" if found is None else ".copy()"
         results.append(f"ConcreteArray({writer.read(writer.first(x))}{copied}, t{i})")
+    lines, results = _inlined(writer.lines, results)
     shown = ", ".join(results)
     match result:
         case ConcreteArray():
@@ -343,7 +346,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         case _:
             writer.scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
             shown = f"unflatten(structure, [{shown}])"
-    body = "\n        ".join(writer.lines or ["pass"])
+    body = "\n        ".join(lines or ["pass"])
     text = (
         f"def program({', '.join(f'a{i}' for i in range(len(inputs)))}):\n"
         f"    token = set_errors(IGNORE)\n"
@@ -355,6 +358,46 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
     )
     exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), writer.scope)
     return writer.scope["program"], writer.constants
+
+
+#: A name that the writer gives, or a word.
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_ASSIGNED: Final = re.compile(r"(\w+) = (.*)")
+_MOST_NESTED: Final = 20
+
+
+def _inlined(lines: Sequence[str], results: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Write what is read once where it is read.
+
+    Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
+    reuse: that and the names take 0.1 us for each.
+
+    Args:
+        lines: of a program.
+        results: the expressions of what it returns, which are left as they are.
+    """
+    counts = Counter(name for line in (*lines, *results) for name in _NAME.findall(line))
+    kept = {name for text in results for name in _NAME.findall(text)}
+    expressions: dict[str, tuple[str, int]] = {}
+    out: list[str] = []
+    for line in lines:
+        depth = 0
+
+        def read(found: re.Match[str]) -> str:
+            nonlocal depth
+            text, nested = expressions.pop(found[0], (found[0], 0))
+            depth = max(depth, nested)
+            return text
+
+        assigned = _ASSIGNED.fullmatch(line)
+        target, text = assigned.groups() if assigned else ("", line)
+        text = _NAME.sub(read, text)
+        if target and counts[target] == 2 and target not in kept and depth < _MOST_NESTED:
+            atomic = text.endswith(")") and re.match(r"\w+\(", text) and text.count("(") == 1
+            expressions[target] = text if atomic else f"({text})", depth + 1
+        else:
+            out.append(f"{target} = {text}" if target else text)
+    return out, [*results]
 
 
 class _Writer:

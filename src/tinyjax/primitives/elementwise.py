@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal, TypeVar
 
 import attrs
@@ -488,9 +488,21 @@ sqrt: Elementwise = elementwise(
     "fc",
     lambda t, z, x: div(mul(t, _constant(t, 0.5)), z),
 )
+
+
+@lru_cache(maxsize=64)
+def _one(dtype: DType) -> HostArray:
+    """One as an array without axes, with which NumPy computes in half of the time."""
+    return np.ones((), dtype)
+
+
+def _rsqrt(x: HostArray) -> HostArray:
+    return np.asarray(np.divide(_one(x.dtype), np.sqrt(x)))
+
+
 rsqrt: Elementwise = elementwise(
     "rsqrt",
-    lambda x: (x.dtype.type(1) / np.sqrt(x)).astype(x.dtype, copy=False),
+    _rsqrt,
     "stablehlo.rsqrt",
     "fc",
     lambda t, z, x: mul(mul(t, _constant(t, -0.5)), div(z, x)),
@@ -515,8 +527,12 @@ cbrt: Elementwise = elementwise(
 def _logistic(x: HostArray) -> HostArray:
     # in float16 the exponential overflows where the result is still a number
     wide = x.astype(np.float32) if x.dtype == dtypes.float16 else x
-    one = wide.dtype.type(1)
-    return np.asarray(one / (one + np.exp(-wide))).astype(x.dtype, copy=False)
+    one = _one(wide.dtype)
+    out = np.asarray(np.negative(wide))
+    np.exp(out, out)
+    np.add(one, out, out)
+    np.divide(one, out, out)
+    return out.astype(x.dtype, copy=False) if wide is not x else out
 
 
 def _lower_logistic(b: Lowering, x: Value) -> Value:
@@ -749,7 +765,8 @@ for _function in (cbrt, tan, pow_):
 
 @integer_pow_p.def_kernel
 def _integer_pow_kernel(avals: Avals, params: IntegerPowParams) -> Kernel | None:
-    return (lambda x: np.multiply(x, x)) if params.exponent == 2 else None
+    multiply = np.multiply
+    return (lambda x: multiply(x, x)) if params.exponent == 2 else None
 
 
 def integer_pow(x: Array, exponent: int) -> Array:
@@ -1013,7 +1030,7 @@ _NATIVE_INTS = (dtypes.int32, dtypes.int64)
 def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
     # C leaves out-of-range conversions undefined; XLA saturates, and sends NaN to 0. For these
     # types the processor notices them, so that the usual case takes one pass instead of ten.
-    if x.dtype in _NATIVE_FLOATS and dtype in _NATIVE_INTS:
+    if dtype in _NATIVE_INTS and x.dtype in _NATIVE_FLOATS:
         token = set_errors(RAISE_INVALID)
         try:
             return x.astype(dtype)
@@ -1084,7 +1101,7 @@ def _convert_kernel(avals: Avals, params: ConvertParams) -> Kernel | None:
     if dtype in dtypes.STORED or dtypes.is_complex(x.dtype):
         return None
     if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
-        return None
+        return lambda x: _float_to_int(x, dtype)
     return lambda x: x.astype(dtype)
 
 

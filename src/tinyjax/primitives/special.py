@@ -366,7 +366,7 @@ erf_inv: Elementwise = elementwise(
 
 # The gamma function. Near 1 and 2, where its logarithm is 0, a polynomial; up to 8 the recurrence
 # down to there, which adds positive numbers only; beyond, the Stirling series of Abramowitz and
-# Stegun, 6.1.41. Below 0.5 the reflection formula 6.1.17. Its derivatives, which SciPy is loaded for, are not wanted by most programs.
+# Stegun, 6.1.41. Below 0.5 the reflection formula 6.1.17.
 
 #: B_2k for k = 1, 2, ...
 _BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)

@@ -117,13 +117,12 @@ def map_coordinates(
     outside = jnp.asarray(cval, a.dtype)
     flat = jnp.ravel(a)
     dtype = dtypes.int32 if a.size <= np.iinfo(np.int32).max else dtypes.int64
-    nodes = [
-        [
-            (_INSIDE[mode](index, size) * stride, (index >= 0) & (index < size), weight)
-            for index, weight in _neighbours(place, order, dtype)
-        ]
-        for place, size, stride in zip(places, a.shape, _strides(a.shape), strict=True)
-    ]
+    nodes: list[list[tuple[Array, Array, Array]]] = []
+    for place, size, stride in zip(places, a.shape, _strides(a.shape), strict=True):
+        nodes.append([])
+        for index, weight in _neighbours(place, order, dtype):
+            inside = _INSIDE[mode](index, size)
+            nodes[-1].append((inside * stride, inside == index, weight))
     total: Array | None = None
     for corner in product(*nodes):
         # without axes there is one element
