@@ -476,7 +476,8 @@ def _shifted(name: str, x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Ar
     if where is not None:
         a = pick(where, a, -math.inf)
     # before the maximum, so that nothing is computed of a derivative that is dropped
-    greatest = maximum_of(stop_gradient(a), axis, keepdims=True, initial=-math.inf)
+    start = None if type(a.size) is int and a.size else -math.inf
+    greatest = maximum_of(stop_gradient(a), axis, keepdims=True, initial=start)
     return subtract(a, greatest)
 
 

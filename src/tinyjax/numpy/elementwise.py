@@ -1064,10 +1064,8 @@ def isclose(
     if _is_integral(x):
         x, y = inexact(x), inexact(y)
     allowed = add(atol, multiply(rtol, abs(y)))
-    close = logical_and(
-        less_equal(abs(ew.sub(x, y)), allowed), logical_and(isfinite(x), isfinite(y))
-    )
-    result = logical_or(same, close)
+    difference = abs(ew.sub(x, y))
+    result = logical_or(same, logical_and(less_equal(difference, allowed), isfinite(difference)))
     if equal_nan:
         result = logical_or(result, logical_and(isnan(x), isnan(y)))
     return result

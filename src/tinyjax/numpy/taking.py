@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from math import prod
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -508,10 +508,13 @@ def searchsorted(
         if not fits(v, line.dtype):  # before or after everything that does
             return full((), 0 if v < 0 else line.size, _counting(line))
         v = scalar(int(v), line.dtype)
+    elif type(v) is float and line.dtype in (dtypes.float32, dtypes.float64):
+        v = scalar(v, line.dtype)
     wanted = array_of("searchsorted", v)
     if sorter is not None:
         line = getitem(line, (as_array(sorter),))
-    line, wanted = promote_dtypes(line, wanted)
+    if line.dtype != wanted.dtype:
+        line, wanted = promote_dtypes(line, wanted)
     if (
         isinstance(line, ConcreteArray)
         and isinstance(wanted, ConcreteArray)
@@ -520,7 +523,8 @@ def searchsorted(
         and current_trace() is EVAL
     ):
         found = raw_host(line).searchsorted(raw_host(wanted), side)
-        return ConcreteArray(np.asarray(found, _counting(line)))
+        few = raw_host(line).size < _MANY
+        return ConcreteArray(np.asarray(found, dtypes.int32 if few else _counting(line)))
     if method == "compare_all":
         both = (*wanted.shape, line.size)
         before = _goes_before(
@@ -542,6 +546,9 @@ def searchsorted(
         low = ew.select(before, ew.add(middle, full_like(low, 1)), low)
         high = ew.select(ew.and_(is_open, ew.not_(before)), middle, high)
     return low
+
+
+_MANY: Final = 1 << 31
 
 
 def _counting(line: Array) -> DType:

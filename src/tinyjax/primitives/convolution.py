@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import attrs
 import numpy as np
@@ -149,6 +149,21 @@ def _plan(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], 
     if 0 in out_sizes or not avals[0].size or not avals[1].size:
         nothing = np.zeros((batch, out_features, *out_sizes), params.dtype).transpose(inverse)
         return lambda x, w: nothing.copy()
+    full = [(k - 1, k - 1) for k in sizes]
+    if (
+        len(space) == batch == features == out_features == 1
+        and (*params.strides, *params.lhs_dilation, *params.rhs_dilation) == (1, 1, 1)
+        and list(params.padding) in (full, [(0, 0)])
+        and avals[0].dtype == avals[1].dtype == params.dtype == wide
+    ):
+        mode: Literal["full", "valid"] = "full" if list(params.padding) == full else "valid"
+
+        def convolve_lines(x: HostArray, w: HostArray) -> HostArray:
+            out: HostArray = np.convolve(x.reshape(-1), w.reshape(-1)[::-1], mode)
+            return out.reshape(of_line)
+
+        of_line = tuple([out_sizes[0] if axis == numbers.out_spec[2] else 1 for axis in range(3)])
+        return convolve_lines
     spread, spread_sizes = _spread_plan((batch, features, *space), params)
     strides = np.empty((batch, features, *spread_sizes), wide).strides
     inputs, outputs = features // groups, out_features // groups

@@ -29,6 +29,7 @@ from tinyjax.core.primitive import (
     BatchResult,
     Hosts,
     JvpResult,
+    Kernel,
     MappedAxis,
     Params,
     Primitive,
@@ -257,6 +258,13 @@ def cumulative(
         else:
             out = impl(wide, params.axis)
         return (out.astype(x.dtype, copy=False),)
+
+    @primitive.def_kernel
+    def cumulative_kernel(avals: Avals, params: CumulativeParams) -> Kernel | None:
+        axis = params.axis
+        if params.reverse or dtypes.is_narrow_float(avals[0].dtype):
+            return None
+        return lambda x: impl(x, axis)
 
     @primitive.def_abstract_eval
     def cumulative_type(avals: Avals, params: CumulativeParams) -> Avals:

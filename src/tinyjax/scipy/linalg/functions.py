@@ -84,7 +84,12 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     else:
         count = max_squarings
         if is_constant(times):  # the others would leave all matrices as they are
-            count = int(np.fmin(raw_host(times), count).max())
+            known = raw_host(times)
+            count = int(np.fmin(known, count).max())
+            if count < max_squarings and known.size == 1 and known == count:
+                for _ in range(count):
+                    powers = matmul(powers, powers)
+                return powers
         for i in range(count):
             powers, _ = square(powers, i)
     return pick((times <= max_squarings)[..., None, None], powers, math.nan)
