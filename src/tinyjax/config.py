@@ -20,6 +20,7 @@ import attrs
 
 from tinyjax.errors import ArgumentError
 from tinyjax.jax_settings import FIXED, IDLE, RENAMED
+from tinyjax.records import Printed
 from tinyjax.tracebacks import install_choice
 
 #: The generators of ``tinyjax.random``.
@@ -161,8 +162,8 @@ def _size(value: object) -> int:
     return size
 
 
-@attrs.frozen(cache_hash=True)
-class Settings:
+@attrs.frozen(cache_hash=True, repr=False)
+class Settings(Printed):
     """All settings at one moment.
 
     Attributes:

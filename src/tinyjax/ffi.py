@@ -58,7 +58,7 @@ __all__ = [
 LayoutLike: TypeAlias = Any
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ForeignParams(Params):
     """A call of a foreign function.
 

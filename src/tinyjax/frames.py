@@ -19,6 +19,8 @@ from typing import Any, Concatenate, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from tinyjax.records import Record
+
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 
@@ -76,8 +78,8 @@ def place(filename: str, lineno: int) -> str:
     return f"{filename}:{lineno}"
 
 
-@attrs.frozen
-class Location:
+@attrs.frozen(eq=False, repr=False)
+class Location(Record):
     """A place in a program: file, line number and the function that holds the line."""
 
     filename: str
@@ -182,8 +184,8 @@ def user_location() -> Location | None:
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
 
 
-@attrs.frozen(repr=False)
-class Span:
+@attrs.frozen(eq=False, repr=False)
+class Span(Record):
     """The part of a file that an expression takes.
 
     Attributes:

@@ -25,6 +25,7 @@ from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, RefError, described
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import zero_tangent
+from tinyjax.records import Record
 from tinyjax.transforms.linearize import Linearized
 from tinyjax.tree import PyTreeDef
 
@@ -94,8 +95,8 @@ def _is_mark(x: object) -> bool:
     return isinstance(x, _Mark)
 
 
-@attrs.frozen(repr=False)
-class Structure:
+@attrs.frozen(eq=False, repr=False)
+class Structure(Record):
     """What a map of tangents or cotangents is besides its residuals; equal for equal programs."""
 
     jaxpr: Jaxpr

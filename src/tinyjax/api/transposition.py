@@ -18,6 +18,7 @@ from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError, MissingRuleError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import full
+from tinyjax.records import Record
 from tinyjax.transforms.linearize import linear_trace
 from tinyjax.transforms.transpose import pull_back
 from tinyjax.tree import PyTreeDef
@@ -72,8 +73,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     return Transpose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
 
 
-@attrs.frozen(repr=False)
-class _Linear:
+@attrs.frozen(eq=False, repr=False)
+class _Linear(Record):
     """A linear function, less the arrays it closes over; equal for equal programs."""
 
     jaxpr: Jaxpr

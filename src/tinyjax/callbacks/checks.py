@@ -34,7 +34,7 @@ from tinyjax.stablehlo.types import Value, Values
 V = TypeVar("V")
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ErrorIfParams(Params):
     """What to say where the operand is true, and the user's line that checks it."""
 

@@ -123,7 +123,7 @@ class LeadingAxis:
     mapped: tuple[bool, ...]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CallbackParams(Params):
     """A Python function to be called with arrays.
 

@@ -9,12 +9,13 @@ import attrs
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import JaxprEqn
-from tinyjax.core.primitive import Primitive, field_names
+from tinyjax.core.primitive import Primitive
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.convolution import conv_general_dilated_p
 from tinyjax.primitives.dot import dot_general_p
 from tinyjax.primitives.name import name_p
+from tinyjax.records import field_names
 
 
 class Offloadable(NamedTuple):

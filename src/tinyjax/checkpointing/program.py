@@ -22,7 +22,7 @@ from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.rematerialize import split_jaxpr
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CheckpointParams(Params):
     """A program whose derivative computes values again.
 

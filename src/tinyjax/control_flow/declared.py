@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # cond
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CondParams(Params):
     """The programs to choose from; all of one type."""
 
@@ -59,7 +59,7 @@ def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes]
 # scan
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ScanParams(Params):
     """A loop.
 
@@ -135,7 +135,7 @@ def scan_body_jvp(
 # while
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class WhileParams(Params):
     """A loop.
 

@@ -27,6 +27,7 @@ from tinyjax.dtypes import (
     result_type,
 )
 from tinyjax.errors import ArgumentError, ShardingError, described
+from tinyjax.records import Record
 
 T = TypeVar("T")
 
@@ -486,8 +487,8 @@ def _lies(where: Sharding | PartitionSpec | None) -> Sharding | None:
     return resolve(where, "ShapeDtypeStruct")
 
 
-@attrs.frozen(repr=False)
-class ShapeDtypeStruct:
+@attrs.frozen(eq=False, repr=False)
+class ShapeDtypeStruct(Record):
     """A shape and a dtype, in place of an array where only its type matters.
 
     Attributes:

@@ -9,6 +9,7 @@ import attrs
 
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, subjaxprs
 from tinyjax.core.primitive import Avals, Primitive, RuleKey
+from tinyjax.records import Record
 
 #: The rule of a primitive that does more, or less, than an operation for each element of its
 #: operands and results: how many, of the parameters and the types of the operands and results.
@@ -34,8 +35,8 @@ _SECONDS_TO_COMPILE: Final = 2e-2
 _SECONDS_TO_COMPILE_AN_EQUATION: Final = 3e-3
 
 
-@attrs.frozen
-class Cost:
+@attrs.frozen(eq=False, repr=False)
+class Cost(Record):
     """An estimate of what a program costs.
 
     Attributes:

@@ -13,6 +13,7 @@ import attrs
 
 from tinyjax import config
 from tinyjax.errors import ShardingError
+from tinyjax.records import Record
 
 #: The platform of all devices.
 PLATFORM: Final = "cpu"
@@ -23,8 +24,8 @@ platform_in_view: Final = config.make_user_context(PLATFORM)
 PER_PROCESS: Final = 2048
 
 
-@attrs.frozen
-class Device:
+@attrs.frozen(eq=False, repr=False)
+class Device(Record):
     """A device that holds arrays and runs programs.
 
     Attributes:
@@ -91,8 +92,8 @@ class Space(Enum):
 KIND_OF: Final = {Space.Device: _MEMORY, Space.Host: "pinned_host"}
 
 
-@attrs.frozen
-class Memory:
+@attrs.frozen(eq=False, repr=False)
+class Memory(Record):
     """The memory of a device.
 
     Attributes:
@@ -118,8 +119,8 @@ class Memory:
         return self.device.process_index
 
 
-@attrs.frozen
-class Group:
+@attrs.frozen(eq=False, repr=False)
+class Group(Record):
     """Processes that compute together (``tinyjax.distributed``).
 
     Attributes:
@@ -223,8 +224,8 @@ def _names_set(given: object, argument: str) -> NamesSet:
     )
 
 
-@attrs.frozen(init=False, repr=False)
-class PartitionSpec:
+@attrs.frozen(eq=False, init=False, repr=False)
+class PartitionSpec(Record):
     """Over which axes of a mesh of devices each axis of an array is divided.
 
     Attributes:
@@ -608,8 +609,8 @@ class Sharding:
         raise NotImplementedError
 
 
-@attrs.frozen(repr=False)
-class SingleDeviceSharding(Sharding):
+@attrs.frozen(eq=False, repr=False)
+class SingleDeviceSharding(Sharding, Record):
     """The whole array lies on one device.
 
     Attributes:

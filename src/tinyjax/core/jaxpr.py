@@ -34,10 +34,11 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import as_array, first_element, splat
-from tinyjax.core.primitive import NO_PARAMS, Primitive, field_names
+from tinyjax.core.primitive import NO_PARAMS, Primitive
 from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, JaxprTypeError, TinyjaxError
 from tinyjax.frames import Source, user_source
+from tinyjax.records import Record, field_names
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -184,8 +185,8 @@ _set_primitive, _set_inputs, _set_params, _set_out_binders, _set_source = (
 )
 
 
-@attrs.frozen
-class JaxprType:
+@attrs.frozen(eq=False, repr=False)
+class JaxprType(Record):
     """The type of a jaxpr: the types it takes and the types it gives."""
 
     in_types: tuple[ShapedArray, ...]
@@ -565,8 +566,8 @@ class Effect:
     """A kind of side effect."""
 
 
-@attrs.frozen
-class PrimitiveEffect(Effect):
+@attrs.frozen(eq=False, repr=False)
+class PrimitiveEffect(Effect, Record):
     """What the primitive of a name does besides computing its results."""
 
     primitive: str
@@ -581,8 +582,8 @@ def side_effects(jaxpr: Jaxpr) -> frozenset[Effect]:
     return jaxpr.derive("side effects", find)
 
 
-@attrs.frozen
-class Effects:
+@attrs.frozen(eq=False, repr=False)
+class Effects(Record):
     """What a program does besides computing its results.
 
     Attributes:
@@ -675,8 +676,8 @@ class _Names(defaultdict[Var, str]):
                 yield "".join(letters)
 
 
-@attrs.frozen(repr=False)
-class _Style:
+@attrs.frozen(eq=False, repr=False)
+class _Style(Record):
     colour: bool
     sources: bool = False
 
@@ -698,8 +699,8 @@ def print_jaxpr(jaxpr: Jaxpr, colour: bool | None = None, sources: bool = False)
     return "\n".join(_jaxpr_lines(jaxpr, _Style(colour, sources)))
 
 
-@attrs.frozen
-class JaxprText:
+@attrs.frozen(eq=False, repr=False)
+class JaxprText(Record):
     """A jaxpr as text, in parts, without the programs in its equations' parameters.
 
     Attributes:

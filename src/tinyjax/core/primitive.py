@@ -22,6 +22,7 @@ from tinyjax.core.devices import Entries
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray, HostResult
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, MissingRuleError
+from tinyjax.records import Printed, Record, field_names
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -53,8 +54,8 @@ class Participation:
     batched: dict[Hashable, Any] = attrs.field(factory=dict)
 
 
-@attrs.frozen
-class MappedAxis:
+@attrs.frozen(eq=False, repr=False)
+class MappedAxis(Record):
     """The axis that ``vmap`` maps over.
 
     Attributes:
@@ -84,8 +85,8 @@ class MappedAxis:
     spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
 
-@attrs.frozen(eq=False)
-class UndefinedPrimal:
+@attrs.frozen(eq=False, repr=False)
+class UndefinedPrimal(Printed):
     """An operand without a value: one that a transposed primitive is linear in."""
 
     aval: ShapedArray
@@ -129,17 +130,10 @@ TransposeRule = Callable[[Tangents, Operands, P], Cotangents]
 BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
 
 
-class Params:
-    """Base for parameter classes: prints the fields.
-
-    attrs would compile a ``__repr__`` for each of them, at 0.25 ms, whenever the package is loaded.
-    """
+class Params(Record):
+    """Base for parameter classes."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in field_names(type(self)))
-        return f"{type(self).__name__}({fields})"
 
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
     # as a dict work; an abstract class for it would cost each class 20 us when it is loaded.
@@ -172,24 +166,14 @@ class Params:
         return iter(self.keys())
 
 
-def field_names(kind: type) -> tuple[str, ...]:
-    """The names of the fields of an attrs class, which are asked for at every equation."""
-    names = _field_names.get(kind)
-    if names is None:
-        assert attrs.has(kind), f"{kind} is no attrs class"
-        names = _field_names[kind] = tuple([field.name for field in attrs.fields(kind)])
-    return names
-
-
-_field_names: Final[dict[type, tuple[str, ...]]] = {}
-
-
 @attrs.frozen(repr=False, eq=False)
 class NoParams(Params):
     """The parameters of a primitive that has none; there is one such object, ``NO_PARAMS``.
 
     It is compared and hashed by identity, 0.1 us faster than by a generated method.
     """
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
 
     _only: ClassVar[list[NoParams]] = []
 
@@ -202,8 +186,8 @@ class NoParams(Params):
 NO_PARAMS: Final = NoParams()
 
 
-@attrs.frozen(eq=False)
-class RuleKey(Generic[R]):
+@attrs.frozen(eq=False, repr=False)
+class RuleKey(Printed, Generic[R]):
     """A transformation's own kind of rule, of type ``R``; two keys are never the same.
 
     Example:

@@ -32,6 +32,7 @@ from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, RefError, described
 from tinyjax.frames import imitate
+from tinyjax.records import Printed, Record
 
 R = TypeVar("R")
 
@@ -391,8 +392,8 @@ class RefView(_Typed):
         return f"{self._of!r}.at[{self._index!r}]"
 
 
-@attrs.frozen
-class AbstractRef(_Typed):
+@attrs.frozen(eq=False, repr=False)
+class AbstractRef(_Typed, Record):
     """The type of a reference, which ``typeof`` gives.
 
     Attributes:
@@ -448,8 +449,8 @@ def in_use() -> bool:
     return bool(_alive)
 
 
-@attrs.frozen(eq=False)
-class _Opened:
+@attrs.frozen(eq=False, repr=False)
+class _Opened(Printed):
     """A node of a tree: what holds arrays in place, as references to these.
 
     Attributes:
@@ -474,8 +475,8 @@ class _Opened:
         return made
 
 
-@attrs.frozen(eq=False)
-class Refilled:
+@attrs.frozen(eq=False, repr=False)
+class Refilled(Printed):
     """A node of a tree: what is left of an object that has got another form.
 
     Attributes:

@@ -38,12 +38,13 @@ from tinyjax.core.trace import (
 )
 from tinyjax.errors import RefError
 from tinyjax.frames import Location, Source, user_frame
+from tinyjax.records import Record
 
 P = TypeVar("P")
 
 
-@attrs.frozen(repr=False)
-class Use:
+@attrs.frozen(eq=False, repr=False)
+class Use(Record):
     """What used a key.
 
     Attributes:

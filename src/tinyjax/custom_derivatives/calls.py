@@ -144,7 +144,7 @@ class StagedRule:
         return "vmap" if self.jvp is None else "jvp"
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CustomCallParams(Params):
     """A recorded call.
 

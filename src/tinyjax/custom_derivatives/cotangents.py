@@ -47,7 +47,7 @@ from tinyjax.transforms.batching import batch_flat, batched_aval, tell, unbatche
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class PullBackParams(Params):
     """A linear map that is given by its transpose.
 

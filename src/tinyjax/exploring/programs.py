@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax.core.costs import iterations
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.primitive import field_names
+from tinyjax.records import field_names
 
 #: Programs in parameters that derivatives and transposes run, and the equation itself does not.
 _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))

@@ -80,7 +80,7 @@ class Program(Sized):
         return f"<{self.name}, {len(self.portable)} bytes>"
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CallExportedParams(Params):
     """An exported program to be called."""
 
@@ -153,7 +153,7 @@ def _call_batch(
     return outs, [0] * len(outs)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ExportedTangentParams(Params):
     """The tangent map of an exported program, which is known by its transpose only.
 

@@ -144,7 +144,7 @@ class TraceTag:
 # Primitives that call functions
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CallPrimitiveParams(Params):
     """The program that is called."""
 

@@ -67,7 +67,7 @@ def _key(value: object) -> bytes:
     return found
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class KeywordParams(Params):
     """Parameters given by keywords, whatever they are; a mapping of them.
 

@@ -61,7 +61,7 @@ from tinyjax.transforms.varying import refit
 from tinyjax.tree import PyTreeDef
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class LinearSolveParams(Params):
     """A linear system, whose operands are constants that all programs take, and the right side.
 

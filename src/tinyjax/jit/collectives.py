@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import xla
+from tinyjax.records import Record
 
 #: Devices in the order of the mesh, one group in each row.
 Groups = NDArray[np.int64]
 
 
-@attrs.frozen
-class Collective:
+@attrs.frozen(eq=False, repr=False)
+class Collective(Record):
     """An operation by which devices tell each other something.
 
     Attributes:
@@ -57,8 +58,8 @@ class Collective:
                 return self.bytes
 
 
-@attrs.frozen
-class Communication:
+@attrs.frozen(eq=False, repr=False)
+class Communication(Record):
     """What the devices of a program tell each other, and what each of them holds.
 
     Attributes:

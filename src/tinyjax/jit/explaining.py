@@ -13,12 +13,13 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import argument_path, parameter_name
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.jit.signatures import Signature, same_value
+from tinyjax.records import Record
 from tinyjax.tree import PyTree, PyTreeDef, TreeMismatchError
 from tinyjax.tree.treedef import walk_up_to
 
 
-@attrs.frozen
-class Explanation:
+@attrs.frozen(eq=False, repr=False)
+class Explanation(Record):
     """Say what a call of a jitted function would do, and why.
 
     Attributes:

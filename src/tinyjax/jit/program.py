@@ -23,7 +23,7 @@ from tinyjax.transforms.linearize import linearize_jaxpr
 CompilerOptions: TypeAlias = dict[str, Any]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class JitParams(Params):
     """A program to be compiled as a unit.
 

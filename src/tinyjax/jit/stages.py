@@ -21,6 +21,7 @@ from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened
 from tinyjax.jit.program import CompilerOptions
+from tinyjax.records import Record
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Wrapped(Protocol):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
 
 
-@attrs.frozen
-class ArgInfo:
+@attrs.frozen(eq=False, repr=False)
+class ArgInfo(Record):
     """The type of an argument, and whether its memory may be reused."""
 
     aval: ShapedArray

@@ -35,6 +35,7 @@ from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.reduce import reduce_or
 from tinyjax.primitives.shape import moveaxis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import slice_
+from tinyjax.records import Record
 
 __all__ = [
     "dot",
@@ -716,8 +717,8 @@ def _cheapest(
     return min(((i, j) for i in range(len(names)) for j in range(i + 1, len(names))), key=cost)
 
 
-@attrs.frozen(repr=False)
-class _Product:
+@attrs.frozen(eq=False, repr=False)
+class _Product(Record):
     """How two operands are multiplied: which axes are dropped, summed and aligned, and the rest."""
 
     drop: tuple[Axes, Axes]

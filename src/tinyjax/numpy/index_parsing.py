@@ -34,10 +34,11 @@ from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.shape import reshape
 from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index
+from tinyjax.records import Record
 
 
-@attrs.frozen(repr=False)
-class Keep:
+@attrs.frozen(eq=False, repr=False)
+class Keep(Record):
     """An axis that is sliced, with a positive stride; ``is_reversed`` afterwards."""
 
     axis: int
@@ -55,16 +56,16 @@ class Keep:
         return limit if type(self.size) is int else larger(limit, self.start)
 
 
-@attrs.frozen(repr=False)
-class Pick:
+@attrs.frozen(eq=False, repr=False)
+class Pick(Record):
     """An axis that one int, known and in bounds, removes."""
 
     axis: int
     at: int
 
 
-@attrs.frozen(repr=False)
-class Look:
+@attrs.frozen(eq=False, repr=False)
+class Look(Record):
     """An axis that an array of integers replaces by its own axes."""
 
     axis: int
@@ -74,8 +75,8 @@ class Look:
 Entry = Keep | Pick | Look | None  # None is a new axis of size one
 
 
-@attrs.frozen(repr=False)
-class Parsed:
+@attrs.frozen(eq=False, repr=False)
+class Parsed(Record):
     """An index, taken apart.
 
     Attributes:
@@ -158,8 +159,8 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     return Parsed(tuple(sizes), tuple(entries))
 
 
-@attrs.frozen(repr=False)
-class ScalarBool:
+@attrs.frozen(eq=False, repr=False)
+class ScalarBool(Record):
     """True or False among the indices: a new axis, taken once or not at all."""
 
     value: bool
@@ -303,8 +304,8 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
     return Keep(axis, start, size, step, False)
 
 
-@attrs.frozen(repr=False)
-class Lookup:
+@attrs.frozen(eq=False, repr=False)
+class Lookup(Record):
     """The arrays of an index, brought to one shape, and where their axes stand in the result.
 
     Attributes:

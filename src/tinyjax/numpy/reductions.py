@@ -38,6 +38,7 @@ from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import reduce as rd
 from tinyjax.primitives.shape import full, full_like, reshape, transpose
+from tinyjax.records import Record
 
 __all__ = [
     "all",
@@ -101,8 +102,8 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
     return masked
 
 
-@attrs.frozen(repr=False)
-class _Reduction:
+@attrs.frozen(eq=False, repr=False)
+class _Reduction(Record):
     """What a reduction of some name does: over axes, to two values, and to none at all."""
 
     name: str

@@ -22,7 +22,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class BitcastParams(Params):
     """The dtype that the bits are read as."""
 

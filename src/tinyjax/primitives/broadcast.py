@@ -43,7 +43,7 @@ from tinyjax.stablehlo.types import Value, Values
 # are, so the transpose is a sum over the other axes and never has to undo a stretched axis.
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class BroadcastParams(Params):
     """The shape of the result, and which of its axes the operand's become."""
 
@@ -196,14 +196,14 @@ def broadcast_in_dim(x: Array, shape: tuple[int, ...], dims: tuple[int, ...]) ->
 Combine = Callable[[Lowering, Value, Value], Value]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ReduceParams(Params):
     """The axes that are reduced away, in increasing order."""
 
     axes: tuple[int, ...]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class PartialReduceParams(ReduceParams):
     """The same of a sum that devices do not complete.
 

@@ -65,6 +65,7 @@ from tinyjax.primitives.shape import (
     reshape,
 )
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Axes, Lowering
 from tinyjax.stablehlo.types import TensorType, Value, Values, integer, tensor
 
@@ -74,7 +75,7 @@ P = TypeVar("P")
 AxisName = Hashable
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CollectiveParams(Params):
     """The name of the axis."""
 
@@ -112,8 +113,8 @@ def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
 Write = Callable[[Lowering, "_Line", Value, P], Value]
 
 
-@attrs.frozen(repr=False)
-class _Line:
+@attrs.frozen(eq=False, repr=False)
+class _Line(Record):
     """The devices along one axis of a mesh.
 
     Attributes:
@@ -545,7 +546,7 @@ def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
 # all_gather and psum_scatter, each the other's transpose
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class GatherAxisParams(Params):
     """The name and size of the mapped axis, and where it stands in what holds all examples."""
 
@@ -761,7 +762,7 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
 # all_to_all
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class AllToAllParams(Params):
     """The axis that is divided among the examples, and where theirs then stands in each."""
 
@@ -902,7 +903,7 @@ def all_to_all(
 # ppermute
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class PermuteParams(Params):
     """Which example each one's value goes to, as (from, to); those that get none have zeros."""
 

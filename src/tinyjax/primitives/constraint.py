@@ -32,7 +32,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ConstraintParams(Params):
     """Where the operand lies.
 
@@ -132,7 +132,7 @@ def constrain(x: Array, sharding: Sharding, source: Sharding | None = None) -> A
 # Types that do not say any more where values lie
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class HideParams(Params):
     """The axes of the mesh of which the type does not tell."""
 

@@ -47,6 +47,7 @@ from tinyjax.primitives.rules import (
     def_transposes,
 )
 from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
+from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, bool_array, int_array, integer, pairs
 
@@ -58,8 +59,8 @@ def _axes(given: Sequence[int]) -> Axes:
     return integers(given, "the axes in ConvDimensionNumbers")
 
 
-@attrs.frozen
-class ConvDimensionNumbers:
+@attrs.frozen(eq=False, repr=False)
+class ConvDimensionNumbers(Record):
     """Which axis is which.
 
     Attributes:
@@ -73,7 +74,7 @@ class ConvDimensionNumbers:
     out_spec: Axes = attrs.field(converter=_axes)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ConvParams(Params):
     """How the window moves, how the axes are laid out and grouped, and the result's dtype."""
 

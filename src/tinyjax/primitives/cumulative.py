@@ -60,7 +60,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CumulativeParams(Params):
     """The axis, and whether to run along it from the end."""
 

@@ -25,7 +25,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class DimensionParams(Params):
     """A size, and the dtype of the number that it becomes.
 

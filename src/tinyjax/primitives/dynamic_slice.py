@@ -58,7 +58,7 @@ from tinyjax.stablehlo.types import Values, int_array
 # dynamic_slice
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class DynamicSliceParams(Params):
     """The size of the slice along each axis."""
 

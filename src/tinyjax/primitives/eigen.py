@@ -60,7 +60,7 @@ from tinyjax.stablehlo.types import Values, tensor
 # eig
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class EigParams(Params):
     """Whether left and right eigenvectors are wanted."""
 

@@ -716,7 +716,7 @@ def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[
     return one(x) if result is None else result
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class IntegerPowParams(Params):
     """The exponent, which may be negative for floats."""
 
@@ -1005,7 +1005,7 @@ conj: Elementwise = elementwise(
 # Conversion of types
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ConvertParams(Params):
     """The dtype to convert to, and whether the result of a weakly typed operand is one too."""
 

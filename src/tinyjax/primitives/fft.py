@@ -41,7 +41,7 @@ class FftKind(Enum):
     IRFFT = "IRFFT"
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class FftParams(Params):
     """The transform, and the numbers of values in time along the last axes."""
 

@@ -61,6 +61,7 @@ from tinyjax.primitives.rules import (
 )
 from tinyjax.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
 from tinyjax.primitives.windows import gathered
+from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, boolean, int_array, tensor
 
@@ -102,8 +103,8 @@ class GatherScatterMode(Enum):
 Mode = str | GatherScatterMode | None
 
 
-@attrs.frozen
-class GatherDimensionNumbers:
+@attrs.frozen(eq=False, repr=False)
+class GatherDimensionNumbers(Record):
     """How the axes of operand, indices and result of a gather belong together.
 
     Attributes:
@@ -122,7 +123,7 @@ class GatherDimensionNumbers:
     start_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class GatherParams(Params):
     """The dimension numbers, and what is known about the indices.
 
@@ -391,8 +392,8 @@ def _gather_batch(
 Operand = Array | UndefinedPrimal
 
 
-@attrs.frozen
-class ScatterDimensionNumbers:
+@attrs.frozen(eq=False, repr=False)
+class ScatterDimensionNumbers(Record):
     """How the axes of operand, indices and updates of a scatter belong together.
 
     Attributes:
@@ -413,7 +414,7 @@ class ScatterDimensionNumbers:
     scatter_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ScatterParams(Params):
     """The dimension numbers, and what is known about the indices."""
 

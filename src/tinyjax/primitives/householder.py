@@ -165,7 +165,7 @@ def householder_product(a: Array, taus: Array) -> Array:
 # ormqr
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class OrmqrParams(Params):
     """Whether ``Q`` is on the left, and whether it is ``Q^H``."""
 
@@ -366,7 +366,7 @@ def hessenberg(x: Array) -> tuple[Array, Array]:
 # tridiagonal
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class TridiagonalParams(Params):
     """Which triangle is looked at."""
 

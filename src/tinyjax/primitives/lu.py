@@ -155,7 +155,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
 # pivots_to_permutation
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class PermutationParams(Params):
     """How many rows are permuted."""
 
@@ -280,7 +280,7 @@ def rows(x: Array, order: Array) -> Array:
 # solve
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class SolveParams(Params):
     """Whether the matrices are transposed."""
 

@@ -15,7 +15,7 @@ from tinyjax.primitives.rules import def_transposes
 T = TypeVar("T")
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class NameParams(Params):
     """The name."""
 

@@ -41,7 +41,7 @@ _STEPS: Final = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
 _HALF: Final = np.uint64(32)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class BitsParams(Params):
     """The type of the bits: an unsigned integer of any width."""
 

@@ -16,7 +16,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, integer
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class PrecisionParams(Params):
     """How many bits the exponent has, and the significand after its point."""
 

@@ -39,7 +39,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class QrParams(Params):
     """Whether ``Q`` is square, with columns beyond those that ``x`` determines; and pivoting."""
 

@@ -237,7 +237,7 @@ def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Arr
 # random_bits
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class RandomBitsParams(Params):
     """The type of what is drawn with each key: unsigned integers of any width, or keys."""
 

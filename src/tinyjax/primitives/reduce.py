@@ -224,7 +224,7 @@ def reduce_xor(x: Array, axes: tuple[int, ...]) -> Array:
 # argmax and argmin
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ArgParams(Params):
     """The axis that is searched, and the dtype of the indices."""
 

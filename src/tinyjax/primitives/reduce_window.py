@@ -41,7 +41,7 @@ from tinyjax.stablehlo.types import Values, int_array, pairs, tensor
 Axes: TypeAlias = tuple[int, ...]
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class WindowParams(Params):
     """For each axis the window's size, how far it moves, the padding, and the two dilations."""
 

@@ -94,7 +94,7 @@ def zero_cotangent(aval: ShapedArray) -> Array:
 # reshape
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ReshapeParams(Params):
     """The shape of the result."""
 
@@ -181,7 +181,7 @@ def squeeze(x: Array, axes: tuple[int, ...]) -> Array:
 # transpose
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class TransposeParams(Params):
     """Which axis of the operand each axis of the result is."""
 
@@ -317,7 +317,7 @@ def_simple_batch(reshape_p, lambda params, size: ReshapeParams((size, *params.sh
 # rev
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class RevParams(Params):
     """The axes along which the order is reversed."""
 
@@ -375,7 +375,7 @@ def rev(x: Array, axes: Sequence[int]) -> Array:
 # iota
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class IotaParams(Params):
     """The type of the result, and the axis along which it counts."""
 

@@ -44,7 +44,7 @@ from tinyjax.stablehlo.types import Values, int_array, integer
 # slice
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class SliceParams(Params):
     """For each axis where to start, where to stop, and the step."""
 
@@ -151,7 +151,7 @@ def slice_in_dim(x: Array, start: int, limit: int, stride: int = 1, axis: int = 
 # pad
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class PadParams(Params):
     """For each axis how many to put before, after and between its elements."""
 
@@ -306,7 +306,7 @@ def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array
 # concatenate
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ConcatenateParams(Params):
     """The axis along which the operands are joined."""
 
@@ -391,7 +391,7 @@ def concatenate(xs: Sequence[Array], axis: int) -> Array:
 # the whole and added up.
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class SplitParams(Params):
     """The sizes of the parts, and the axis that is cut."""
 

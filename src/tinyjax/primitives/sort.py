@@ -54,7 +54,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, boolean, int_array, integer, tensor
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class SortParams(Params):
     """The axis; how many operands, the first ones, are compared; whether ties keep their order."""
 
@@ -357,7 +357,7 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
 # top_k: along the last axis
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class TopKParams(Params):
     """How many elements are wanted."""
 

@@ -119,7 +119,7 @@ def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
 # svd
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class SvdParams(Params):
     """Whether the vectors are wanted, and as many as make square matrices."""
 

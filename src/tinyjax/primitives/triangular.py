@@ -36,7 +36,7 @@ from tinyjax.stablehlo.types import Values
 # triangular_solve
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class TriangularSolveParams(Params):
     """Which system: ``op(a) x = b`` or ``x op(a) = b``, and which half of ``a`` is looked at.
 

@@ -42,7 +42,7 @@ from tinyjax.stablehlo.types import Values
 # symmetric_product
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ProductParams(Params):
     """The factors of the product and of what is added."""
 

@@ -19,6 +19,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import lower_reduce
 from tinyjax.primitives.families import all_hold
+from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
 
@@ -30,8 +31,8 @@ def as_axes(given: Sequence[int]) -> Axes:
     return integers(given, "axes and sizes of windows")
 
 
-@attrs.frozen(repr=False)
-class Windows:
+@attrs.frozen(eq=False, repr=False)
+class Windows(Record):
     """Where windows of an array lie: what gather and scatter share.
 
     Attributes:

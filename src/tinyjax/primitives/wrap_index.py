@@ -27,7 +27,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class WrapParams(Params):
     """The length of the axis."""
 

@@ -12,10 +12,11 @@ from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg
 from tinyjax.errors import ArgumentError
 from tinyjax.random import rbg, threefry
 from tinyjax.random.rules import Rules
+from tinyjax.records import Printed
 
 
-@attrs.frozen(eq=False)
-class Generator:
+@attrs.frozen(eq=False, repr=False)
+class Generator(Printed):
     """A generator of random bits.
 
     Attributes:
@@ -63,8 +64,8 @@ def of_keys(dtype: DType) -> Generator:
     return _by_dtype[dtype]
 
 
-@attrs.frozen(eq=False)
-class Key:
+@attrs.frozen(eq=False, repr=False)
+class Key(Printed):
     """One key: its words, and the generator that they are for."""
 
     generator: Generator

@@ -8,10 +8,11 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.dtypes import DType
+from tinyjax.records import Printed
 
 
-@attrs.frozen(eq=False)
-class Rules:
+@attrs.frozen(eq=False, repr=False)
+class Rules(Printed):
     """The functions of a generator, on the words of one key: uint32, of shape (n,).
 
     Attributes:

@@ -19,7 +19,7 @@ Specs = tuple[PartitionSpec, ...]
 COPIES: Final = PartitionSpec()
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class ShardMapParams(Params):
     """A program for each device of a mesh.
 

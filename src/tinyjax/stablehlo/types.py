@@ -13,6 +13,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ShapeError, shortened
+from tinyjax.records import Printed
 
 #: The axes of an array in memory, the one whose elements lie next to each other first.
 Layout = tuple[int, ...]
@@ -37,8 +38,8 @@ _ELEMENT_TYPES: Final[Mapping[DType, str]] = {
 }
 
 
-@attrs.frozen(eq=False)
-class TensorType:
+@attrs.frozen(eq=False, repr=False)
+class TensorType(Printed):
     """A shape and an element type; made by ``tensor``.
 
     Attributes:
@@ -86,8 +87,8 @@ def element_type(dtype: DType) -> str:
     return _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
 
 
-@attrs.frozen(eq=False, init=False)
-class Value:
+@attrs.frozen(eq=False, init=False, repr=False)
+class Value(Printed):
     """A value of a function under construction: the name it has in the text, and its type."""
 
     name: str

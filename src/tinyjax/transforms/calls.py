@@ -152,7 +152,7 @@ def def_call(
 # Linear maps that are given with their transposes
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class LinearMapParams(Params):
     """A linear map and its transpose.
 

@@ -36,7 +36,6 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
     UndefinedPrimal,
-    field_names,
 )
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
 from tinyjax.core.trace import Running, Trace, current_trace, enclosing_axes, on_devices, use_trace
@@ -44,6 +43,7 @@ from tinyjax.core.varying import axes_of, is_checked, joined, named, union
 from tinyjax.errors import DifferentiationError
 from tinyjax.frames import Source
 from tinyjax.primitives.collective import psum, pvary, pvary_p, unvary_p
+from tinyjax.records import field_names
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace
 from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace

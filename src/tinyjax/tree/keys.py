@@ -12,10 +12,11 @@ from typing import Final, TypeAlias
 import attrs
 
 from tinyjax.errors import ArgumentError, described, shortened
+from tinyjax.records import Record
 
 
-@attrs.frozen
-class SequenceKey:
+@attrs.frozen(eq=False, repr=False)
+class SequenceKey(Record):
     """The place of a child in a tuple or list: ``[idx]``."""
 
     idx: int
@@ -24,8 +25,8 @@ class SequenceKey:
         return f"[{self.idx}]"
 
 
-@attrs.frozen
-class DictKey:
+@attrs.frozen(eq=False, repr=False)
+class DictKey(Record):
     """The key of a child in a dictionary: ``[key]``."""
 
     key: Hashable
@@ -34,8 +35,8 @@ class DictKey:
         return f"[{self.key!r}]"
 
 
-@attrs.frozen
-class GetAttrKey:
+@attrs.frozen(eq=False, repr=False)
+class GetAttrKey(Record):
     """The field that holds a child: ``.name``."""
 
     name: str
@@ -44,8 +45,8 @@ class GetAttrKey:
         return f".{self.name}"
 
 
-@attrs.frozen
-class FlattenedIndexKey:
+@attrs.frozen(eq=False, repr=False)
+class FlattenedIndexKey(Record):
     """The place of a child among the children of a node that was registered without keys."""
 
     key: int

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, overload
 import attrs
 
 from tinyjax.errors import ArgumentError
+from tinyjax.records import Record
 from tinyjax.tree.errors import RegistrationError
 from tinyjax.tree.keys import GetAttrKey, KeyEntry
 from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class
@@ -340,8 +341,8 @@ def static(**options: Any) -> Any:
     return dataclasses.field(metadata=metadata, **options)
 
 
-@attrs.frozen(repr=False)
-class _Field:
+@attrs.frozen(eq=False, repr=False)
+class _Field(Record):
     argument: str  # what the initialiser calls it; attrs drops a leading underscore
     static: bool
 

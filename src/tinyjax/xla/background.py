@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 
 import attrs
 
+from tinyjax.records import Printed
 from tinyjax.xla.compilation import Compilation
 from tinyjax.xla.forks import in_background
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
 
 
-@attrs.frozen(eq=False)
-class _Job:
+@attrs.frozen(eq=False, repr=False)
+class _Job(Printed):
     """A program to be compiled, and the settings for it."""
 
     wanted: Compilation

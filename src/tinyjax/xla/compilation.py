@@ -8,14 +8,15 @@ import attrs
 
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.records import Printed, Record
 
 Flag: TypeAlias = str | int | float | bool
 #: Flags of XLA and their values, sorted by name.
 Flags: TypeAlias = tuple[tuple[str, Flag], ...]
 
 
-@attrs.frozen(cache_hash=True)
-class Placement:
+@attrs.frozen(cache_hash=True, repr=False)
+class Placement(Printed):
     """How the arguments and the results of a program lie on devices.
 
     Attributes:
@@ -31,8 +32,8 @@ class Placement:
     is_abstract: bool = False
 
 
-@attrs.frozen
-class Compilation:
+@attrs.frozen(eq=False, repr=False)
+class Compilation(Record):
     """A program to be compiled; two are equal where the programs are, whatever their names.
 
     Attributes:

@@ -30,6 +30,7 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.errors import DiskCacheWarning
+from tinyjax.records import Record
 
 #: Part of the key: to be counted up with every change to how entries are made or run.
 _FORMAT: Final = 1
@@ -52,8 +53,8 @@ _ONE_CORE: Final = frozenset(
 )
 
 
-@attrs.frozen
-class DiskCacheInfo:
+@attrs.frozen(eq=False, repr=False)
+class DiskCacheInfo(Record):
     """How the cache of compiled programs on disk has served this process, and what it holds.
 
     Attributes:
@@ -87,8 +88,8 @@ class _DamagedError(Exception):
     """An entry is not what was written."""
 
 
-@attrs.frozen
-class _Found:
+@attrs.frozen(eq=False, repr=False)
+class _Found(Record):
     """An entry as a listing shows it; the oldest is the one not used for longest."""
 
     used: int
@@ -147,8 +148,8 @@ def _host() -> list[str]:
     return [*platform.uname(), platform.processor()]
 
 
-@attrs.frozen
-class DiskCache:
+@attrs.frozen(eq=False, repr=False)
+class DiskCache(Record):
     """A folder of compiled programs.
 
     The folder is opened for each use, and files in it are named relative to what was opened: so it

@@ -30,6 +30,7 @@ from tinyjax.core.operands import PYTHON_NUMBERS, aligned
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import PACKAGE_DIRECTORY
+from tinyjax.records import Printed
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 from tinyjax.xla.backend import Backend, buffer_of
@@ -283,8 +284,8 @@ class PlacedLaunch:
 _MOST_PLACEMENTS: Final = 256
 
 
-@attrs.frozen(eq=False)
-class _Stage:
+@attrs.frozen(eq=False, repr=False)
+class _Stage(Printed):
     """Host memory that the device sees, for the host arguments of one call at a time.
 
     Attributes:

@@ -31,6 +31,7 @@ from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate, location_text
 from tinyjax.errors import ForkError
+from tinyjax.records import Record
 from tinyjax.xla.announcing import announced
 from tinyjax.xla.backend import Backend, backend, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags, Placement
@@ -154,8 +155,8 @@ class Executable:
         return interruptible(self.execute)
 
 
-@attrs.frozen
-class CompileKey:
+@attrs.frozen(eq=False, repr=False)
+class CompileKey(Record):
     """What an executable depends on."""
 
     digest: bytes

@@ -7,6 +7,8 @@ from typing import Final
 
 import attrs
 
+from tinyjax.records import Record
+
 _HEADING: Final = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{$")
 _CALLS: Final = re.compile(
     r"\b(?:calls|body|condition|to_apply|true_computation|false_computation)=%?([\w.\-]+)"
@@ -14,8 +16,8 @@ _CALLS: Final = re.compile(
 )
 
 
-@attrs.frozen
-class HloComputation:
+@attrs.frozen(eq=False, repr=False)
+class HloComputation(Record):
     """A computation of a module.
 
     Attributes:

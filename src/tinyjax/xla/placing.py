@@ -21,11 +21,12 @@ from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
+from tinyjax.records import Record
 from tinyjax.xla.compilation import Placement
 
 
-@attrs.frozen
-class _Wishes:
+@attrs.frozen(eq=False, repr=False)
+class _Wishes(Record):
     """What a program says of where it runs.
 
     Attributes:

@@ -14,13 +14,14 @@ from jaxlib import xla_client
 from tinyjax.core.devices import PER_PROCESS
 from tinyjax.core.lowering import Locate
 from tinyjax.errors import ShardingError
+from tinyjax.records import Record
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.sharded_executable import compile_placed
 
 
-@attrs.frozen
-class Plan:
+@attrs.frozen(eq=False, repr=False)
+class Plan(Record):
     """What XLA tells of a compiled program."""
 
     _hlo: str
@@ -37,8 +38,8 @@ class Plan:
         return self._memory
 
 
-@attrs.frozen
-class PlannedExecutable:
+@attrs.frozen(eq=False, repr=False)
+class PlannedExecutable(Record):
     """A compiled program that has no devices to run.
 
     Attributes:

@@ -16,11 +16,12 @@ from jaxlib import _jax, xla_client
 from jaxlib._jax import DistributedRuntimeClient, DistributedRuntimeService
 
 from tinyjax.core.devices import Group, all_devices, join
+from tinyjax.records import Record
 from tinyjax.xla.backend import Backend, install
 
 
-@attrs.frozen
-class Limits:
+@attrs.frozen(eq=False, repr=False)
+class Limits(Record):
     """How long processes wait for each other, in seconds.
 
     Attributes:
@@ -55,8 +56,8 @@ def serve(address: str, size: int, limits: Limits) -> DistributedRuntimeService:
 _abandoned: Final[list[object]] = []
 
 
-@attrs.frozen
-class Connection:
+@attrs.frozen(eq=False, repr=False)
+class Connection(Record):
     """This process as one of several.
 
     Attributes:

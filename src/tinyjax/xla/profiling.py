@@ -13,9 +13,11 @@ import attrs
 from jaxlib._profile_data import ProfileData
 from jaxlib._profiler import ProfileOptions, ProfilerSession, TraceMe
 
+from tinyjax.records import Record
 
-@attrs.frozen
-class OpEvent:
+
+@attrs.frozen(eq=False, repr=False)
+class OpEvent(Record):
     """A run of an instruction.
 
     Attributes:
@@ -33,8 +35,8 @@ class OpEvent:
     end: float
 
 
-@attrs.frozen
-class SpanEvent:
+@attrs.frozen(eq=False, repr=False)
+class SpanEvent(Record):
     """A block that made itself known.
 
     Attributes:
@@ -50,8 +52,8 @@ class SpanEvent:
     end: float
 
 
-@attrs.frozen
-class Profile:
+@attrs.frozen(eq=False, repr=False)
+class Profile(Record):
     """What was read of a profile.
 
     Attributes:

@@ -26,6 +26,7 @@ from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.trace import check_concrete, use_trace
+from tinyjax.records import Record
 from tinyjax.xla.background import compile_afterwards, is_under_way
 from tinyjax.xla.compilation import Compilation
 from tinyjax.xla.forks import lacks_threads
@@ -44,8 +45,8 @@ _DEEPEST: Final = 8
 _MOST_PROGRAMS: Final = 4096
 
 
-@attrs.frozen
-class Decision:
+@attrs.frozen(eq=False, repr=False)
+class Decision(Record):
     """How many calls of a program are evaluated before it is compiled, and why.
 
     Attributes:

@@ -32,8 +32,8 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import first_element, splat
-from tinyjax.core.primitive import field_names
 from tinyjax.core.programs import CHOICE, INLINED, VIEW
+from tinyjax.records import Printed, field_names
 
 #: How many levels stay within each other: XLA is no slower with them, and what is not reached takes
 #: no time at all.
@@ -77,16 +77,16 @@ def _is_small(eqn: JaxprEqn) -> bool:
     return all(aval.nbytes <= LARGEST for aval in avals)
 
 
-@attrs.frozen(eq=False)
-class _Arm:
+@attrs.frozen(eq=False, repr=False)
+class _Arm(Printed):
     """A branch, taken apart: what to run before each of the choices in it, and after the last."""
 
     segments: list[list[JaxprEqn]]
     choices: list[_Choice]
 
 
-@attrs.frozen(eq=False)
-class _Choice:
+@attrs.frozen(eq=False, repr=False)
+class _Choice(Printed):
     """A choice that is to be taken apart.
 
     Attributes:
@@ -105,8 +105,8 @@ class _Choice:
     end: int
 
 
-@attrs.frozen(eq=False)
-class _Step:
+@attrs.frozen(eq=False, repr=False)
+class _Step(Printed):
     """A choice in the list: equations for each branch.
 
     Attributes:

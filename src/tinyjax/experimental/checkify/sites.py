@@ -73,7 +73,7 @@ class Site:
         return self.message.format(*args, **kwargs) + end
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class CheckParams(Params):
     """A site; ``debug`` says that it counts only where a program is checked by ``checkify``."""
 
