@@ -31,7 +31,6 @@ def test_the_settings_there_are() -> None:
     assert not settings.check_leaks
     assert not settings.check_jaxprs
     assert not settings.typecheck
-    assert hash(settings) == hash(Settings())
 
 
 def test_a_setting_of_a_block() -> None:
@@ -43,6 +42,16 @@ def test_a_setting_of_a_block() -> None:
             assert config.settings().default_dtypes == "float64"
         assert config.settings().check_jaxprs
     assert not config.settings().check_jaxprs
+
+
+def test_settings_of_equal_values_are_one_object() -> None:
+    before = config.settings()
+    with config.scoped(check_jaxprs=True) as first:
+        assert first is not before
+        with config.scoped(check_jaxprs=False) as inside:
+            assert inside is before
+    with config.scoped(check_jaxprs=True) as again:
+        assert again is first
 
 
 def test_a_block_ends_with_an_exception() -> None:

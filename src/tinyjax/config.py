@@ -162,9 +162,9 @@ def _size(value: object) -> int:
     return size
 
 
-@attrs.frozen(cache_hash=True, repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Settings(Printed):
-    """All settings at one moment.
+    """All settings at one moment; those in force are one object while their values are the same.
 
     Attributes:
         default_dtypes: ``"float32"`` (with int32 and complex64) or ``"float64"`` (with int64 and
@@ -273,8 +273,12 @@ def settings() -> Settings:
     return _local.get() or _Process.settings
 
 
-#: Equal records are one object, so that whoever remembers one compares by identity.
-_records: dict[Settings, Settings] = {_Process.settings: _Process.settings}
+def _values(record: Settings) -> tuple[object, ...]:
+    return tuple([getattr(record, name) for name in _NAMES])
+
+
+#: Records of equal values are one object, so that whoever remembers one compares by identity.
+_records: dict[tuple[object, ...], Settings] = {_values(_Process.settings): _Process.settings}
 
 
 #: What JAX's settings of tracebacks are here.
@@ -358,7 +362,7 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
                 "anything is compiled, or in the environment: "
                 f"TINYJAX_{name.upper()}={changes[name]}."
             )
-    return _records.setdefault(found, found)
+    return _records.setdefault(_values(found), found)
 
 
 #: Settings that were read once for all.

@@ -28,6 +28,7 @@ from tinyjax.errors import (
     StaticArgumentError,
     TracingForbiddenError,
 )
+from tinyjax.tree import DictKey
 from tinyjax.xla.executable import cache_clear, cache_info
 
 
@@ -255,6 +256,7 @@ _Attributes = attrs.make_class("_Attributes", ["power"], frozen=True)
     [
         (_Options(1), _Options(1.0), _Options(_Options(1)), _Options(_Options(True))),
         (_Attributes((0.0,)), _Attributes((-0.0,))),
+        (DictKey(1), DictKey(1.0)),  # a record of this package
         ((1,), (1.0,), (True,)),
         ((0.0,), (-0.0,)),
         (("a", (2, (0.0,))), ("a", (2.0, (0.0,))), ("a", (2, (-0.0,)))),

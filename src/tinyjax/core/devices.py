@@ -139,7 +139,7 @@ class Group(Record):
 
 _group: Final[list[Group]] = [Group()]
 
-_OF_XLA: Final = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
+_OF_XLA: Final = r"--xla_force_host_platform_device_count=(\d+)"
 
 
 def group() -> Group:
@@ -167,7 +167,7 @@ def own_device_count() -> int:
     """
     number: int = config.settle("num_cpu_devices")
     if number < 0:
-        said = _OF_XLA.findall(os.environ.get("XLA_FLAGS", ""))
+        said = re.findall(_OF_XLA, os.environ.get("XLA_FLAGS", ""))
         number = int(said[-1]) if said else 1
     return max(number, 1)
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import string
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -658,6 +657,9 @@ def _digest(jaxpr: Jaxpr) -> bytes:
 _BINDER, _TYPE, _PRIMITIVE, _KEYWORD = "36", "2", "1;34", "35"
 
 
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+
+
 class _Names(defaultdict[Var, str]):
     """Gives variables the names a, b, ..., z, aa, ab, ... in the order they are asked for."""
 
@@ -672,7 +674,7 @@ class _Names(defaultdict[Var, str]):
     @staticmethod
     def _generate() -> Iterator[str]:
         for length in itertools.count(1):
-            for letters in itertools.product(string.ascii_lowercase, repeat=length):
+            for letters in itertools.product(_LETTERS, repeat=length):
                 yield "".join(letters)
 
 

@@ -237,7 +237,6 @@ SUMS: Final[
 ] = RuleKey("sums")
 
 
-@attrs.define(eq=False, init=False, repr=False)
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import fields, is_dataclass
-from functools import cached_property
 from operator import is_
 from types import NoneType
 from typing import Any, Final
@@ -18,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import records, tree
 from tinyjax.config import Settings, settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
@@ -104,15 +102,19 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 _known: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
+#: The files of ``==`` that dataclasses, attrs or this package wrote from the fields.
+_WRITTEN: Final = ("<string>", "<attrs generated", records.__file__)
 
 
 def _compared(kind: type[Any]) -> tuple[str, ...]:
-    """The fields that ``==`` compares where dataclasses or attrs wrote it, not the user."""
+    """The fields that ``==`` compares, unless it is the user's own."""
     names = _known.get(kind)
     if names is None:
         code = getattr(kind.__eq__, "__code__", None)
         names = ()
-        if code is not None and code.co_filename.startswith(("<string>", "<attrs generated")):
+        if code is not None and code.co_filename.startswith(_WRITTEN):
+            from dataclasses import fields, is_dataclass  # noqa: PLC0415 (few need it)
+
             if is_dataclass(kind):
                 names = tuple([field.name for field in fields(kind) if field.compare])
             elif attrs.has(kind):
@@ -176,6 +178,8 @@ class Parameters:
     _places: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = attrs.field(
         factory=dict, init=False
     )
+    #: What ``_parameters`` found. A ``cached_property`` would have attrs compile a ``__getattr__``.
+    _read: list[tuple[inspect.Parameter, ...] | None] = attrs.field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         static = (self.static_argnums, self.static_argnames)
@@ -235,14 +239,16 @@ class Parameters:
         """Whether no argument is static."""
         return not (self.static_argnums or self.static_argnames)
 
-    @cached_property
+    @property
     def _parameters(self) -> tuple[inspect.Parameter, ...] | None:
-        try:
-            return tuple(inspect.signature(self.fun).parameters.values())
-        except (TypeError, ValueError):
-            return None
+        if not self._read:
+            try:
+                self._read.append(tuple(inspect.signature(self.fun).parameters.values()))
+            except (TypeError, ValueError):
+                self._read.append(None)
+        return self._read[0]
 
-    @cached_property
+    @property
     def _names(self) -> tuple[str, ...]:
         """The names of the positional parameters."""
         return tuple([p.name for p in self._parameters or () if p.kind in _POSITIONAL])

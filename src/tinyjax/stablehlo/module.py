@@ -75,16 +75,16 @@ class Module:
         return f"module @{_identifier(name)} {{\n{meshes}{functions}\n}}\n"
 
 
-_DEFINITION: Final = re.compile(r"func\.func (?:public |private )?@([\w$.-]+)")
+_DEFINITION: Final = r"func\.func (?:public |private )?@([\w$.-]+)"
 # What has an @ and is no function of the module is matched as well, and left as it is.
-_STRING_OR_SYMBOL: Final = re.compile(r'"(?:[^"\\]|\\.)*"|custom_call @|@([\w$.-]+)')
+_STRING_OR_SYMBOL: Final = r'"(?:[^"\\]|\\.)*"|custom_call @|@([\w$.-]+)'
 
 
 def _functions_of(module: str, entry: str) -> str:
     """Return the functions in a module's text under names that no other module's have."""
     first = module.index("\n", module.index("module ")) + 1
     functions = module[first : module.rindex("}")].rstrip()
-    defined = frozenset(_DEFINITION.findall(functions))
+    defined = frozenset(re.findall(_DEFINITION, functions))
 
     def rename(found: re.Match[str]) -> str:
         name = found[1]
@@ -93,7 +93,7 @@ def _functions_of(module: str, entry: str) -> str:
         # no name of ours has a dot in it
         return f"@{entry}" if name == "main" else f"@{entry}.{name}"
 
-    renamed = _STRING_OR_SYMBOL.sub(rename, functions)
+    renamed = re.sub(_STRING_OR_SYMBOL, rename, functions)
     return renamed.replace("func.func public ", "func.func private ")
 
 

@@ -6,7 +6,6 @@ an instance is metadata, part of the structure: it is compared with ``==`` and s
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar, overload
@@ -337,8 +336,10 @@ def static(**options: Any) -> Any:
         >>> tree.leaves(Dense(1.0))
         [1.0]
     """
+    from dataclasses import field  # noqa: PLC0415 (few need it)
+
     metadata = {"static": True, **(options.pop("metadata", None) or {})}
-    return dataclasses.field(metadata=metadata, **options)
+    return field(metadata=metadata, **options)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -356,10 +357,12 @@ def _init_fields(
             for field in attrs.fields(cls)
             if field.init
         }
-    if dataclasses.is_dataclass(cls):
+    from dataclasses import fields, is_dataclass  # noqa: PLC0415 (few need it)
+
+    if is_dataclass(cls):
         return {
             field.name: _Field(field.name, bool(field.metadata.get("static")))
-            for field in dataclasses.fields(cls)
+            for field in fields(cls)
             if field.init
         }
     if data_fields is not None and meta_fields is not None:
