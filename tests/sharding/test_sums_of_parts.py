@@ -59,6 +59,47 @@ def pulled(lib: Any, f: Any, ct: Any, *args: Any) -> Any:
     return lib.vjp(f, *args)[1](ct)
 
 
+def sines(lib: Any) -> Any:
+    """A product's sine, with a rule that says of a cotangent that devices have parts of it."""
+
+    def sine(w: Any, x: Any) -> Any:
+        return lib.numpy.sin(x @ w)
+
+    def bwd(kept: Any, ct: Any) -> Any:
+        w, x = kept
+        own = ct * lib.numpy.cos(x @ w)
+        return lib.lax.pcast(x.T @ own, "x", to="unreduced"), own @ w.T
+
+    f = lib.custom_vjp(sine)
+    f.defvjp(lambda w, x: (sine(w, x), (w, x)), bwd)
+    return f
+
+
+U, R = P(unreduced={"x"}), P(reduced={"x"})
+
+
+def told(lib: Any, f: Any, ins: Any, outs: Any = None) -> Any:
+    """Run a function on each device, and note the types of what it takes and returns."""
+
+    def noting(*args: Any) -> Any:
+        out = f(*args)
+        INSIDE.extend([str(lib.typeof(x)) for x in lib.tree.leaves((args, out))])
+        return out
+
+    ins, outs = [
+        tinyjax.tree.map(
+            lambda s: lib.P(*s, unreduced=s.unreduced, reduced=s.reduced),
+            specs,
+            is_leaf=lambda s: isinstance(s, P),
+        )
+        for specs in (ins, ins if outs is None else outs)
+    ]
+    return lib.shard_map(noting, in_specs=ins, out_specs=outs)
+
+
+#: The types of values within ``shard_map``.
+INSIDE: list[str] = []
+
 ROWS: dict[str, Program] = {
     "dot": lambda lib, a, b, x: dot(lib, a, b),
     "einsum": lambda lib, a, b, x: lib.numpy.einsum(
@@ -111,6 +152,91 @@ ROWS: dict[str, Program] = {
     "branches": lambda lib, a, b, x: lib.lax.cond(
         a.sum() > 0, lambda u: u + u, lambda u: u, dot(lib, a, b)
     ),
+    "shard_map of parts": lambda lib, a, b, x: told(lib, lambda u: u + u, U)(dot(lib, a, b)),
+    "shard_map of parts, added": lambda lib, a, b, x: told(
+        lib, lambda u: lib.lax.psum(u, "x"), U, P()
+    )(dot(lib, a, b)),
+    "shard_map of parts, added and divided": lambda lib, a, b, x: told(
+        lib, lambda u: lib.lax.psum_scatter(u, "x", tiled=True), U, P("x")
+    )(dot(lib, a, b)),
+    "shard_map of parts along two axes": lambda lib, a, b, x: told(
+        lib, lambda u: lib.lax.psum(u, "x"), P(unreduced={"x", "y"}), P(unreduced={"y"})
+    )(lib.reshard(whole(lib, a), lib.P(unreduced={"x", "y"}))),
+    "shard_map of parts and copies": lambda lib, a, b, x: told(
+        lib, lambda u, c: u + c, (U, P()), U
+    )(dot(lib, a, b), whole(lib, b)),
+    "shard_map of parts and what varies": lambda lib, a, b, x: told(
+        lib, lambda u, v: u[:2] + v, (U, P("x")), U
+    )(dot(lib, a, b), b),
+    "shard_map, product of parts": lambda lib, a, b, x: lib.grad(
+        lambda u, r: told(lib, lambda u, r: lib.lax.psum(u * r, "x"), (U, R), P())(u, r).sum(),
+        (0, 1),
+    )(dot(lib, a, b), reduced(lib, b)),
+    "shard_map, parts carried": lambda lib, a, b, x: told(
+        lib, lambda u: lib.lax.fori_loop(0, 3, lambda i, c: c + c, u), U
+    )(dot(lib, a, b)),
+    "shard_map, parts from a branch": lambda lib, a, b, x: told(
+        lib, lambda u: lib.lax.cond(True, lambda u: (u + u).T, lambda u: u, u), U
+    )(dot(lib, a, b)),
+    "shard_map, sine of parts": lambda lib, a, b, x: told(lib, lib.numpy.sin, U)(dot(lib, a, b)),
+    "shard_map of reduced": lambda lib, a, b, x: told(lib, lib.numpy.sin, R)(reduced(lib, a)),
+    "shard_map of reduced, as copies": lambda lib, a, b, x: told(lib, lib.numpy.sin, R, P())(
+        reduced(lib, a)
+    ),
+    "shard_map of reduced and copies": lambda lib, a, b, x: told(
+        lib, lambda r, c: r + c, (R, P()), R
+    )(reduced(lib, a), whole(lib, b)),
+    "shard_map, casts": lambda lib, a, b, x: told(
+        lib,
+        lambda c, v: [
+            lib.lax.pcast(c, "x", to="reduced"),
+            lib.lax.pcast(lib.lax.pcast(c, "x", to="reduced"), "x", to="varying"),
+            lib.lax.pcast(v, "x", to="unreduced"),
+            lib.lax.all_gather(v, "x", tiled=True, to="reduced"),
+        ],
+        (P(), P("x")),
+        [R, P("x"), U, R],
+    )(whole(lib, a), b),
+    "shard_map, copies as parts": lambda lib, a, b, x: told(
+        lib, lambda c: lib.lax.pcast(c, "x", to="unreduced"), P(), U
+    )(whole(lib, a)),
+    "shard_map, parts as each device's": lambda lib, a, b, x: told(
+        lib, lambda u: lib.lax.pcast(u, "x", to="varying"), U, P("x")
+    )(dot(lib, a, b)),
+    "shard_map, Hessian by a vector": lambda lib, a, b, x: lib.jvp(
+        lib.grad(
+            lambda w: told(lib, lambda w, x: lib.lax.psum(loss(lib, w, x), "x"), (R, P("x")), P())(
+                w, x
+            )
+        ),
+        (reduced(lib, a),),
+        (reduced(lib, b),),
+    ),
+    "shard_map, residuals that are reduced": lambda lib, a, b, x: lib.grad(
+        lambda w: told(
+            lib, lambda w, x: lib.lax.psum(loss(lib, lib.numpy.sin(w), x), "x"), (R, P("x")), P()
+        )(w, x)
+    )(reduced(lib, a)),
+    "shard_map, custom derivative": lambda lib, a, b, x: lib.grad(
+        lambda w: told(
+            lib, lambda w, x: lib.lax.psum(sines(lib)(w, x).sum(), "x"), (R, P("x")), P()
+        )(w, x)
+    )(reduced(lib, a)),
+    "shard_map, minibatches": lambda lib, a, b, x: told(
+        lib,
+        lambda w, xs: lib.lax.psum(
+            lib.lax.scan(
+                lambda total, x: (total + lib.grad(lambda w: loss(lib, w, x))(w), None),
+                lib.lax.pcast(
+                    lib.lax.pcast(lib.numpy.zeros((4, 4)), "x", to="varying"), "x", to="unreduced"
+                ),
+                xs[:, None],
+            )[0],
+            "x",
+        ),
+        (R, P("x")),
+        P(),
+    )(reduced(lib, a), x),
     "shard_map, parts of results": lambda lib, a, b, x: lib.shard_map(
         lambda x: x.T @ x, in_specs=lib.P("x"), out_specs=lib.P(unreduced={"x"})
     )(x),
@@ -148,9 +274,11 @@ def found(lib: Any, program: Program, how: str) -> Found:
         specs = [lib.P(None, "x"), lib.P("x"), lib.P("x")]
         args = [lib.device_put(v, s) for v, s in zip((A, B, X), specs, strict=True)]
         run = partial(program, lib)
+        INSIDE.clear()
         outs = lib.tree.leaves((lib.jit(run) if how == "jit" else run)(*args))
+        inside = [(kind, np.zeros(0)) for kind in INSIDE]
         # jax reads no such sums
-        return [(str(lib.typeof(x)), np.asarray(lib.reshard(x, lib.P()))) for x in outs]
+        return inside + [(str(lib.typeof(x)), np.asarray(lib.reshard(x, lib.P()))) for x in outs]
 
 
 @pytest.mark.sampled(6)
@@ -288,12 +416,9 @@ def test_mistakes(parts: Any) -> None:
             "parts of a sum",
         ),
         (lambda: parts.astype(int), "not linear"),
-        (
-            lambda: tinyjax.shard_map(
-                lambda x: x, in_specs=P(unreduced={"x"}), out_specs=P(unreduced={"x"})
-            )(parts),
-            "Let devices add first",
-        ),
+        (lambda: told(tinyjax, lambda x: x, U, P())(parts), "by lax.psum"),
+        (lambda: told(tinyjax, lambda x: x, P(), U)(A), "have the same"),
+        (lambda: told(tinyjax, lambda x: tinyjax.lax.pmax(x, "x"), U)(parts), "Let devices add"),
         (lambda: tinyjax.lax.with_sharding_constraint(parts, P()), "use tinyjax.reshard"),
     ):
         with pytest.raises(ShardingError, match=message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import prod
@@ -31,9 +31,34 @@ from tinyjax.records import Record
 
 T = TypeVar("T")
 
-#: Axes of a mesh along which devices may have different values.
+
+@attrs.frozen(cache_hash=True, repr=False)
+class Share:
+    """An axis of a mesh along which devices share a value, or what it is the derivative of.
+
+    Attributes:
+        letter: ``U`` of a value that is the sum of what devices have (``unreduced``), ``R`` of one
+            that all devices have and whose cotangent is such a sum (``reduced``).
+        name: the axis.
+    """
+
+    letter: str
+    name: Hashable
+
+    def transposed(self) -> Share:
+        """The same of the cotangent."""
+        return Share("R" if self.letter == "U" else "U", self.name)
+
+    def __repr__(self) -> str:
+        return f"{{{self.letter}:{self.name}}}"
+
+
+#: What differs between devices of a mesh: axes along which they may have different values, by name,
+#: and those along which they share one.
 Axes: TypeAlias = frozenset[Hashable]
 NOWHERE: Final[Axes] = frozenset()
+#: Those that types have had in which devices share values; none, in nearly all programs.
+SHARING: Final[set[Axes]] = set()
 
 _Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Axes]
 #: The types that there are.
@@ -50,7 +75,7 @@ class ShapedArray:
     identity, which happens at every operation and is three times as fast as by value.
 
     Inside a function given to ``shard_map`` a type may also say between which devices values of it
-    vary. Such types are a class of their own, so that others are none the slower for it.
+    vary (``across``). Such types are a class of their own, so that others are none the slower.
     """
 
     shape: tuple[int, ...]
@@ -125,8 +150,13 @@ class ShapedArray:
         """The axes of the mesh along which it may vary; none outside of ``shard_map``."""
         return NOWHERE
 
+    @property
+    def across(self) -> Axes:
+        """The same, with the axes along which devices share the value."""
+        return NOWHERE
+
     def with_varying(self, axes: Axes) -> ShapedArray:
-        """The type of values that vary along just these axes of the mesh."""
+        """The type of values that vary along just these axes of the mesh, or are shared there."""
         return VaryingArray(self.shape, self.dtype, self.weak_type, axes) if axes else self
 
     def strip_weak(self) -> ShapedArray:
@@ -223,9 +253,9 @@ class ShapedArray:
 class VaryingArray(ShapedArray):
     """The type of a value that may vary between devices; ``with_varying`` makes it."""
 
-    __slots__ = ("_varying",)
+    __slots__ = ("_across",)
 
-    _varying: Axes
+    _across: Axes
 
     def __new__(
         cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, axes: Axes
@@ -238,42 +268,63 @@ class VaryingArray(ShapedArray):
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "weak_type", weak_type)
-        object.__setattr__(self, "_varying", axes)
+        object.__setattr__(self, "_across", axes)
+        if Share in map(type, axes):
+            SHARING.add(axes)
         interned.setdefault(key, self)
         return cls(shape, dtype, weak_type, axes)
 
     @property
     def varying(self) -> Axes:
-        return self._varying
+        if self._across not in SHARING:
+            return self._across
+        return frozenset([name for name in self._across if not isinstance(name, Share)])
+
+    @property
+    def across(self) -> Axes:
+        return self._across
 
     def lying(self, sharding: Sharding) -> ShapedArray:
         return self
 
     def with_varying(self, axes: Axes) -> ShapedArray:
-        if axes == self._varying:
+        if axes == self._across:
             return self
         return ShapedArray(self.shape, self.dtype, self.weak_type).with_varying(axes)
 
     def strip_weak(self) -> ShapedArray:
-        return super().strip_weak().with_varying(self._varying)
+        return super().strip_weak().with_varying(self._across)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        return super().with_shape(shape).with_varying(self._varying)
+        return super().with_shape(shape).with_varying(self._across)
 
     def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
-        return super().with_dtype(dtype, weak_type).with_varying(self._varying)
+        return super().with_dtype(dtype, weak_type).with_varying(self._across)
 
     def tangent(self) -> ShapedArray:
-        return super().tangent().with_varying(self._varying)
+        return super().tangent().with_varying(self._across)
+
+    def cotangent(self) -> ShapedArray:
+        return self.with_varying(transposed(self._across))
 
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
-        return (VaryingArray, (self.shape, self.dtype, self.weak_type, self._varying))
+        return (VaryingArray, (self.shape, self.dtype, self.weak_type, self._across))
 
     def __str__(self) -> str:
-        return f"{super().__str__()}{{V:{','.join(sorted(map(str, self._varying)))}}}"
+        by_letter: dict[str, list[str]] = {"V": [], "U": [], "R": []}
+        for name in self._across:
+            if isinstance(name, Share):
+                by_letter[name.letter].append(str(name.name))
+            else:
+                by_letter["V"].append(str(name))
+        return f"{super().__str__()}{_lettered({k: sorted(v) for k, v in by_letter.items()})}"
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, varying={set(self._varying)})"
+
+def transposed(axes: Axes) -> Axes:
+    """What differs between devices of cotangents of values of which this does."""
+    if axes not in SHARING:
+        return axes
+    return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
 
 
 #: The types that say where values lie: none, in programs for one device.
@@ -408,10 +459,15 @@ def _at(names: tuple[str, ...]) -> str:
 def _sums(sharding: Sharding) -> str:
     """Along which axes of the mesh values, or cotangents, are sums of what devices have."""
     spec, axes = sharding.spec, sharding.axis_names
+    several = {"U": spec.unreduced, "R": spec.reduced}
+    return _lettered({k: [name for name in axes if name in v] for k, v in several.items()})
+
+
+def _lettered(by_letter: Mapping[str, Sequence[str]]) -> str:
     found = [
         f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}"
-        for letter, several in (("U", spec.unreduced), ("R", spec.reduced))
-        if (names := [name for name in axes if name in several])
+        for letter, names in by_letter.items()
+        if names
     ]
     return f"{{{', '.join(found)}}}" if found else ""
 

@@ -48,7 +48,7 @@ def encode_aval(aval: ShapedArray) -> bytes:
     found = _aval_encodings.get(aval)
     if found is None:
         name = f"{dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
-        text = f"{name}{sorted(map(str, aval.varying)) if aval.varying else ''}".encode()
+        text = f"{name}{sorted(map(str, aval.across)) if aval.across else ''}".encode()
         if isinstance(aval, ExplicitArray):
             text += encode(aval.sharding)
         found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
-from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray, Share, VaryingArray
 from tinyjax.core.devices import Entries, PartitionSpec
-from tinyjax.core.primitive import DIVISION, SUMS, Avals, Primitive, typer
+from tinyjax.core.primitive import DIVISION, SUMS, VARIES, Avals, Primitive, sharer, typer
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ShardingError, ShardingTypeError
 
@@ -35,7 +35,10 @@ SumsRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[Sums]]
 
 NO_NAMES: Final[frozenset[str]] = frozenset()
 
-_ADD = "Let devices add first, by tinyjax.reshard(x, P(...)) without unreduced"
+_ADD = (
+    "Let devices add first, by tinyjax.reshard(x, P(...)) without unreduced, or by lax.psum within "
+    "shard_map"
+)
 
 WHAT_TO_DO = (
     "Divide operands otherwise, by tinyjax.reshard(x, P(...)); or say how the result is to lie, by "
@@ -101,6 +104,43 @@ def result_types(primitive: Primitive[P], avals: Avals, params: P) -> list[Shape
 typer[:] = [result_types]
 
 
+def shared_types(
+    primitive: Primitive[P], avals: Avals, params: P, outs: Avals
+) -> list[ShapedArray]:
+    """Return the types of results within ``shard_map``, where devices share some operands.
+
+    Args:
+        primitive: the primitive.
+        avals: the types of the operands; what varies does so in all.
+        params: the parameters.
+        outs: the types of the results, but for what devices share of ordinary ones.
+
+    Raises:
+        ShardingTypeError: an operand is a sum, in which the primitive is not linear.
+    """
+    extensions = primitive.rules.extensions
+    moves = VARIES in extensions
+    given = [VaryingArray(a.shape, a.dtype, a.weak_type, a.across) for a in avals]
+    try:
+        found = extensions.get(SUMS, whole_sums)(params, given, outs)
+    except AmbiguousError as error:
+        shown = " and ".join(map(str, avals))
+        raise ShardingTypeError(f"{primitive.name} of {shown}: {error}.") from None
+    if moves:
+        return [*outs]
+    return [
+        out.with_varying(
+            out.varying.union(
+                [Share("U", name) for name in unreduced], [Share("R", name) for name in reduced]
+            )
+        )
+        for out, (unreduced, reduced) in zip(outs, found, strict=True)
+    ]
+
+
+sharer[:] = [shared_types]
+
+
 class AmbiguousError(Exception):
     """What a rule raises where it does not follow how a result is divided; it says why."""
 
@@ -115,9 +155,23 @@ def _refuse(primitive: Primitive[Any], avals: Avals, why: str) -> NoReturn:
 # Rules for sums of which each device has a part
 
 
+def _said(aval: ShapedArray) -> PartitionSpec | None:
+    """What a type says of which axes of the mesh divide values, or sum what devices have."""
+    if isinstance(aval, ExplicitArray):
+        return aval.sharding.spec
+    if not isinstance(aval, VaryingArray):
+        return None
+    sums: dict[str, set[str]] = {"U": set(), "R": set()}
+    for share in aval.across:
+        if isinstance(share, Share):
+            sums[share.letter].add(str(share.name))
+    return PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
+
+
 def summed_over(aval: ShapedArray) -> frozenset[str]:
     """Along which axes of the mesh each device has a part of a sum, which the value is."""
-    return aval.sharding.spec.unreduced if isinstance(aval, ExplicitArray) else NO_NAMES
+    said = _said(aval)
+    return NO_NAMES if said is None else said.unreduced
 
 
 def reduced_over(avals: Avals) -> frozenset[str]:
@@ -126,13 +180,9 @@ def reduced_over(avals: Avals) -> frozenset[str]:
     Raises:
         AmbiguousError: some are reduced along other axes, or have copies along these.
     """
-    lying = [
-        aval.sharding.spec
-        for aval in avals
-        if isinstance(aval, ExplicitArray) and is_inexact(aval.dtype)
-    ]
-    said = [aval.sharding.spec.reduced for aval in avals if isinstance(aval, ExplicitArray)]
-    told = {reduced for reduced in said if reduced}
+    said = [(aval.dtype, spec) for aval in avals if (spec := _said(aval)) is not None]
+    lying = [spec for dtype, spec in said if is_inexact(dtype)]
+    told = {spec.reduced for _, spec in said if spec.reduced}
     if not told:
         return NO_NAMES
     if len(told) > 1:
@@ -199,8 +249,9 @@ def factors(*places: int) -> SumsRule:
             return alone
         unreduced = summed_over(avals[summed])
         for aval in others:
-            if isinstance(aval, ExplicitArray):
-                missing = unreduced - aval.sharding.spec.reduced
+            spec = _said(aval)
+            if spec is not None:
+                missing = unreduced - spec.reduced
                 if missing:
                     raise AmbiguousError(
                         f"what a sum over {_shown(sorted(missing))} is multiplied by, or divided, "
@@ -213,12 +264,8 @@ def factors(*places: int) -> SumsRule:
 
 def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
     """The rule of primitives that give each operand back."""
-    return [
-        (aval.sharding.spec.unreduced, aval.sharding.spec.reduced)
-        if isinstance(aval, ExplicitArray)
-        else (NO_NAMES, NO_NAMES)
-        for aval in avals
-    ]
+    said = [_said(aval) or PartitionSpec() for aval in avals]
+    return [(spec.unreduced, spec.reduced) for spec in said]
 
 
 # Rules

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, 
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
+from tinyjax.core.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray, HostResult
@@ -65,6 +65,7 @@ class MappedAxis(Record):
         partly: whether along another axis of that mesh it is one program.
         checks: whether it is checked there what differs between devices; or if not, whether
             ``shard_map`` was told that the function sees to it.
+        shares: whether types say along it of sums of which devices have parts.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
         one_by_one: whether it goes over devices that are imitated: each calls Python functions by
             itself.
@@ -79,6 +80,7 @@ class MappedAxis(Record):
     of_devices: bool = attrs.field(default=False, kw_only=True)
     partly: bool = attrs.field(default=False, kw_only=True)
     checks: bool = attrs.field(default=True, kw_only=True)
+    shares: bool = attrs.field(default=False, kw_only=True)
     one_by_one: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
     divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
@@ -290,6 +292,9 @@ binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
 
 #: What ``core.explicit`` hands in: the types of results, where those of operands say how they lie.
 typer: Final[list[Callable[[Primitive[Any], Avals, Any], Avals]]] = []
+
+#: The same, where devices share operands within ``shard_map``: of those of the results without it.
+sharer: Final[list[Callable[[Primitive[Any], Avals, Any, Avals], Avals]]] = []
 
 #: Called when a rule is registered in another's place: what was made with that is of no use.
 on_replaced: Final[list[Callable[[], None]]] = []
@@ -579,12 +584,15 @@ class Primitive(Generic[P]):
         rules = self.rules
         if rules.evaluate is None and ExplicitArray in map(type, avals):
             return typer[0](self, avals, params)
-        axes = NOWHERE.union(*[aval.varying for aval in avals])
+        given = [aval.across for aval in avals]
+        axes = NOWHERE.union(*given)
         if VARIES in rules.extensions:
             _, axes = self.rule(VARIES)(params, axes)
         elif not axes or FITS in rules.extensions:
             return rules.abstract_eval(avals, params)
         outs = rules.abstract_eval([aval.with_varying(NOWHERE) for aval in avals], params)
+        if SHARING and not SHARING.isdisjoint(given):
+            return sharer[0](self, avals, params, [out.with_varying(axes) for out in outs])
         return [out.with_varying(axes) for out in outs]
 
     def _register(self, name: str, rule: object) -> None:

@@ -9,30 +9,58 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from tinyjax.core.avals import NOWHERE, Axes, ShapedArray
+from tinyjax.core.avals import NOWHERE, SHARING, Axes, ShapedArray, Share
+from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.trace import enclosing_axes
 from tinyjax.errors import ShardingError
 
 
 def union(axes: Iterable[Axes]) -> Axes:
-    """The axes along which one of several values varies."""
-    return NOWHERE.union(*axes)
+    """What differs between devices of what is computed from several values.
+
+    Raises:
+        ShardingError: one is a sum of which each device has a part, and another is each device's.
+    """
+    given = [*axes]
+    found = NOWHERE.union(*given)
+    return found if not SHARING or SHARING.isdisjoint(given) else _settled(found)
+
+
+def _settled(axes: Axes) -> Axes:
+    """Drop what is said of values that all devices have where other ones vary."""
+    summed = [x for x in axes if isinstance(x, Share) and x.letter == "U"]
+    for share in summed:
+        if share.name in axes or share.transposed() in axes:
+            raise ShardingError(
+                f"a sum of which each device along {share.name!r} has a part meets a value that is "
+                "none. Let devices add first, by lax.psum or lax.psum_scatter."
+            )
+    return frozenset([x for x in axes if not (isinstance(x, Share) and x.name in axes)])
 
 
 def axes_of(avals: Iterable[ShapedArray]) -> tuple[Axes, ...]:
-    """The axes along which values of each type vary."""
-    return tuple([aval.varying for aval in avals])
+    """What differs between devices of values of each type."""
+    return tuple([aval.across for aval in avals])
 
 
 def joined(a: Sequence[Axes], b: Sequence[Axes]) -> tuple[Axes, ...]:
     """Those of two lists, together."""
-    return tuple([x | y for x, y in zip(a, b, strict=True)])
+    return tuple([x if x == y else union((x, y)) for x, y in zip(a, b, strict=True)])
 
 
 def named(axes: Axes) -> str:
     """Axes, for messages."""
     return " and ".join(sorted(map(repr, axes)))
+
+
+def along(spec: PartitionSpec) -> Axes:
+    """What differs between devices that run a program of parts of what lies as is said."""
+    shares = [
+        *[Share("U", name) for name in spec.unreduced],
+        *[Share("R", name) for name in spec.reduced],
+    ]
+    return frozenset([*spec.names, *shares])
 
 
 def is_checked() -> bool:

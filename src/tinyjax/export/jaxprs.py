@@ -22,7 +22,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray, Share
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, subjaxprs
@@ -245,12 +245,23 @@ def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
     return found
 
 
+def _differing(name: Any) -> str | Share:
+    """An axis along which devices have different values, or share one."""
+    match name:
+        case ["U" | "R" as letter, axis]:
+            return Share(letter, _of(str, axis))
+        case _:
+            return _of(str, name)
+
+
 def encode_aval(aval: ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
     shape = [str(n) if isinstance(n, SymbolicSize) else n for n in aval.shape]
     told = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
-    if aval.varying:
-        told.append(sorted([_of(str, name) for name in aval.varying]))
+    if aval.across:
+        varies = sorted([_of(str, name) for name in aval.varying])
+        shares = [[x.letter, _of(str, x.name)] for x in aval.across if isinstance(x, Share)]
+        told.append([*varies, *sorted(shares)])
     if isinstance(aval, ExplicitArray):
         sharding = aval.sharding
         assert isinstance(sharding, NamedSharding), "types name the axes of a mesh"
@@ -430,7 +441,7 @@ def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
         case []:
             return found
         case [list() as names]:
-            return found.with_varying(frozenset([_of(str, name) for name in names]))
+            return found.with_varying(frozenset(map(_differing, names)))
         case [{"sharding": where}]:
             sharding = decode_sharding(where)
             sharding.check(found.shape)

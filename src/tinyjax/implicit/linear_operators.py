@@ -321,7 +321,7 @@ def custom_linear_solve(
         avals = [x.aval for x in right]
         operator, out_tree = _record(matvec, in_tree, avals)
         axes = union(axes_of([*avals, *operator.jaxpr.out_avals]))
-        if all(axes == aval.varying for aval in avals):
+        if all(axes == aval.across for aval in avals):
             break
         # of a matrix of which each device has its own, the solution is each device's own too
         right = [pvary(x, axes) for x in right]

@@ -6,11 +6,21 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tinyjax import tree
+from tinyjax.core.array import Array
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, IndexingError, shortened
+from tinyjax.errors import ArgumentError, IndexingError, ShardingError, shortened
 from tinyjax.jit.constraint import with_sharding_constraint
-from tinyjax.primitives.collective import AxisName, all_gather, axes_of_devices, axis_size, pvary
+from tinyjax.primitives.collective import (
+    AxisName,
+    all_gather,
+    axes_of_devices,
+    axis_size,
+    pvary,
+    recast,
+    shared_along,
+    shared_axes,
+)
 
 __all__ = ["pbroadcast", "pcast", "with_sharding_constraint"]
 
@@ -44,6 +54,13 @@ def pbroadcast(x: T, axis_name: AxisName | Sequence[AxisName], source: int) -> T
     return picked
 
 
+_CASTS = {("I", "V"), ("I", "R"), ("V", "U"), ("R", "V")}
+_ADVICE = {
+    ("I", "U"): " All devices have it, and their sum would be a multiple: make it varying first, "
+    "if that is what you mean.",
+}
+
+
 def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
     """Return arrays as values of which each device has its own, though they are still equal.
 
@@ -54,12 +71,15 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
     Args:
         x: arrays in any containers.
         axis_name: the name of the axis, or several. An axis of ``vmap`` needs no cast.
-        to: "varying"; or "reduced" or "unreduced", which are the same here: of a value that all
-            devices have each has a part of the cotangent, or what each has is its part of a sum.
+        to: "varying"; "reduced", of a value that all devices have, of whose cotangent each has a
+            part then; or "unreduced", of each device's own, which is its part of a sum then. The
+            last two are "varying" where the mesh is not ``Explicit``, and all axes of it named.
 
     Raises:
         UnboundAxisError: there is no axis of that name.
         ArgumentError: ``to`` is another word.
+        ShardingError: a value that all have is to be a part of a sum, or one that varies, or is a
+            part of a sum, to be what all have.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -80,5 +100,19 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
             "have the same after lax.psum, lax.pmax or lax.all_gather(..., to='invarying')."
         )
     axes = axes_of_devices(axis_name)
-    varying: T = tree.map(lambda leaf: pvary(as_array(leaf), axes), x)
+    shared = shared_axes(axis_name)
+
+    def one(leaf: object) -> Array:
+        array = pvary(as_array(leaf), axes.difference(shared))
+        for name in shared:
+            own, wanted = shared_along(array.aval.across, name), to[0].upper()
+            if own != wanted and (own, wanted) not in _CASTS:
+                raise ShardingError(
+                    f"pcast: {array.aval} cannot be made {to} along {name!r}."
+                    + _ADVICE.get((own, wanted), " Combine what devices have by lax.psum.")
+                )
+            array = recast(array, name, wanted)
+        return array
+
+    varying: T = tree.map(one, x)
     return varying

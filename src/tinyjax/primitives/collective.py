@@ -24,7 +24,7 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, ShapedArray
+from tinyjax.core.avals import NOWHERE, SHARING, ShapedArray, Share
 from tinyjax.core.avals import Axes as VaryingAxes
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import is_one_of, listed
@@ -42,8 +42,9 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.trace import bind1, enclosing_axes
+from tinyjax.core.varying import union
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, ShapeError, UnboundAxisError, shortened
+from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
@@ -172,6 +173,8 @@ def _def_unbound(
     def varies(params: P, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
         name = getattr(params, "axis_name", None)
         axis = frozenset((name,)) if _is_of_devices(name) else NOWHERE
+        if given in SHARING:
+            given = union((given, axis))
         return given | axis, given - axis if shared else given | axis
 
 
@@ -266,7 +269,7 @@ def_linear(psum_p)
 
 def _psum_transpose(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
     name = params.axis_name
-    of_devices = name in x.aval.varying and _is_of_devices(name)
+    of_devices = name in x.aval.across and _is_of_devices(name)
     return bind1(pvary_p if of_devices else psum_p, (ct,), params)
 
 
@@ -318,9 +321,122 @@ def_simple_batch(pvary_p)
 
 def pvary(x: Array, axes: VaryingAxes) -> Array:
     """Return an array as one that varies between devices along these axes, too."""
-    for name in sorted(axes - x.aval.varying, key=str):
+    for name in sorted(axes - x.aval.across, key=str):
         x = bind1(pvary_p, (x,), CollectiveParams(name))
     return x
+
+
+# recast
+
+
+@attrs.frozen(repr=False)
+class RecastParams(Params):
+    """An axis, and what devices along it share of the operand and of the result.
+
+    Attributes:
+        axis_name: the axis.
+        of: ``I`` of one value that all have, ``V`` of each device's own, ``U`` of parts of a sum,
+            ``R`` of one value whose cotangent is such a sum.
+        to: likewise.
+    """
+
+    axis_name: Hashable
+    of: str
+    to: str
+
+
+#: The operand, of which types say from here on that devices share something else.
+recast_p: Primitive[RecastParams] = Primitive("recast", RecastParams)
+recast_p.def_impl(lambda operands, params: operands)
+recast_p.def_abstract_eval(lambda avals, params: avals)
+recast_p.def_lowering(lambda b, operands, params: operands)
+def_linear(recast_p)
+def_simple_batch(recast_p)
+
+_SHARED = {
+    "I": "a value that all devices have",
+    "V": "each device's own value",
+    "U": "a sum of which each device has a part",
+    "R": "reduced, a value that all devices have",
+}
+
+
+def shared_along(given: VaryingAxes, name: Hashable) -> str:
+    """What devices along an axis share of a value, by its letter."""
+    if name in given:
+        return "V"
+    return next((letter for letter in "UR" if Share(letter, name) in given), "I")
+
+
+def _with_letter(given: VaryingAxes, name: Hashable, letter: str) -> VaryingAxes:
+    rest = given - {name, Share("U", name), Share("R", name)}
+    if letter == "I":
+        return rest
+    return rest | {name if letter == "V" else Share(letter, name)}
+
+
+@recast_p.def_rule(VARIES)
+def _recast_varies(params: RecastParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+    name, of = params.axis_name, params.of
+    own = shared_along(given, name)
+    if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
+        raise ShardingError(
+            f"along {name!r}, {_SHARED[own]} is to be cast to {_SHARED[params.to]}, as was "
+            f"{_SHARED[of]} before."
+        )
+    return _with_letter(given, name, of), _with_letter(given, name, params.to)
+
+
+def _recast_transpose(ct: Array, x: UndefinedPrimal, params: RecastParams) -> Array:
+    of, to = ["RU"["UR".index(x)] if x in "UR" else x for x in (params.of, params.to)]
+    if of == "I":  # all devices have a part of the sum
+        own = bind1(recast_p, (ct,), RecastParams(params.axis_name, to, "V"))
+        return bind1(psum_p, (own,), CollectiveParams(params.axis_name))
+    return bind1(recast_p, (ct,), RecastParams(params.axis_name, to, of))
+
+
+def_transposes(recast_p, _recast_transpose)
+
+
+def recast(x: Array, name: Hashable, to: str) -> Array:
+    """Return a value of which types say that devices along an axis share something else.
+
+    Args:
+        x: the value.
+        name: the axis.
+        to: the letter of what they share.
+    """
+    own = shared_along(x.aval.across, name)
+    if own == to:
+        return x
+    if (own, to) == ("I", "V"):
+        return pvary(x, frozenset((name,)))
+    return bind1(recast_p, (x,), RecastParams(name, own, to))
+
+
+def sharing(x: Array, axes: VaryingAxes) -> Array:
+    """Return an array as one that varies, and that devices share, along these axes, too.
+
+    Raises:
+        ShardingError: it is to be a sum of which devices have parts, and is none.
+    """
+    if not SHARING:  # nearly always
+        return pvary(x, axes)
+    for name in sorted(axes - x.aval.across, key=str):
+        to, axis = (name.letter, name.name) if isinstance(name, Share) else ("V", name)
+        own = shared_along(x.aval.across, axis)
+        if (own, to) not in (("I", "V"), ("I", "R"), ("R", "V")):
+            raise ShardingError(
+                f"{x.aval} is to be {_SHARED[to]} along {axis!r}, as what it meets is, but is "
+                f"{_SHARED[own]}. Say what you mean by lax.pcast or lax.psum."
+            )
+        x = recast(x, axis, to)
+    return x
+
+
+def parts_along(x: Array, name: Hashable) -> Array:
+    """Return a value as each device's own, if it is a sum of which each has a part."""
+    return recast(x, name, "V") if Share("U", name) in x.aval.across else x
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
@@ -349,19 +465,25 @@ def_transposes(unvary_p, _shared)
 
 def unvary(x: Array, axes: VaryingAxes) -> Array:
     """Return an array as one of which devices along these axes have the same; nobody checks it."""
-    for name in sorted(axes & x.aval.varying, key=str):
+    for name in sorted(axes & x.aval.across, key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
 
 
 def varying_as(x: Array, like: ShapedArray) -> Array:
     """Return an array as one that varies between devices as those of a type do."""
-    return pvary(x, like.varying) if like.varying else x
+    return sharing(x, like.across) if like.across else x
 
 
 def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> VaryingAxes:
     """Return those of some axes that are axes of a mesh."""
     return frozenset(filter(_is_of_devices, _names(axis_name)))
+
+
+def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
+    """Return those along which types say of sums of which devices have parts."""
+    known = [(axis.name, axis.shares) for axis in enclosing_axes()]
+    return [name for name in _names(axis_name) if dict(reversed(known)).get(name)]
 
 
 def _check_groups(name: str, groups: object) -> None:
@@ -386,6 +508,8 @@ def _over_leaves(
         out = prepare(as_array(leaf))
         primitive.rules.abstract_eval((out.aval,), CollectiveParams(None))
         for axis in names:
+            if SHARING and primitive is psum_p:
+                out = parts_along(out, axis)
             out = bind1(primitive, (out,), CollectiveParams(axis))
         return out
 
@@ -698,6 +822,9 @@ def all_gather(
             params = GatherAxisParams(name, _size("all_gather", name), place)
             one_value = to == "invarying" and _is_of_devices(name)
             array = bind1(all_gather_invariant_p if one_value else all_gather_p, (array,), params)
+        if to == "reduced":
+            for name in shared_axes(names):
+                array = recast(array, name, "R")
         middle = (count * shape[place],) if tiled else (count,)
         return reshape(array, (*shape[:place], *middle, *shape[place + tiled :]))
 
@@ -739,6 +866,7 @@ def psum_scatter(
         if len(names) > 1 and array.shape[place] == prod(sizes):
             array = reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
         for name, size in zip(names, sizes, strict=True):
+            array = parts_along(array, name) if SHARING else array
             params = GatherAxisParams(name, size, place)
             # checked here, since a mapped collective is gone before its type is looked at
             psum_scatter_p.rules.abstract_eval((array.aval,), params)

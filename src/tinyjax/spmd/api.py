@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
 import attrs
 
 from tinyjax import tree
 from tinyjax.core.array import Array
-from tinyjax.core.avals import Axes, ExplicitArray, ShapedArray
+from tinyjax.core.avals import SHARING, Axes, ExplicitArray, ShapedArray, Share
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.placing import keeping_sums
 from tinyjax.core.primitive import Avals
 from tinyjax.core.sharding import AnyMesh, AxisType, Mesh, NamedSharding, get_mesh, use_mesh
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import enclosing_axes
 from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.collective import pvary, unvary
+from tinyjax.primitives.collective import pvary, recast, unvary
 from tinyjax.primitives.constraint import constrain
-from tinyjax.primitives.shape import reshape
-from tinyjax.spmd.declared import ShardMapParams, local_type
+from tinyjax.spmd.declared import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
 from tinyjax.transforms.varying import on_axes
 from tinyjax.tree import PyTreeDef
@@ -278,40 +275,34 @@ def _call(
         specs = [_told(x.aval, axes) for x in arrays]
     else:
         specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0], checks)
-    own_parts = [spec.reduced for spec in specs]
-    specs = [*map(_of_copies, specs)]
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         NamedSharding(mesh, spec).check(x.shape, what)
     flat = FlatFunction(fun, in_tree)
-    run: Callable[..., Sequence[Array]] = flat
-    if any(own_parts):  # of the cotangent
-
-        def run(*leaves: Array) -> Sequence[Array]:
-            return flat(*[pvary(x, of) for x, of in zip(leaves, own_parts, strict=True)])
-
+    if ExplicitArray in {type(x.aval) for x in arrays} or any(s is not s.settled for s in specs):
+        arrays = [_summed_as(x, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
     inside = use_mesh(_manual(mesh, axes)) if isinstance(mesh, Mesh) else nullcontext()
-    with inside, on_axes(sizes, partly, checks, own=not checks):
-        own = [aval.with_varying(aval.varying | here) for aval in parts]
-        staged = stage(run, parts if checks else own, fun)
+    shares = checks and len(sizes) == len(mesh.axis_names) == len(mesh.explicit_axes)
+    with inside, on_axes(sizes, partly, checks, own=not checks, shares=shares):
+        own = [aval.with_varying(aval.across | here) for aval in parts]
+        staged = stage(flat, parts if checks else own, fun)
     joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1], checks)
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
     else:
         with on_axes(sizes, partly, checks):
             staged = _taken_to_be_shared(staged, parts, here, joined)
-    rows = joined
-    if any(spec.unreduced or spec.reduced for spec in joined):
-        with on_axes(sizes, partly, checks):
-            staged, rows = _parts_as_rows(staged, parts, joined, mesh)
+    if any(spec.unreduced for spec in joined):
+        with on_axes(sizes, partly, checks, shares=shares):
+            staged = _taken_as_parts(staged, joined)
     like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
-    outs: Sequence[Array] = bind_shard_map(staged, arrays, like, specs, rows)
-    if rows is not joined:
-        outs = [_of_rows(x, spec, mesh) for x, spec in zip(outs, joined, strict=True)]
+    outs = bind_shard_map(staged, arrays, like, specs, joined)
+    if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
+        outs = [_summed_as(x, mesh, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
 
 
@@ -323,49 +314,24 @@ def _told(aval: ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
     return PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
 
-def _of_copies(spec: PartitionSpec) -> PartitionSpec:
-    """How an argument lies that devices have copies of, and a part each of its cotangent.
-
-    Raises:
-        ShardingError: devices have parts of the argument.
-    """
-    if spec.unreduced:
-        raise ShardingError(
-            f"in_specs of shard_map has {spec}: a function of devices' parts of a sum need not be "
-            "one of the sum. Let devices add first, by tinyjax.reshard(x, P(...))."
-        )
-    return spec.settled
-
-
-def _parts_as_rows(
-    staged: Staged, parts: Sequence[ShapedArray], out_specs: Sequence[PartitionSpec], mesh: AnyMesh
-) -> tuple[Staged, list[PartitionSpec]]:
-    """Return a function whose results that are parts of sums are rows, and how these are joined."""
-    names = [tuple([n for n in mesh.axis_names if n in s.unreduced]) for s in out_specs]
-
-    def run(*args: Array) -> list[Array]:
-        outs = zip(eval_jaxpr(staged.jaxpr, args), names, strict=True)
-        return [
-            reshape(pvary(x, frozenset(along)), (1, *x.shape)) if along else x for x, along in outs
-        ]
-
-    program = stage(run, [*[x.aval.plain for x in staged.consts], *parts])
-    assert not program.consts, "a program is closed"
-    rows = [
-        PartitionSpec(along, *spec) if along else spec.settled
-        for along, spec in zip(names, out_specs, strict=True)
-    ]
-    return Staged(program.jaxpr, staged.consts), rows
-
-
-def _of_rows(x: Array, spec: PartitionSpec, mesh: AnyMesh) -> Array:
-    """Return a result that lies as its specification says, of rows if they are parts of a sum."""
-    if spec.unreduced:
-        with keeping_sums(spec.unreduced):
-            x = reduce_sum(x, (0,))
-    elif not spec.reduced:
+def _summed_as(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
+    """Return an argument that is a sum of which devices have parts as a specification says."""
+    own = x.aval.sharding.spec if isinstance(x.aval, ExplicitArray) else COPIES
+    if (own.unreduced, own.reduced) == (spec.unreduced, spec.reduced):
         return x
     return constrain(x, NamedSharding(mesh, spec))
+
+
+def _taken_as_parts(staged: Staged, out_specs: Sequence[PartitionSpec]) -> Staged:
+    """Return a program of which results that vary are parts of sums, where it is said."""
+
+    def recasts(*outs: Array) -> list[Array]:
+        return [
+            reduce(lambda x, name: recast(x, name, "U"), sorted(spec.unreduced), x)
+            for x, spec in zip(outs, out_specs, strict=True)
+        ]
+
+    return Staged(extend(staged.jaxpr, recasts), staged.consts)
 
 
 @lru_cache(maxsize=256)
@@ -449,6 +415,7 @@ def _check_results(
                 f"out_specs of shard_map has {spec} for {what} of {describe_function(fun)}, which "
                 f"is {aval}: there are not as many axes."
             )
+        _check_shared(f"{what} of {describe_function(fun)}", aval, spec)
         wrong = (aval.varying & axes) - {*spec.names} - spec.unreduced
         if wrong:
             raise ShardingError(
@@ -456,3 +423,29 @@ def _check_results(
                 f"{named(wrong)}, but its out_specs, {spec}, says that they have the same. "
                 "Combine theirs, by lax.psum or lax.pmean, or name the axis in out_specs."
             )
+
+
+def _check_shared(what: str, aval: ShapedArray, spec: PartitionSpec) -> None:
+    """Check that a result is a sum of what devices have, or of what they share, as is said.
+
+    Raises:
+        ShardingError: it is not.
+    """
+    if aval.across not in SHARING and not spec.unreduced:
+        return
+    kept = {"U": spec.unreduced, "R": spec.reduced | {*spec.names}}
+    for share in aval.across:
+        if isinstance(share, Share) and share.name not in kept[share.letter]:
+            raise ShardingError(
+                f"{what} is {aval}, but its out_specs, {spec}, does not say so of {share.name!r}. "
+                + ("Let devices add it first, by lax.psum." if share.letter == "U" else _SAY)
+            )
+    for name in sorted(spec.unreduced):
+        if name not in aval.across and Share("U", name) not in aval.across:
+            raise ShardingError(
+                f"{what} is {aval}, of which all devices along {name!r} have the same, but its "
+                f"out_specs, {spec}, says that each has a part of a sum."
+            )
+
+
+_SAY: Final = "Name the axis there in reduced."

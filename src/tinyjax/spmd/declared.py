@@ -11,6 +11,7 @@ from tinyjax.core.devices import Entries, PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.sharding import AnyMesh, NamedSharding
+from tinyjax.core.varying import along
 
 #: How operands are divided, or results joined.
 Specs = tuple[PartitionSpec, ...]
@@ -45,6 +46,11 @@ class ShardMapParams(Params):
         return tuple([axis for axis in self.mesh.shape_tuple if axis[0] in self.axes])
 
     @property
+    def shares(self) -> bool:
+        """Whether types inside say of sums of which devices have parts."""
+        return self.checks and {*self.axes} == {*self.mesh.explicit_axes} == {*self.mesh.axis_names}
+
+    @property
     def is_partial(self) -> bool:
         """Whether it is one program along some axes of the mesh."""
         return len(self.axes) < len(self.mesh.axis_names)
@@ -65,7 +71,7 @@ def local_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedA
     """
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
     plain = aval.plain
-    return plain.with_shape(shape).with_varying(plain.varying | frozenset(spec.names))
+    return plain.with_shape(shape).with_varying(plain.across | along(spec))
 
 
 def global_type(
@@ -81,8 +87,8 @@ def global_type(
     """
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
-    whole = aval.with_shape(shape).with_varying(aval.varying - {*spec.names})
-    if whole.varying:
+    whole = aval.with_shape(shape).with_varying(aval.across - along(spec))
+    if whole.across:
         return whole
     entries = [(*spec.axes(i), *names) for i, names in enumerate(rest)]
-    return whole.lying(NamedSharding(mesh, PartitionSpec(*entries)))
+    return whole.lying(NamedSharding(mesh, spec.with_partitions(entries)))

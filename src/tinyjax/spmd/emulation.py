@@ -14,8 +14,9 @@ from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Arrays, MappedAxis
 from tinyjax.core.sharding import AnyMesh
-from tinyjax.primitives.shape import move_batch_axis, reshape, squeeze, transpose
-from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.shape import full, move_batch_axis, reshape, squeeze, transpose
+from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.spmd.declared import ShardMapParams
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.transforms.varying import erased
@@ -24,7 +25,7 @@ from tinyjax.transforms.varying import erased
 def emulate(args: Arrays, params: ShardMapParams) -> Arrays:
     """Evaluate a program for each device of a mesh, all on one."""
     mesh = params.mesh
-    names = [_names(mesh, spec) for spec in params.in_specs]
+    names = [_rows(mesh, spec) for spec in params.in_specs]
     parts = [_divided(x, mesh, spec) for x, spec in zip(args, params.in_specs, strict=True)]
     outs = _along(0, parts, names, params)
     return [
@@ -55,7 +56,7 @@ def _along(
     )
     found: list[Array] = []
     for out, axis, spec in zip(outs, out_axes, params.out_specs, strict=True):
-        if name in spec.names:
+        if name in spec.names or name in spec.unreduced:
             found.append(move_batch_axis(out, axis, 0, size))
         else:  # all are the same
             found.append(
@@ -64,26 +65,36 @@ def _along(
     return found
 
 
-def _names(mesh: AnyMesh, spec: PartitionSpec) -> list[str]:
-    """The axes of the mesh that divide an array, in the order of the mesh."""
-    return [name for name in mesh.axis_names if name in spec.names]
+def _rows(mesh: AnyMesh, spec: PartitionSpec) -> list[str]:
+    """The axes of the mesh along which devices have different parts, in the order of the mesh."""
+    return [name for name in mesh.axis_names if name in spec.names or name in spec.unreduced]
 
 
 def _divided(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
-    """Divide an array: an axis in front for each axis of the mesh that it is divided over."""
+    """Divide an array: an axis in front for each axis of the mesh that it is divided over.
+
+    Of a sum the first device has all.
+    """
     sizes, shape, places = mesh.shape, list[int](), list[str | None]()
     for axis, n in enumerate(x.shape):
         own = spec.axes(axis)
         shape += [*[sizes[name] for name in own], n // mesh.size_of(own)]
         places += [*own, None]
-    front = [places.index(name) for name in _names(mesh, spec)]
+    x = reshape(x, tuple(shape))
+    for name in spec.unreduced:
+        others = full((sizes[name] - 1, *x.shape), 0, x.dtype)
+        x = concatenate([reshape(x, (1, *x.shape)), others], 0)
+        places.insert(0, name)
+    front = [places.index(name) for name in _rows(mesh, spec)]
     rest = [i for i, name in enumerate(places) if name is None]
-    return transpose(reshape(x, tuple(shape)), (*front, *rest))
+    return transpose(x, (*front, *rest))
 
 
 def _joined(x: Array, mesh: AnyMesh, spec: PartitionSpec, part: ShapedArray) -> Array:
     """Join the parts of an array again; ``part`` is the type of each."""
-    front = _names(mesh, spec)
+    rows = _rows(mesh, spec)
+    x = reduce_sum(x, tuple([i for i, name in enumerate(rows) if name in spec.unreduced]))
+    front = [name for name in rows if name not in spec.unreduced]
     order: list[int] = []
     shape: list[int] = []
     for axis, n in enumerate(part.shape):

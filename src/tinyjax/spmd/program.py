@@ -21,7 +21,7 @@ import attrs
 
 from tinyjax import dtypes, xla
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, Axes, same_types
+from tinyjax.core.avals import NOWHERE, Axes, Share, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked, split_list
@@ -46,7 +46,7 @@ from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.core.varying import axes_of, joined
+from tinyjax.core.varying import along, axes_of, joined
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.collective import axis_index, pmin, psum
@@ -97,19 +97,21 @@ def bind_shard_map(
 
 
 def _on_axes(params: ShardMapParams) -> AbstractContextManager[None]:
-    return on_axes(params.sizes, params.is_partial, params.checks)
+    return on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
 
 
 def _axes(specs: Sequence[PartitionSpec], given: Sequence[Axes] | None = None) -> list[Axes]:
-    """The axes of the mesh along which parts vary, of what varies along others already."""
+    """What differs between devices in parts, of what varies along other axes already."""
     before = [NOWHERE] * len(specs) if given is None else given
-    return [frozenset(spec.names) | axes for spec, axes in zip(specs, before, strict=True)]
+    return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
 
 @shard_map_p.def_rule(FITS)
 def _fit(params: ShardMapParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
-    wanted = joined(given, [axes - {*params.axes} for axes in inside])
+    here = along(PartitionSpec(params.axes))
+    here = here.union([Share(letter, name) for letter in "UR" for name in params.axes])
+    wanted = joined(given, [axes - here for axes in inside])
     with _on_axes(params):
         jaxpr = refit(params.jaxpr, _axes(params.in_specs, wanted), _axes(params.out_specs))
     return wanted, attrs.evolve(params, jaxpr=jaxpr)
@@ -142,7 +144,8 @@ shard_map_p.def_rule(STEPWISE)(emulate)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
-    return on_axes(sizes, len(sizes) < len(mesh.axis_names), params["checks"])
+    shares = params["checks"] and len(sizes) == len(mesh.axis_names) == len(mesh.explicit_axes)
+    return on_axes(sizes, len(sizes) < len(mesh.axis_names), params["checks"], shares=shares)
 
 
 @shard_map_p.def_rule(FIRST_CODE)
@@ -241,34 +244,41 @@ class _Linearized:
 
     Attributes:
         primal: returns the results and then residuals. One that varies has an axis in front, which
-            is divided over the axes along which it does.
+            is divided over the axes along which it does, by name.
         tangent: takes residuals, those that vary and that ``primal`` returns with that axis, and
             tangents.
         forwarded: for each residual, the parameter that it is, or None where it is computed.
-        computed: along which axes those residuals vary that ``primal`` returns.
+        computed: how those residuals are joined that ``primal`` returns.
         nonzero_out: which results have a tangent.
     """
 
     primal: Staged
     tangent: Staged
     forwarded: tuple[int | None, ...]
-    computed: tuple[Axes, ...]
+    computed: tuple[PartitionSpec, ...]
     nonzero_out: tuple[bool, ...]
+
+
+def _within(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
+    """How parts are joined, with an axis in front if they vary, that differ so between devices."""
+    varies = tuple([name for name in axes if name in across])
+    unreduced, reduced = [[n for n in axes if Share(x, n) in across] for x in "UR"]
+    return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
 
 
 def _linearized(jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) -> _Linearized:
     def make() -> _Linearized:
         halves = linearize_jaxpr(jaxpr, nonzero)
         primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)
-        computed = [found & {*axes} for found in axes_of(primal.jaxpr.out_avals)[n:]]
+        computed = [_within(found, axes) for found in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
-        divided = [i is None and bool(next(places)) for i in halves.forwarded]
+        divided = [i is None and bool(next(places).partitions) for i in halves.forwarded]
 
         def with_axis(*outs: Array) -> list[Array]:
             return [
                 *outs[:n],
                 *[
-                    reshape(x, (1, *x.shape)) if found else x
+                    reshape(x, (1, *x.shape)) if found.partitions else x
                     for x, found in zip(outs[n:], computed, strict=True)
                 ],
             ]
@@ -301,12 +311,7 @@ def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams)
     with _on_axes(params):
         halves = _linearized(params.jaxpr, params.axes, tuple(nonzero))
     n = len(out_specs)
-    computed = [
-        PartitionSpec(tuple([name for name in params.axes if name in axes]))
-        if axes & {*params.axes}
-        else COPIES
-        for axes in halves.computed
-    ]
+    computed = halves.computed
     outs = bind_shard_map(halves.primal, primals, params, in_specs, (*out_specs, *computed))
     rest, rest_specs = iter(outs[n:]), iter(computed)
     residuals = [next(rest) if i is None else primals[i] for i in halves.forwarded]
@@ -334,10 +339,15 @@ def _transpose(cotangents: Tangents, operands: Operands, params: ShardMapParams)
         transposed.staged,
         [*defined(operands), *present(cotangents)],
         params,
-        (*marked(params.in_specs, known), *marked(params.out_specs, nonzero)),
-        marked(marked(params.in_specs, linear), transposed.nonzero_out),
+        (*marked(params.in_specs, known), *_transposed(marked(params.out_specs, nonzero))),
+        _transposed(marked(marked(params.in_specs, linear), transposed.nonzero_out)),
     )
     return fill_list(linear, with_zeros(transposed.nonzero_out, found), None)
+
+
+def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
+    """How the cotangents of what lies so lie."""
+    return [spec.transposed for spec in specs]
 
 
 @shard_map_p.def_batch

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, Axes, ExplicitArray, ShapedArray
+from tinyjax.core.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArray, Share, transposed
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
 from tinyjax.core.operands import first_element, is_splat, splat
@@ -40,9 +40,23 @@ from tinyjax.core.primitive import (
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
 from tinyjax.core.trace import Running, Trace, current_trace, enclosing_axes, on_devices, use_trace
 from tinyjax.core.varying import axes_of, is_checked, joined, named, union
-from tinyjax.errors import DifferentiationError
+from tinyjax.errors import DifferentiationError, ShardingError
 from tinyjax.frames import Source
-from tinyjax.primitives.collective import psum, pvary, pvary_p, unvary_p
+from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives.collective import (
+    axis_index,
+    psum,
+    pvary,
+    pvary_p,
+    recast,
+    recast_p,
+    shared_along,
+    sharing,
+    unvary_p,
+)
+from tinyjax.primitives.elementwise import eq as equal
+from tinyjax.primitives.elementwise import select
+from tinyjax.primitives.shape import zeros_like
 from tinyjax.records import field_names
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace
@@ -64,7 +78,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
     """
     wanted, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
     if wanted == axes_of(jaxpr.in_avals) and all(
-        axes <= aval.varying for axes, aval in zip(least, jaxpr.out_avals, strict=True)
+        axes <= aval.across for axes, aval in zip(least, jaxpr.out_avals, strict=True)
     ):
         return jaxpr
 
@@ -87,13 +101,20 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
 
 def _lift(x: Array, axes: Axes) -> Array:
     """Let a value vary along axes. A number stays as it is, to be written with its type."""
-    return x if is_splat(x) else pvary(x, axes)
+    return x if is_splat(x) else sharing(x, axes)
 
 
 def _typed(x: Atom, axes: Axes) -> Atom:
-    if isinstance(x, Var) or axes <= x.aval.varying:
+    if isinstance(x, Var) or axes <= x.aval.across:
         return x
-    return Lit(x.value, x.aval.with_varying(x.aval.varying | axes))
+    if axes in SHARING and first_element(x.value.host) != 0:
+        summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
+        if summed:
+            raise ShardingError(
+                f"the number {x.value} is to be a sum of which each device along "
+                f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
+            )
+    return Lit(x.value, x.aval.with_varying(union((x.aval.across, axes))))
 
 
 def fitted(jaxpr: Jaxpr, given: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
@@ -136,14 +157,14 @@ def erased(jaxpr: Jaxpr) -> Jaxpr:
         env: dict[Var, Atom] = {}
 
         def define(var: Var) -> Var:
-            plain = Var(var.aval.with_varying(NOWHERE)) if var.aval.varying else var
+            plain = Var(var.aval.with_varying(NOWHERE)) if var.aval.across else var
             env[var] = plain
             return plain
 
         def read(x: Atom) -> Atom:
             if isinstance(x, Var):
                 return env.get(x, x)
-            if not (x.aval.varying or x.value.aval.varying):
+            if not (x.aval.across or x.value.aval.across):
                 return x
             aval = x.aval.with_varying(NOWHERE)
             return Lit(ConcreteArray(x.value.host, aval), aval)
@@ -152,7 +173,7 @@ def erased(jaxpr: Jaxpr) -> Jaxpr:
         eqns: list[JaxprEqn] = []
         for eqn in jaxpr.eqns:
             inputs = tuple(map(read, eqn.inputs))
-            if eqn.primitive in (pvary_p, unvary_p):
+            if eqn.primitive in (pvary_p, recast_p, unvary_p):
                 env[eqn.out_binders[0]] = inputs[0]
                 continue
             params = _with_programs(eqn.params, erased) if subjaxprs(eqn.params) else eqn.params
@@ -191,12 +212,15 @@ class _VaryingRecorder(Recorder):
     def record(
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
-        if primitive is pvary_p and getattr(params, "axis_name", None) in args[0].aval.varying:
+        if primitive is pvary_p and getattr(params, "axis_name", None) in args[0].aval.across:
             return args  # from a program for values that did not vary
-        given = [x.aval.varying for x in args]
+        given = [x.aval.across for x in args]
         wanted: Sequence[Axes]
         if primitive.varies_alike:
-            wanted = [given[0] if len({*given}) == 1 else union(given)] * len(given)
+            if SHARING and not SHARING.isdisjoint(given):
+                args, wanted = _beside(args, given)
+            else:
+                wanted = [given[0] if len({*given}) == 1 else union(given)] * len(given)
         else:
             wanted, params = _fit(primitive, given, params)
         operands = self._lifted(args, given, wanted)
@@ -226,6 +250,29 @@ class _VaryingRecorder(Recorder):
             return [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
 
 
+def _beside(args: Sequence[Array], given: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
+    """Return operands of which devices share some, and how they must vary, and be shared.
+
+    What varies in one does so in all. What is no argument has no cotangent: it goes with all.
+    """
+    together = NOWHERE.union(*given)
+    varied = frozenset([name for name in together if not isinstance(name, Share)])
+    shared = {x.name for x in together if isinstance(x, Share)} - varied
+    constant = varied.union([Share("R", name) for name in shared])
+    operands: list[Array] = []
+    wanted: list[Axes] = []
+    for x, own in zip(args, given, strict=True):
+        is_sum = own in SHARING and (type(x) is not ConcreteArray or not x.host.any())
+        if is_sum or type(x) is not ConcreteArray:
+            operands.append(x)
+            wanted.append(union((own, varied)))
+        else:
+            plain = x.aval.with_varying(NOWHERE)
+            operands.append(ConcreteArray(x.host, plain) if own in SHARING else x)
+            wanted.append(constant)
+    return operands, wanted
+
+
 class _VaryingStagingTrace(_VaryingRecorder, StagingTrace):
     __slots__ = ()
 
@@ -245,16 +292,16 @@ class _VaryingJVPTrace(JVPTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and subjaxprs(params):
-            wanted, params = _fit(primitive, [x.aval.varying for x in args], params)
+            wanted, params = _fit(primitive, [x.aval.across for x in args], params)
             with use_trace(self):
                 args = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
         return super().process(primitive, args, params)
 
     def split(self, value: Array) -> tuple[Array, Tangent]:
         primal, tangent = super().split(value)
-        if tangent is not ZERO and not primal.aval.varying <= tangent.aval.varying:
+        if tangent is not ZERO and not primal.aval.across <= tangent.aval.across:
             with use_trace(self.parent):
-                tangent = _lift(tangent, primal.aval.varying)
+                tangent = _lift(tangent, union((primal.aval.across, tangent.aval.across)))
         return primal, tangent
 
 
@@ -269,7 +316,7 @@ class _VaryingBatchTrace(BatchTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         return [
-            BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.varying))
+            BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.across))
             if isinstance(out, BatchTracer) and out._trace is self
             else out
             for out in super().process(primitive, args, params)
@@ -280,19 +327,29 @@ class _VaryingTransposer(Transposer):
     """A ``Transposer`` that checks that cotangents do not vary where values do not."""
 
     def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        seeds: list[Tangent] = []
         for x, ct in zip(outs, cotangents, strict=True):
-            if ct is not ZERO and not ct.aval.varying <= x.aval.varying:
+            given = ct if ct is ZERO else _of_cotangent(ct, x.aval)
+            if given is not ZERO and not given.aval.across <= transposed(x.aval.across):
                 raise DifferentiationError(
-                    f"a cotangent of type {ct.aval} was given for a result of type {x.aval}, of "
+                    f"a cotangent of type {given.aval} was given for a result of type {x.aval}, of "
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
                 )
-        return cotangents
+            seeds.append(given)
+        return seeds
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         found = super().apply(eqn, cotangents, operands)
+        if SHARING:
+            found = [
+                _of_cotangent(ct, x.aval)
+                if isinstance(x, UndefinedPrimal) and ct is not None and ct is not ZERO
+                else ct
+                for x, ct in zip(operands, found, strict=True)
+            ]
         for x, ct in zip(operands, found, strict=True):
             if isinstance(x, UndefinedPrimal) and ct is not None and ct is not ZERO:
-                more = ct.aval.varying - x.aval.varying
+                more = ct.aval.across - transposed(x.aval.across)
                 if more and not is_checked():
                     found = [psum(y, [*more]) if y is ct else y for y in found]
                 elif more:
@@ -303,6 +360,25 @@ class _VaryingTransposer(Transposer):
                         f"same. Let it add theirs: lax.psum(ct, {named(more)})."
                     )
         return found
+
+
+def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
+    """Return a cotangent that devices share as those of a type.
+
+    One that all devices have is the part of the first one of a sum of which each has a part.
+    """
+    for share in transposed(aval.across) if aval.across in SHARING else ():
+        if not isinstance(share, Share) or share in ct.aval.across:
+            continue
+        own, name = shared_along(ct.aval.across, share.name), share.name
+        is_zero = is_splat(ct) and first_element(ct.host) == 0
+        if share.letter == "U" and own in "IR" and not is_zero:
+            place = axis_index(name)
+            here = broadcast_in_dim(equal(place, zeros_like(place)), ct.shape, ())
+            ct = select(here, ct, zeros_like(ct))
+        if share.letter == "U" or own == "I":
+            ct = recast(ct, name, share.letter)
+    return ct
 
 
 # Traces that check nothing: whatever is computed varies
@@ -328,7 +404,7 @@ class _OwnRecorder(_VaryingRecorder):
             return outs
         axes = _everywhere()
         with use_trace(self):
-            return [out if axes <= out.aval.varying else pvary(out, axes) for out in outs]
+            return [out if axes <= out.aval.across else pvary(out, axes) for out in outs]
 
 
 class _OwnStagingTrace(_OwnRecorder, StagingTrace):
@@ -386,6 +462,7 @@ def on_axes(
     partly: bool = False,
     checks: bool = True,
     own: bool = False,
+    shares: bool = False,
 ) -> Iterator[None]:
     """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
 
@@ -394,10 +471,11 @@ def on_axes(
         partly: whether the mesh has other axes, along which it is one program.
         checks: whether it is checked what differs between devices.
         own: whether all values are each device's own, even those that they computed together.
+        shares: whether types say of sums of which devices have parts.
     """
     trace = current_trace()
     for name, size in sizes:
-        axis = MappedAxis(size, name, of_devices=True, partly=partly, checks=checks)
+        axis = MappedAxis(size, name, of_devices=True, partly=partly, checks=checks, shares=shares)
         trace = _AxisTrace(trace, axis)
     token = on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
     try:

@@ -6,7 +6,8 @@ it stands; run on the types that it declares, it gives the jaxpr back that it wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, Final
@@ -16,7 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ShapedArray, Share
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
 from tinyjax.core.operands import as_array, splat
@@ -36,7 +37,8 @@ _HOMES: Final = ("autodiff", "callbacks", "checkpointing", "custom_derivatives",
 def aval(text: str) -> ShapedArray:
     """The type that a text such as ``"float32[3,4]"`` names; ``"weak float32[]"`` is a weak one.
 
-    ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh.
+    ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh, and they share
+    ``"float32[3]{U:x}"``, of which each has a part, and ``"float32[3]{R:x}"``.
 
     Raises:
         ArgumentError: it names none.
@@ -46,15 +48,19 @@ def aval(text: str) -> ShapedArray:
         >>> aval("weak float32[3,4]")
         ShapedArray(float32[3,4], weak_type=True)
     """
-    plain, varies, axes = text.removeprefix(WEAK).partition("{V:")
+    plain, differs, axes = text.removeprefix(WEAK).partition("{")
     name, bracket, sizes = plain.partition("[")
     dtype = getattr(dtypes, f"{name}_" if name == "bool" else name, None)
-    whole = sizes.endswith("]") and (axes.endswith("}") or not varies)
+    whole = sizes.endswith("]") and (axes.endswith("}") or not differs)
     if not (bracket and whole and isinstance(dtype, np.dtype)):
         raise ArgumentError(f"a type is written as 'float32[3,4]', but got {text!r}.")
     shape = tuple([int(size) for size in sizes[:-1].split(",") if size.strip()])
     found = ShapedArray(shape, dtype, text.startswith(WEAK))
-    return found.with_varying(frozenset(axes[:-1].split(","))) if varies else found
+    across: set[Hashable] = set()
+    for letter, names in re.findall(r"([VUR]):(\([^)]*\)|[^,)]*)", axes[:-1]):
+        several = names.strip("()").split(",")
+        across.update(several if letter == "V" else [Share(letter, axis) for axis in several])
+    return found.with_varying(frozenset(across))
 
 
 def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:

@@ -291,6 +291,9 @@ class Parameter:
                 return group("complex(", [self.real(value.real), self.real(value.imag)], ")")
             case tuple() if type(value) is tuple:
                 return group("(", [self.write(item) for item in value], ")")
+            case frozenset():
+                items = sorted(value, key=repr)
+                return group("frozenset((", [self.write(x) for x in items], "))")
             case Jaxpr():
                 return self.nested(value)
             case ShapedArray():
