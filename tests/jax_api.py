@@ -229,7 +229,7 @@ def _why(path: str) -> str:
     if path in ABSENT:
         return ABSENT[path]
     if path.startswith("sharding."):
-        return OF_SHARDING[path.removeprefix("sharding.")]
+        return OF_SHARDING.get(path.removeprefix("sharding."), "")
     return next((why for pattern, why in MISSING if re.fullmatch(pattern, path)), "")
 
 

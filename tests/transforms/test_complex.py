@@ -25,7 +25,7 @@ COMPLEX: Final = dtypes.complex128
 #: Where jax's derivative is not that of the function (see docs/differences.md), or there is none:
 #: those of maxima and minima of complex numbers raise, or are NaN. Rows or primitives.
 JAX_IS_OFF: Final = (
-    *("acosh", "sign"),
+    *("acosh", "cummax", "cummin", "sign"),
     *("eig", "householder_product", "ormqr", "qr, pivoted"),
     *("reduce_max", "reduce_min", "scatter_max", "scatter_min"),
 )

@@ -7,6 +7,7 @@ with an event of its own, which names the first.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
 
 import attrs
@@ -101,6 +102,14 @@ def read_profile(recorded: bytes, names: Collection[str] = ()) -> Profile:
         recorded: what a session has returned.
         names: of the spans to be read.
     """
+    # jaxlib makes the types of these at their first use, which Python warns of from 3.12 on; and
+    # where warnings are errors, it ends the process
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return _read(recorded, names)
+
+
+def _read(recorded: bytes, names: Collection[str]) -> Profile:
     begun: dict[object, OpEvent] = {}
     ends: dict[object, float] = {}
     spans: list[SpanEvent] = []
