@@ -661,6 +661,20 @@ def test_arguments_that_are_no_floats_and_dtypes() -> None:
     close(single[-1], np.exp(-1.0), 1e-6)
 
 
+@pytest.mark.parametrize("wrap", [grad, lambda f: grad(jit(f)), lambda f: jit(grad(f))])
+def test_a_table_that_is_closed_over_has_no_cotangent(wrap: Any) -> None:
+    """Else the derivative by 1 / 0 would be a NaN among the states by which steps are chosen."""
+    table = double([1.0, 0.0])
+
+    def f(k: Any) -> Any:
+        def slope(y: Array, t: Array, k: Array) -> Array:
+            return -k * y * jnp.sum(1 / (1 + 1 / table))
+
+        return odeint(slope, 1.0, double([0.0, 1.0]), k)[-1]
+
+    close(wrap(f)(double(1.0)), -np.exp(-0.5) / 2, 1e-7)
+
+
 def test_a_start_that_is_nan_gives_nans() -> None:
     for t in ([0.0, 1.0], [1.0, 2.0]):
         states, info = odeint(lambda y, t: -y, double(np.nan), double(t), has_aux=True)

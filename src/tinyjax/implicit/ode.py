@@ -13,6 +13,7 @@ from tinyjax.core.calling import as_arrays, leaf_path
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.primitive import ZERO
+from tinyjax.core.trace import Tracer
 from tinyjax.core.varying import axes_of, union
 from tinyjax.custom_derivatives import custom_derivative
 from tinyjax.custom_derivatives.linear_call import linear_call
@@ -166,6 +167,9 @@ def odeint(  # noqa: PLR0913
             f"t of odeint must be a vector of at least one real time, but it is {times.aval}."
         )
     closed, consts, state, space = _stage(func, y0, times, args)
+    varying = [
+        i for i, c in enumerate(consts) if isinstance(c, Tracer) and dtypes.is_inexact(c.dtype)
+    ]
     # Where slopes differ between devices, so do states and steps, and the cotangents of the rest.
     axes = union(axes_of(closed.jaxpr.out_avals))
     state, times, *consts = [pvary(x, axes) for x in (state, times, *consts)]
@@ -185,7 +189,7 @@ def odeint(  # noqa: PLR0913
     if gradient == "checkpointed":
         states, info = integrate(lambda y, time: flow(given, y, time), state, sign * times, steps)
     else:
-        states, info = solve_flow(flow, state, sign * times, given, steps)
+        states, info = solve_flow(flow, state, sign * times, given, steps, varying)
     leaves = [
         convert_element_type(part.reshape(times.shape + aval.shape), aval.dtype)
         for part, aval in zip(_columns(states, space), space.avals, strict=True)
@@ -264,9 +268,17 @@ def _check_slope(
 
 
 def solve_flow(
-    flow: Flow, y0: Array, times: Array, consts: Sequence[Array], steps: Steps
+    flow: Flow,
+    y0: Array,
+    times: Array,
+    consts: Sequence[Array],
+    steps: Steps,
+    varying: Sequence[int],
 ) -> tuple[Array, Info]:
     """Solve an equation; the derivative of the solution solves equations in its turn.
+
+    What is differentiated by is part of the state of these, by which their steps are chosen: a
+    table that holds a NaN, or is large, is no part of it.
 
     Args:
         flow: takes what the field depends on, the state and the time; it closes over nothing that
@@ -275,8 +287,10 @@ def solve_flow(
         times: where the states are wanted; they increase.
         consts: what the field depends on.
         steps: how the steps are chosen.
+        varying: which of these may have derivatives.
     """
-    varying = [i for i, c in enumerate(consts) if dtypes.is_inexact(c.dtype)]
+    num = len(consts)
+    of_directions = [*varying, *range(num, num + len(varying))]
 
     @custom_derivative
     def solution(y0: Array, times: Array, consts: list[Array]) -> tuple[Array, Info]:
@@ -314,7 +328,7 @@ def solve_flow(
         """Push a change of the first state and of the constants along the solution."""
         states, times, *consts = residuals
         change, *directions = operands
-        n, num = change.shape[0], len(consts)
+        n = change.shape[0]
 
         def both(consts: Sequence[Array], y: Array, time: Array) -> Array:
             inner, directions = consts[:num], consts[num:]
@@ -326,7 +340,8 @@ def solve_flow(
             return numpy.concatenate([slope, slope_change])
 
         start = numpy.concatenate([states[0], change])
-        found, _ = solve_flow(both, start, times, [*consts, *directions], steps)
+        given = [*consts, *directions]
+        found, _ = solve_flow(both, start, times, given, steps, of_directions)
         return [found[:, n:]]
 
     def adjoint(residuals: Sequence[Array], cotangents: Sequence[Array]) -> list[Array]:
@@ -355,7 +370,7 @@ def solve_flow(
             state, at_start, end, begin = given
             start = numpy.concatenate([state, ct, total])
             both = numpy.stack([-end, -begin])
-            found, _ = solve_flow(back, start, both, consts, steps)
+            found, _ = solve_flow(back, start, both, consts, steps, varying)
             return (found[1, n : 2 * n] + at_start, found[1, 2 * n :]), None
 
         total = numpy.zeros(sum(sizes), cts.dtype)
