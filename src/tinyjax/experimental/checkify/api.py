@@ -11,12 +11,11 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import FlatFunction, as_arrays
-from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.operands import as_array
 from tinyjax.core.staging import stage
-from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
 from tinyjax.frames import user_location, wraps
@@ -35,6 +34,9 @@ div_checks: Final = frozenset({Category.DIVISION})
 float_checks: Final = nan_checks | div_checks
 automatic_checks: Final = float_checks | index_checks
 all_checks: Final = automatic_checks | user_checks
+_SETS: Final = (
+    "user_checks, nan_checks, index_checks, div_checks, float_checks, automatic_checks, all_checks"
+)
 
 
 @attrs.frozen(eq=False)
@@ -102,7 +104,6 @@ tree.register_pytree_node(
 init_error: Final = Error(full((), 0, dtypes.int32), (), ())
 
 
-@checked
 def checkify(
     f: Callable[P, R], errors: Set[Category] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
@@ -119,6 +120,9 @@ def checkify(
         function with a derivative rule of its own in which something can fail is differentiated by
         its operations.
 
+    Raises:
+        ArgumentError: ``f`` is no function, or ``errors`` is no such set.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import checkify
@@ -127,6 +131,14 @@ def checkify(
         >>> print(error.get())
         out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with...
     """
+
+    if not callable(f):
+        raise ArgumentError(f"f of checkify must be a function, but got {described(f)}.")
+    if not isinstance(errors, Set) or not all(isinstance(x, Category) for x in errors):
+        raise ArgumentError(
+            f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
+            f"got {described(errors)}. They are in tinyjax.experimental.checkify."
+        )
 
     @wraps(f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
