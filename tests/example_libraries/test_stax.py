@@ -58,6 +58,13 @@ NETWORKS: dict[str, tuple[tuple[int, ...], Any]] = {
             s.elementwise(lambda x, by: by * x, by=3.0),
         ),
     ),
+    "functions of nn, by their older names": (
+        ROW,
+        lambda s: s.serial(
+            s.Dense(3, s.glorot(), s.randn(0.1)),
+            *map(s.elementwise, (s.relu, s.softplus, s.standardize, s.logsoftmax)),
+        ),
+    ),
 }
 
 

@@ -16,10 +16,22 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import lax, nn, random
+from tinyjax import lax, random
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
+from tinyjax.nn import (
+    elu,
+    gelu,
+    leaky_relu,
+    log_softmax,
+    relu,
+    selu,
+    sigmoid,
+    softmax,
+    softplus,
+    standardize,
+)
 from tinyjax.nn.initializers import glorot_normal, normal, ones, zeros
 
 Shape: TypeAlias = tuple[int, ...]
@@ -57,10 +69,32 @@ __all__ = [
     "SumPool",
     "Tanh",
     "elementwise",
+    "elu",
+    "gelu",
+    "glorot",
+    "glorot_normal",
+    "leaky_relu",
+    "log_softmax",
+    "logsoftmax",
+    "normal",
+    "ones",
     "parallel",
+    "randn",
+    "relu",
+    "selu",
     "serial",
     "shape_dependent",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "standardize",
+    "zeros",
 ]
+
+#: The older names of functions of :mod:`tinyjax.nn`, by which programs call them here.
+glorot: Final = glorot_normal
+logsoftmax: Final = log_softmax
+randn: Final = normal
 
 
 def Dense(
@@ -221,7 +255,7 @@ def BatchNorm(
     def apply(params: tuple[Any, Any], x: Array, **kwargs: Any) -> Array:
         beta, gamma = params
         wide = tuple(None if i in axes else slice(None) for i in range(x.ndim))
-        z = nn.standardize(x, axes, epsilon=epsilon)
+        z = standardize(x, axes, epsilon=epsilon)
         if scale:
             z = gamma[wide] * z
         return z + beta[wide] if center else z
@@ -247,16 +281,16 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
 
 
 Tanh: Final = elementwise(jnp.tanh)
-Relu: Final = elementwise(nn.relu)
+Relu: Final = elementwise(relu)
 Exp: Final = elementwise(jnp.exp)
-LogSoftmax: Final = elementwise(nn.log_softmax, axis=-1)
-Softmax: Final = elementwise(nn.softmax, axis=-1)
-Softplus: Final = elementwise(nn.softplus)
-Sigmoid: Final = elementwise(nn.sigmoid)
-Elu: Final = elementwise(nn.elu)
-LeakyRelu: Final = elementwise(nn.leaky_relu)
-Selu: Final = elementwise(nn.selu)
-Gelu: Final = elementwise(nn.gelu)
+LogSoftmax: Final = elementwise(log_softmax, axis=-1)
+Softmax: Final = elementwise(softmax, axis=-1)
+Softplus: Final = elementwise(softplus)
+Sigmoid: Final = elementwise(sigmoid)
+Elu: Final = elementwise(elu)
+LeakyRelu: Final = elementwise(leaky_relu)
+Selu: Final = elementwise(selu)
+Gelu: Final = elementwise(gelu)
 Identity: Final = elementwise(lambda x: x)  # of any tree
 
 
