@@ -435,8 +435,10 @@ def _expm1(x: HostArray) -> HostArray:
     grown, part, half = np.exp(a), np.cos(b), np.sin(b / 2)
     near = np.expm1(a) * part - 2 * half * half  # the two cancel where the exponential is small
     moved = np.where(grown < 0.5, grown * part - 1, near)
-    out.real = np.where(b == 0, np.expm1(a), moved)
-    out.imag = np.where(b == 0, b, grown * np.sin(b))
+    no_angle = np.isinf(a) & ~np.isfinite(b)
+    out.real = np.where((b == 0) | no_angle, np.expm1(a) + 0.0, moved)  # -0.0 becomes 0.0
+    turned = np.where(no_angle & (a < 0), np.copysign(0.0, b), grown * np.sin(b))
+    out.imag = np.where(b == 0, b, turned)
     return out
 
 
@@ -596,9 +598,26 @@ cos: Elementwise = elementwise(
     "fc",
     lambda t, z, x: neg(mul(t, sin(x))),
 )
+
+
+def _tan(x: HostArray) -> HostArray:
+    out = np.asarray(np.tan(x))
+    if dtypes.is_complex(x.dtype):
+        a, b = x.real, x.imag
+        out.real = np.where(np.isinf(b) & np.isfinite(a), np.copysign(0.0, a), out.real)
+    return out
+
+
 tan: Elementwise = elementwise(
-    "tan", np.tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z))
+    "tan", _tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z))
 )
+
+
+@tan.def_kernel
+def _tan_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    return None if dtypes.is_complex(avals[0].dtype) else np.tan
+
+
 asin: Elementwise = elementwise(
     "asin",
     np.arcsin,
@@ -626,13 +645,31 @@ sinh: Elementwise = elementwise(
 cosh: Elementwise = elementwise(
     "cosh", np.cosh, _by_parts("chlo.cosh", _cosh_of_parts), "fc", lambda t, z, x: mul(t, sinh(x))
 )
+
+
+def _tanh(x: HostArray) -> HostArray:
+    out = np.asarray(np.tanh(x))
+    if dtypes.is_complex(x.dtype):
+        # the array API standard wants x's own sign at infinity, where C's turns on with the angle
+        a, b = x.real, x.imag
+        out.imag = np.where(np.isinf(a) & np.isfinite(b), np.copysign(0.0, b), out.imag)
+    return out
+
+
 tanh: Elementwise = elementwise(
     "tanh",
-    np.tanh,
+    _tanh,
     "stablehlo.tanh",
     "fc",
     lambda t, z, x: mul(t, sub(_constant(z, 1.0), mul(z, z))),
 )
+
+
+@tanh.def_kernel
+def _tanh_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    return None if dtypes.is_complex(avals[0].dtype) else np.tanh
+
+
 asinh: Elementwise = elementwise(
     "asinh",
     np.arcsinh,
