@@ -195,6 +195,7 @@ inf: float = math.inf
 nan: float = math.nan
 euler_gamma: float = 0.57721566490153286061
 newaxis = None
+__array_api_version__: Final = "2025.12"
 
 # Loaded when first asked for, with the primitives that only they need: a thirtieth of the import.
 _LATER: Final = {
@@ -259,6 +260,7 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
 
 __all__ = [
     "ComplexWarning",
+    "__array_api_version__",
     "__array_namespace_info__",
     "amax",
     "amin",

@@ -92,6 +92,8 @@ class NamespaceInfo:
     ) -> dict[str, DType]:
         """Return the standard's dtypes by name: all, or those of a kind or of several.
 
+        With the setting ``wide_dtypes`` off, there are none of 64 bits.
+
         Raises:
             ArgumentError: there is no such device, or no such kind.
         """
@@ -104,7 +106,8 @@ class NamespaceInfo:
                     raise ArgumentError(
                         f"{name!r} is no kind of dtypes: the kinds are {[*_NAMES, *_TOGETHER]}."
                     )
-                found |= {text: np.dtype(text) for text in _NAMES[part]}
+                parts = [np.dtype(text) for text in _NAMES[part]]
+                found |= {dtype.name: dtype for dtype in parts if dtypes.allowed(dtype) is dtype}
         return found
 
 

@@ -478,8 +478,8 @@ def searchsorted(
         method: ``"compare_all"`` compares every pair; all others bisect, in ``log2(len(a))`` steps.
 
     Returns:
-        Integers of ``v``'s shape, from 0 to ``len(a)``: int32, whatever the default int, unless
-        ``a`` is longer than that counts.
+        Integers of ``v``'s shape, from 0 to ``len(a)``: of the default int, or int64 where ``a`` is
+        longer than that counts.
 
     Raises:
         ShapeError: ``a`` is not a vector.
@@ -553,7 +553,7 @@ _MANY: Final = 1 << 31
 
 def _counting(line: Array) -> DType:
     """The integers in which places of a vector are told."""
-    return dtypes.int32 if fit_int32((line.size,)) else dtypes.int64
+    return default_int() if fit_int32((line.size,)) else dtypes.int64
 
 
 def _goes_before(x: Array, wanted: Array, side: str) -> Array:

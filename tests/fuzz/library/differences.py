@@ -170,7 +170,14 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         "reference",
         "dtype",
     ),
-    Difference("`tri` the default float", r"numpy\.tri", "reference", "dtype", is_wide),
+    Difference(
+        "so do `searchsorted` and `digitize`",
+        r"numpy\.(searchsorted|digitize)",
+        "reference",
+        "dtype",
+        is_wide,
+    ),
+    Difference("`tri` gives the default float", r"numpy\.tri", "reference", "dtype", is_wide),
     Difference("`var` and `std` are real", r"numpy\.(nan)?(var|std)", "reference", "dtype"),
     Difference("the step of `linspace`", r"numpy\.linspace", "reference", "dtype of result 1"),
     Difference(
