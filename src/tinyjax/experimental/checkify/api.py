@@ -131,10 +131,10 @@ def checkify(
         >>> print(error.get())
         out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with...
     """
-
     if not callable(f):
         raise ArgumentError(f"f of checkify must be a function, but got {described(f)}.")
-    if not isinstance(errors, Set) or not all(isinstance(x, Category) for x in errors):
+    given: object = errors
+    if not (isinstance(given, Set) and all(isinstance(x, Category) for x in given)):
         raise ArgumentError(
             f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
