@@ -413,6 +413,10 @@ class TestStoredIntegers:
         ends = jnp.iinfo(name)
         assert int(outside[0]) == (ends.min or ends.max)
         assert x[x > x[0]].size == np.sum(wide > wide[0])
+        np.testing.assert_array_equal(np.asarray(jnp.asarray(np.asarray(x))), np.asarray(x))
+        np.testing.assert_array_equal(np.asarray(jit(lambda x: x)(np.asarray(x))), np.asarray(x))
+        np.testing.assert_array_equal(jnp.arange(4)[x], np.arange(4)[wide])
+        assert [5, 6, 7, 8][x[1]] == (8 if wide[1] < 0 else 6)
         assert x.at[0].set(1).dtype == name
         assert pickle.loads(pickle.dumps(x)).dtype == name
 

@@ -36,7 +36,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.axes import Axis
 from tinyjax.core.devices import Device, Part, Placement, Sharding, first_device, on_first
 from tinyjax.core.integers import integer, is_one_of, one_or_more
-from tinyjax.dtypes import DType, DTypeLike, HostArray, is_key
+from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
 from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 if TYPE_CHECKING:
@@ -604,7 +604,7 @@ class Array:
         return complex(self._scalar("a Python complex", "use .astype(complex)"))
 
     def __index__(self) -> int:
-        if self.dtype.kind not in "iu" or self.shape:
+        if (self.dtype.kind not in "iu" and self.dtype not in STORED) or self.shape:
             raise ArgumentError(f"only an integer scalar can be an index, but this is {self.aval}.")
         return int(self.concrete("a Python index"))
 

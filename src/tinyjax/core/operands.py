@@ -16,6 +16,7 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.dtypes import (
     ALL,
+    STORED,
     DType,
     HostArray,
     allowed,
@@ -34,7 +35,7 @@ from tinyjax.errors import (
 )
 from tinyjax.frames import subject
 
-_ALL = frozenset(ALL)
+_ALL = frozenset((*ALL, *STORED))
 
 PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
 

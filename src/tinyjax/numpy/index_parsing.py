@@ -219,6 +219,8 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         return Look(axis, indices)
     if isinstance(entry, (Array, np.ndarray, np.generic)):
         indices = as_array(entry)
+        if indices.dtype in dtypes.STORED:
+            indices = convert_element_type(indices, dtypes.int32)
         if not dtypes.is_integer(indices.dtype):
             raise DtypeError(
                 f"an index must be integers or bools, but this one is {indices.aval}. Convert it "
