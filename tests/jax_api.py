@@ -288,7 +288,7 @@ def text() -> str:
 
 
 #: Reasons that belong to other devices, to Pallas, or to foreign functions.
-_ELSEWHERE: Final = (DEVICES, *(ABSENT[name] for name in ("ds", "pmap")))
+_ELSEWHERE: Final = (DEVICES, ABSENT["ds"])
 
 
 def missing_share(rows: Sequence[Entry]) -> float:

@@ -18,7 +18,6 @@ from tinyjax.facade import ad, batching, internals, mlir
 from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
 from tinyjax.facade.ffi import ffi_lowering
 from tinyjax.facade.layout import Layout
-from tinyjax.facade.parallel import pmap
 from tinyjax.facade.primitives import KeywordParams, Primitive
 from tinyjax.facade.toplevel import make_jaxpr
 from tinyjax.facade.xla import apply_primitive
@@ -316,7 +315,7 @@ def test_devices_compute_what_vmap_does(size: int, in_axes: Any, out_axes: Any) 
     x = np.float32(np.random.default_rng(0).normal(size=(size, size)))
     by = np.float32(2) if in_axes[1] is None else np.arange(size, dtype=np.float32)
     shift = np.arange(size, dtype=np.float32)
-    on_devices = pmap(scaling(tinyjax), "i", in_axes=in_axes, out_axes=out_axes)
+    on_devices = tinyjax.pmap(scaling(tinyjax), "i", in_axes=in_axes, out_axes=out_axes)
     whole = jax.vmap(scaling(jax), in_axes, out_axes, axis_name="i")
     expected = whole({"x": x}, by, shift=shift)
     found = on_devices({"x": x}, by, shift=shift)
@@ -339,18 +338,18 @@ def test_devices_compute_what_vmap_does(size: int, in_axes: Any, out_axes: Any) 
 
 def test_devices_are_chosen_and_some_arguments_are_no_arrays() -> None:
     wanted = tinyjax.devices()[1:3]
-    run = pmap(lambda f, x: f(x), static_broadcasted_argnums=0, devices=wanted)
+    run = tinyjax.pmap(lambda f, x: f(x), static_broadcasted_argnums=0, devices=wanted)
     x = np.array([1, 2], np.float32)
     found = run(jnp.sin, x)
     np.testing.assert_allclose(found, np.sin(x), 1e-6)
     assert found.devices() == {*wanted}
-    assert np.asarray(pmap(lambda: jnp.ones(2), axis_size=2)()).shape == (2, 2)
+    assert np.asarray(tinyjax.pmap(lambda: jnp.ones(2), axis_size=2)()).shape == (2, 2)
     for refused, said in (
         (1.0, "an argument with an axis"),
         (np.ones(1000), "1000 elements.*num_cpu_devices"),
     ):
         with pytest.raises(ValueError, match=said):
-            pmap(jnp.sin)(refused)
+            tinyjax.pmap(jnp.sin)(refused)
 
 
 def test_libraries_ask_whether_devices_can_still_be_divided() -> None:

@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from tinyjax.api import linear_transpose as linear_transpose
     from tinyjax.api import linearize as linearize
     from tinyjax.api import make_jaxpr as make_jaxpr
+    from tinyjax.api import pmap as pmap
     from tinyjax.api import vjp as vjp
     from tinyjax.api import vmap as vmap
     from tinyjax.api.shards import make_array_from_callback as make_array_from_callback
@@ -173,7 +174,7 @@ config.follow(_evaluate_as_set)
 _LATER: Final = {
     "api": (
         "block_until_ready device_get device_put eval_shape hessian jacfwd jacrev jvp "
-        "linear_transpose linearize make_jaxpr vjp vmap"
+        "linear_transpose linearize make_jaxpr pmap vjp vmap"
     ),
     "tinyjax.api.shards": (
         "make_array_from_callback make_array_from_process_local_data "
@@ -315,6 +316,7 @@ __all__ = [
     "numpy_dtype_promotion",
     "numpy_rank_promotion",
     "ops",
+    "pmap",
     "precompile",
     "print_environment_info",
     "print_saved_residuals",

@@ -20,7 +20,6 @@ OF_SHARDING: Final[dict[str, str]] = {
 #: Why, by name.
 ABSENT: Final[dict[str, str]] = {
     **dict.fromkeys(("auto_pcast", "remove_size_one_mesh_axis_from_type"), TYPES),
-    "pmap": "jit divides arguments over devices, and shard_map runs a function on each",
     **dict.fromkeys(("api_util", "interpreters", "lib"), INTERNALS),
     "ds": "it is for kernels of Pallas",
 }

@@ -944,7 +944,7 @@ def odeint_from_another_type() -> None:
 
 
 def no_such_name() -> None:
-    tinyjax.pmap  # wrong
+    tinyjax.interpreters  # wrong
 
 
 def misspelled_name() -> None:

@@ -14,6 +14,7 @@ from tinyjax.lazy import loader
 if TYPE_CHECKING:
     from tinyjax.api.arrays import block_until_ready, device_get, device_put
     from tinyjax.api.derivatives import jvp, linearize, vjp
+    from tinyjax.api.devices import pmap
     from tinyjax.api.jacobians import hessian, jacfwd, jacrev
     from tinyjax.api.mapping import vmap
     from tinyjax.api.staging import eval_shape, make_jaxpr
@@ -33,6 +34,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "make_jaxpr",
+    "pmap",
     "value_and_grad",
     "vjp",
     "vmap",
@@ -41,6 +43,7 @@ __all__ = [
 _LATER: Final = {
     "arrays": "block_until_ready device_get device_put",
     "derivatives": "jvp linearize vjp",
+    "devices": "pmap",
     "jacobians": "hessian jacfwd jacrev",
     "mapping": "vmap",
     "staging": "eval_shape make_jaxpr",

@@ -232,7 +232,10 @@ ABSENT_MODULES: Final[Mapping[str, str]] = {
 }
 
 #: The names with underscores around them that a module may have.
-_SPECIAL: Final = {"__all__", "__array_namespace_info__", "__version__", "__version_info__"}
+_SPECIAL: Final = {
+    *("__all__", "__array_api_version__", "__array_namespace_info__"),
+    *("__version__", "__version_info__"),
+}
 
 KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS, *ABSENT_MODULES})
 

@@ -8,10 +8,9 @@ from typing import Any, Final, SupportsIndex
 import tinyjax
 from tinyjax.core.closures import arrays_in, kept_as_parameters
 from tinyjax.facade.layout import shardings
-from tinyjax.facade.parallel import pmap
 from tinyjax.frames import wraps
 
-__all__ = ["__version__", "__version_info__", "device_put", "jacobian", "make_jaxpr", "pmap"]
+__all__ = ["__version__", "__version_info__", "device_put", "jacobian", "make_jaxpr"]
 
 __version_info__: Final = (0, 10, 2)
 

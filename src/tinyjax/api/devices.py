@@ -1,31 +1,32 @@
-"""``jax.pmap`` for libraries: ``vmap`` of a function, compiled, with each example on a device.
-
-Programs of tinyjax's own divide arguments by ``jit``, or say what each device does by
-``shard_map``.
-"""
+"""``pmap``: ``vmap`` of a function, compiled, with each example on a device of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
-import tinyjax
 from tinyjax import tree
-from tinyjax.core.devices import Device, PartitionSpec
+from tinyjax.api.mapping import vmap
+from tinyjax.core.checking import checked
+from tinyjax.core.devices import PLATFORM, Device, PartitionSpec, all_devices, first_device, group
 from tinyjax.core.integers import one_or_more
 from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, NamedSharding
-from tinyjax.errors import ArgumentError, ShardingError
+from tinyjax.errors import ArgumentError, PlatformError, ShardingError, shortened
 from tinyjax.frames import imitate, wraps
+from tinyjax.jit import jit
+from tinyjax.jit.constraint import with_sharding_constraint
 
-__all__ = ["pmap"]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: The axis where the caller does not name it.
 _NAMELESS: Final = "of pmap"
 
 
+@checked
 def pmap(  # noqa: PLR0913 (JAX's signature)
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     axis_name: str | None = None,
     *,
     in_axes: Any = 0,
@@ -35,8 +36,11 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Map a function over an axis of its arguments, of which each device takes one element.
+
+    In programs that are new, ``jit`` of arrays that are divided over a mesh does the same for axes
+    of any length, and ``shard_map`` says what each device does with its part.
 
     Args:
         fun: the function. Arguments given by name are mapped over their first axis.
@@ -51,15 +55,20 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
     Raises:
         ArgumentError: when called, if no argument has the axis.
+        PlatformError: there is no such platform.
         ShardingError: when called, if the axis is longer than there are devices.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
-        >>> from tinyjax.facade.parallel import pmap
-        >>> pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([[3.0, 4.0]]))
+        >>> normalized = tinyjax.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")
+        >>> normalized(jnp.array([[3.0, 4.0]]))  # one device, which has one row
         Array([[1., 1.]], dtype=float32)
     """
+    if backend not in (None, PLATFORM):
+        raise PlatformError(
+            f"there are no devices of the platform {shortened(backend)}: only 'cpu'."
+        )
     name = _NAMELESS if axis_name is None else axis_name
     static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
     donated = one_or_more(donate_argnums, "donate_argnums of pmap")
@@ -71,7 +80,9 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
     def program_for(size: int) -> Callable[..., Any]:
-        there = tinyjax.local_devices(backend=backend) if devices is None else devices
+        own = group().process_index
+        here = [device for device in all_devices() if device.process_index == own]
+        there = here if devices is None else devices
         if size > len(there):
             raise ShardingError(
                 f"pmap maps over an axis of {size} elements, but there are {len(there)} devices "
@@ -95,17 +106,15 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
             arrays = [x for i, x in enumerate(laid) if i not in static]
             of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
-            mapped = tinyjax.vmap(
+            mapped = vmap(
                 imitate(of_arrays, fun), of_each, out_axes, axis_name=name, axis_size=axis_size
             )
             return _laid(mapped(*arrays, **named), out_axes, mesh)
 
-        return tinyjax.jit(
-            wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated
-        )
+        return jit(wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated)
 
     @wraps(fun)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         size = axis_size
         for x, axis in (*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)):
             if axis is not None and as_array(x).ndim:
@@ -118,7 +127,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             )
         if size not in programs:
             programs[size] = program_for(size)
-        return programs[size](*args, **kwargs)
+        result: R = programs[size](*args, **kwargs)
+        return result
 
     return call
 
@@ -132,10 +142,10 @@ def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
 
 def _laid(values: Any, axes: Any, mesh: Mesh) -> Any:
     """Divide arrays over the devices along the axes that a prefix says; copy the others."""
-    if mesh.size == 1 and mesh.devices.item() == tinyjax.devices()[0]:
+    if mesh.size == 1 and mesh.devices.item() == first_device():
         return values
     laid = [
-        tinyjax.lax.with_sharding_constraint(x, NamedSharding(mesh, _along(axis, x, mesh)))
+        with_sharding_constraint(x, NamedSharding(mesh, _along(axis, x, mesh)))
         for x, axis in _pairs(values, axes)
     ]
     return tree.unflatten(tree.structure(values), laid)
