@@ -102,18 +102,18 @@ def take(
     if out is not None:
         raise ArgumentError("take: out= is not supported, since arrays are immutable.")
     x, places = array_of("take", a), _integers("take", indices, True)
-    if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
-    axis = canonical_axis(axis, x.ndim)
     if (
-        mode in (None, "fill")
+        (mode is None or mode == "fill")
         and type(x) is type(places) is ConcreteArray
         and current_trace() is EVAL
         and not x.weak_type
     ):
-        # out of bounds, or a dtype that NumPy does not take as indices: the general way
+        # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, TypeError):
-            return ConcreteArray(np.asarray(x.host.take(places.host, axis)))
+            return ConcreteArray(np.asarray(raw_host(x).take(raw_host(places), axis)))
+    if axis is None:
+        x, axis = reshape(x, (x.size,)), 0
+    axis = canonical_axis(axis, x.ndim)
     wrap = mode != "clip"
     if mode == "wrap":
         places = remainder(canonical_indices(places), x.shape[axis])
