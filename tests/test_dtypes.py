@@ -362,6 +362,13 @@ def test_strict_promotion_refuses_what_jax_refuses() -> None:
             except (TypeError, ValueError):
                 return None
 
+    def kinds(lib: Any) -> list[str]:
+        m, i = lib.numpy, lib.numpy.arange(6)
+        with lib.numpy_dtype_promotion("strict"):
+            found = (m.median(i), m.quantile(i, 0.3), m.percentile(i, 30.0), m.gradient(i))
+            return [str(x.dtype) for x in (*found, m.trapezoid(i), m.trapezoid(i, dx=2))]
+
+    assert kinds(tinyjax) == kinds(jax)
     pairs = [(a, b) for a in names for b in (*names, *WEAK)]
     wrong = [pair for pair in pairs if outcome(tinyjax, *pair) != outcome(jax, *pair)]
     assert not wrong

@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+from collections.abc import Callable
 from itertools import product
 from typing import Any, Final
 
@@ -212,9 +213,23 @@ def _repeats_and_reads(x: Array, y: Array) -> tuple[Array, ...]:
     return wide + y, jnp.sin(wide), both, again, wide, jnp.reshape(wide * 2 + wide * 2, -1)
 
 
-def test_what_repeats_elements_is_read_in_any_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def _reads_elements(x: Array, y: Array) -> tuple[Array, ...]:
+    """Reads single elements as numbers and as arrays, and repeats them."""
+    first, last, corner = lax.slice(x, (0,), (1,)), lax.slice(x, (3,), (4,)), y[2:3, 1:2]
+    total = first + last * jnp.reshape(corner, 1)
+    chosen = jnp.where(first < last, total, -total)
+    deep = total
+    for _ in range(60):  # more than Python nests
+        deep = jnp.sin(deep) + last
+    return x - total, y * corner, chosen, first, jnp.sum(x) + total, deep, corner / corner[0]
+
+
+@pytest.mark.parametrize("fun", [_repeats_and_reads, _reads_elements])
+def test_what_repeats_elements_is_read_in_any_way(
+    fun: Callable[[Array, Array], tuple[Array, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))
-    replayed_too, made = replayed(_repeats_and_reads), list[Any]()
+    replayed_too, made = replayed(fun), list[Any]()
 
     def write(*args: Any) -> Any:
         made.append(_write(*args))
@@ -223,7 +238,7 @@ def test_what_repeats_elements_is_read_in_any_way(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(replay, "_write", write)
     for seed in range(3):
         x, y = (random.normal(random.key(seed), shape) for shape in ((4,), (4, 4)))
-        expected, found = _repeats_and_reads(x, y), replayed_too(x, y)
+        expected, found = fun(x, y), replayed_too(x, y)
         for one, other in zip(expected, found, strict=True):
             np.testing.assert_array_equal(one, other, strict=True)
     assert made[0] is not None

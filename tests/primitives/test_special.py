@@ -306,6 +306,9 @@ def test_functions_of_complex_numbers(compiled: bool) -> None:
         (special.loggamma, scipy.special.loggamma),
         (special.wofz, scipy.special.wofz),
         (special.erfcx, scipy.special.erfcx),
+        (special.gamma, scipy.special.gamma),
+        (lambda z: special.xlogy(z, z.conj() - 1), lambda z: scipy.special.xlogy(z, z.conj() - 1)),
+        (lambda z: special.xlog1py(z, 2 * z), lambda z: scipy.special.xlog1py(z, 2 * z)),
     ):
         expected = reference(z)
         known = np.isfinite(expected)
@@ -314,6 +317,10 @@ def test_functions_of_complex_numbers(compiled: bool) -> None:
     slope = tinyjax.vmap(tinyjax.grad(special.loggamma, holomorphic=True))(z[:20])
     np.testing.assert_allclose(slope, scipy.special.digamma(z[:20]), 1e-10)
     assert np.isnan(special.loggamma(-0.5))
+    assert np.isnan(special.gamma(np.array([0j, -3]))).all()
+    zero, points = np.zeros(4, complex), np.array([0, -1, np.inf, complex(0, np.inf)])
+    for fun in (special.xlogy, special.xlog1py):
+        np.testing.assert_array_equal(fun(zero, points), zero)
 
 
 #: Where the compiled forms are held against SciPy, more widely than in tests/specs.

@@ -21,6 +21,7 @@ from tinyjax.numpy.promotion import (
     broadcast_shapes,
     broadcast_to_shape,
     convert,
+    inexact_first,
     promote_dtypes,
     promote_inexact,
     strong,
@@ -71,7 +72,7 @@ def gradient(
     """
     if not is_one_of(edge_order, (None, 1)):
         raise ArgumentError(f"gradient: edge_order must be 1, but got {edge_order}.")
-    given = arrays("gradient", f, *(varargs or (1.0,)))
+    given = inexact_first("gradient", f, *(varargs or (1.0,)))
     x, *spacings = [strong(a) for a in promote_inexact(*given)]
     axes = (
         canonical_axes(axis, x.ndim)
@@ -180,10 +181,10 @@ def trapezoid(
         Array(4., dtype=float32)
     """
     if x is None:
-        samples, width = promote_inexact(*arrays("trapezoid", y, dx))
+        samples, width = promote_inexact(*inexact_first("trapezoid", y, dx))
         place = canonical_axis(axis, samples.ndim)
     else:
-        samples, points = promote_inexact(*arrays("trapezoid", y, x))
+        samples, points = promote_inexact(*inexact_first("trapezoid", y, x))
         place = canonical_axis(axis, samples.ndim)
         if points.ndim == 1:
             shape = tuple([-1 if i == place else 1 for i in range(samples.ndim)])

@@ -289,3 +289,12 @@ def inexact(x: ArrayLike, name: str = "this function") -> Array:
     if dtype in _INEXACT:
         return a
     return convert(a, to_inexact(dtype, a.weak_type), a.weak_type)
+
+
+def inexact_first(name: str, x: ArrayLike, *others: ArrayLike) -> list[Array]:
+    """Make arrays of operands; the first is one of floats, where all others are numbers.
+
+    A number beside integers would make them floats where promotion is strict, which is refused.
+    """
+    first, *rest = arrays(name, x, *others)
+    return [inexact(first, name) if all(y.weak_type for y in rest) else first, *rest]

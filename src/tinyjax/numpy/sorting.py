@@ -23,7 +23,13 @@ from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.elementwise import no_out
-from tinyjax.numpy.promotion import array_of, arrays, convert, promote_inexact, strong
+from tinyjax.numpy.promotion import (
+    array_of,
+    convert,
+    inexact_first,
+    promote_inexact,
+    strong,
+)
 from tinyjax.primitives import cumulative as cu
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -519,7 +525,7 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         raise ArgumentError(
             f"{name}: method must be {', '.join(others)} or {last}, but got {shortened(method)}."
         )
-    x, fractions = promote_inexact(*arrays(name, a, q))
+    x, fractions = promote_inexact(*inexact_first(name, a, q))
     if dtypes.is_complex(x.dtype):
         raise DtypeError(
             f"{name} needs real arrays, but got {x.aval}: complex numbers have no order."

@@ -13,7 +13,7 @@ from tinyjax.core.axes import Axis, canonical_axes
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError
-from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.elementwise import isinf, pick
 from tinyjax.numpy.promotion import (
     arrays,
     broadcast,
@@ -41,7 +41,6 @@ __all__ = [
     "erfinv",
     "expit",
     "factorial",
-    "gamma",
     "gammaln",
     "gammasgn",
     "kl_div",
@@ -201,22 +200,6 @@ def gammasgn(x: ArrayLike) -> Array:
     sign = ew.select(negative, ew.neg(one), one)
     none = ew.or_(ew.and_(ew.lt(a, zero), ew.eq(a, floor)), ew.ne(a, a))
     return ew.select(none, full_like(a, math.nan), sign)
-
-
-@replayed
-def gamma(x: ArrayLike) -> Array:
-    """Return the gamma function.
-
-    Args:
-        x: real; the result is NaN at -1, -2, ...
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.gamma(5.0)), 3)
-        24.0
-    """
-    a = inexact(x, "gamma")
-    return ew.mul(gammasgn(a), ew.exp(sp.lgamma(a)))
 
 
 @replayed
@@ -380,8 +363,8 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
     Args:
-        x: real.
-        y: real; broadcasts with ``x``.
+        x: real or complex.
+        y: real or complex; broadcasts with ``x``.
 
     Example:
         >>> from tinyjax.scipy import special
@@ -389,10 +372,16 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
         0.0
     """
     a, b = inexact_operands("xlogy", x, y)
-    outside = ew.or_(ew.le(b, full_like(b, 0.0)), ew.eq(b, full_like(b, math.inf)))
     # the logarithm is replaced only where it is infinite or none: elsewhere it is the derivative
-    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), outside)
+    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), _without_logarithm(b, 0.0))
     return ew.mul(a, ew.log(ew.select(harmless, full_like(b, 1.0), b)))
+
+
+def _without_logarithm(x: Array, zero: float) -> Array:
+    """Where the logarithm of what is zero at ``zero`` is no finite number, though ``x`` is one."""
+    if dtypes.is_complex(x.dtype):
+        return ew.or_(ew.eq(x, full_like(x, zero)), isinf(x))
+    return ew.or_(ew.le(x, full_like(x, zero)), ew.eq(x, full_like(x, math.inf)))
 
 
 @replayed
@@ -400,8 +389,8 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(1 + y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
     Args:
-        x: real.
-        y: real; broadcasts with ``x``.
+        x: real or complex.
+        y: real or complex; broadcasts with ``x``.
 
     Example:
         >>> from tinyjax.scipy import special
@@ -409,8 +398,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
         0.0
     """
     a, b = inexact_operands("xlog1py", x, y)
-    outside = ew.or_(ew.le(b, full_like(b, -1.0)), ew.eq(b, full_like(b, math.inf)))
-    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), outside)
+    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), _without_logarithm(b, -1.0))
     return ew.mul(a, ew.log1p(ew.select(harmless, full_like(b, 0.0), b)))
 
 

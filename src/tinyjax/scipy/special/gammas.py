@@ -19,6 +19,7 @@ from tinyjax.numpy.promotion import arrays, broadcast, inexact, inexact_operands
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
 from tinyjax.primitives.shape import full_like
+from tinyjax.scipy.special.basic import gammasgn
 from tinyjax.special import beta as sb
 from tinyjax.special import gamma as sg
 from tinyjax.special.declaring import scipy_special
@@ -30,12 +31,34 @@ __all__ = [
     "boxcox",
     "boxcox1p",
     "comb",
+    "gamma",
     "gammainc",
     "gammaincc",
     "loggamma",
     "multigammaln",
     "poch",
 ]
+
+
+@replayed
+def gamma(x: ArrayLike) -> Array:
+    """Return the gamma function.
+
+    Args:
+        x: real or complex; the result is NaN at -1, -2, ..., and of complex numbers at 0.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.gamma(5.0)), 3)
+        24.0
+    """
+    a = inexact(x, "gamma")
+    if dtypes.is_complex(a.dtype):
+        x, zero = ew.real(a), full_like(ew.real(a), 0.0)
+        pole = ew.and_(ew.eq(ew.floor(x), x), ew.le(x, zero))
+        pole = ew.and_(pole, ew.eq(ew.imag(a), zero))
+        return ew.select(pole, full_like(a, complex(math.nan, math.nan)), ew.exp(loggamma(a)))
+    return ew.mul(gammasgn(a), ew.exp(sp.lgamma(a)))
 
 
 @replayed
