@@ -1,4 +1,4 @@
-"""Minimisation by BFGS, held against jax's and against known minima."""
+"""Minimisation by BFGS and L-BFGS, held against jax's and against known minima."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import jax
 import jax.scipy.optimize as theirs
 import numpy as np
 import pytest
+import scipy.optimize
 
 import tinyjax
 import tinyjax.scipy.optimize as ours
@@ -54,6 +55,38 @@ def test_minima_are_those_of_jax(name: str) -> None:
         np.testing.assert_allclose(found.fun, least, atol=1e-9)
         assert float(np.abs(found.jac).max()) < 1e-5
         assert int(found.nit) <= int(found.nfev) <= 3 * int(expected.nfev)
+
+
+LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_limited_memory_finds_minima(name: str) -> None:
+    make, start = FUNCTIONS[name]
+    x0, options = np.array(start), {"ftol": 0.0, "gtol": 1e-6, "maxcor": 3}
+
+    def run(x: Any) -> ours.OptimizeResults:
+        return ours.minimize(make(tinyjax.numpy), x, method=LIMITED, options=options)
+
+    found = run(x0)
+    assert found.hess_inv is None
+    assert (bool(found.success), int(found.status)) == (True, 0)
+    expected = scipy.optimize.minimize(make(np), found.x, method="BFGS", tol=1e-5)
+    np.testing.assert_allclose(found.fun, expected.fun, atol=1e-9)
+    if name == "Matyas":
+        mapped = tinyjax.jit(tinyjax.vmap(run))(np.stack([x0, -x0]))
+        np.testing.assert_allclose(mapped.x, [found.x, -found.x], 1e-6, 1e-5)
+
+
+def test_limited_memory_stops_as_it_is_told() -> None:
+    make, start = FUNCTIONS["Rosenbrock"]
+    for options, status in (({"maxiter": 2}, 1), ({"maxfun": 9}, 2), ({"ftol": 0.5}, 4)):
+        found = ours.minimize(make(tinyjax.numpy), np.array(start), method=LIMITED, options=options)
+        assert (bool(found.success), int(found.status)) == (False, status)
+    many = np.linspace(1, 50, 400)
+    quadratic = ours.minimize(lambda x: (many * (x - 1) ** 2).sum(), np.zeros(400), method=LIMITED)
+    np.testing.assert_allclose(quadratic.x, np.ones(400), atol=1e-4)
+    assert int(quadratic.nit) < 100
 
 
 def test_the_inverse_hessian_of_a_quadratic() -> None:

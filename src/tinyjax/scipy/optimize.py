@@ -1,4 +1,4 @@
-"""Minimisation as in SciPy: ``minimize`` by BFGS.
+"""Minimisation as in SciPy: ``minimize`` by BFGS, or by L-BFGS for many unknowns.
 
 For a minimum that is differentiable in what it depends on, or of a tree of unknowns, see
 ``tinyjax.implicit.minimize``.
@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.api import value_and_grad
+from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
@@ -22,7 +23,13 @@ from tinyjax.frames import Function
 
 __all__ = ["OptimizeResults", "minimize"]
 
-_OPTIONS: Final = ("gtol", "maxiter", "norm", "line_search_maxiter")
+#: The options that each method knows.
+_OPTIONS: Final = {
+    "bfgs": ("gtol", "maxiter", "norm", "line_search_maxiter"),
+    "l-bfgs-experimental-do-not-rely-on-this": (
+        *("gtol", "ftol", "maxiter", "norm", "maxcor", "maxfun", "maxgrad", "maxls"),
+    ),
+}
 # Of the conditions on a step (Wolfe): how much the value must fall, and the slope become flatter.
 _FALL, _FLATTER = 1e-4, 0.9
 
@@ -33,10 +40,11 @@ class OptimizeResults(NamedTuple):
     Attributes:
         x: where.
         success: whether the gradient is short enough.
-        status: 0 where it is; 1 where there were too many iterations; 3 where no step was found.
+        status: 0 where it is; 1 where there were too many iterations, 2 where there were too many
+            evaluations; 3 where no step was found; 4 where the value hardly falls.
         fun: the value there.
         jac: the gradient there.
-        hess_inv: the inverse Hessian, as the steps tell it.
+        hess_inv: the inverse Hessian, as the steps tell it; None by L-BFGS.
         nfev: how often the function was evaluated.
         njev: how often its gradient was.
         nit: the number of iterations.
@@ -63,19 +71,22 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:
-    """Find a local minimum of ``fun(x, *args)`` by BFGS.
+    """Find a local minimum of ``fun(x, *args)`` by BFGS or L-BFGS.
 
     Works under ``jit`` and ``vmap``. Steps fulfil the strong Wolfe conditions (Nocedal and Wright,
-    "Numerical Optimization", algorithms 3.5, 3.6 and 6.1).
+    "Numerical Optimization", algorithms 3.5, 3.6, 6.1 and 7.5).
 
     Args:
         fun: takes a vector and ``args``; returns a real scalar.
         x0: the first guess: a vector of floats.
         args: further arguments.
-        method: ``"BFGS"``.
+        method: ``"BFGS"``; or L-BFGS, which has JAX's name for it,
+            ``"l-bfgs-experimental-do-not-rely-on-this"``, and needs memory for a few vectors only.
         tol: how long the gradient may be; the option ``gtol``, 1e-5 by default.
-        options: ``gtol``; ``norm``, the order of the gradient's norm (infinity by default);
-            ``maxiter`` (200 for each unknown); ``line_search_maxiter`` (10).
+        options: ``gtol``; ``norm``, the order of the gradient's norm (infinity by default; 2 for
+            L-BFGS); ``maxiter`` (200 for each unknown); ``line_search_maxiter`` (10). L-BFGS has
+            ``maxls`` (20) for the last one, ``maxcor``, how many steps are remembered (10),
+            ``ftol``, by how much the value has to fall (2e-9), ``maxfun`` and ``maxgrad``.
 
     Raises:
         ArgumentError: the method or an option is another one, or ``x0`` is not a vector of floats.
@@ -89,13 +100,17 @@ def minimize(
         >>> bool(found.success), found.x.round(2)
         (True, Array([1., 1.], dtype=float32))
     """
-    if method.lower() != "bfgs":
-        raise ArgumentError(f"minimize knows the method 'BFGS', but method is {method!r}.")
+    known = _OPTIONS.get(method.lower())
+    if known is None:
+        raise ArgumentError(
+            "minimize knows the methods 'BFGS' and 'l-bfgs-experimental-do-not-rely-on-this', but "
+            f"method is {method!r}."
+        )
     given = dict(options or {})
-    unknown = [name for name in given if name not in _OPTIONS]
+    unknown = [name for name in given if name not in known]
     if unknown:
         raise ArgumentError(
-            f"minimize knows the options {', '.join(_OPTIONS)}, but got {', '.join(unknown)}."
+            f"minimize knows the options {', '.join(known)}, but got {', '.join(unknown)}."
         )
     x = as_array(x0)
     if x.ndim != 1 or not dtypes.is_float(x.dtype):
@@ -105,56 +120,143 @@ def minimize(
         )
     if tol is not None:
         given["gtol"] = tol
-    return _bfgs(
+    is_limited = method.lower() != "bfgs"
+    calls = [n for n in (given.get("maxfun"), given.get("maxgrad")) if n is not None]
+    return _descend(
         value_and_grad(lambda x: fun(x, *args)),
         x,
-        given.get("gtol", 1e-5),
-        given.get("norm", math.inf),
-        given.get("maxiter") or 200 * x.size,
-        given.get("line_search_maxiter", 10),
+        _Limited(x.size, x.dtype, given.get("maxcor", 10)) if is_limited else _Full(x),
+        _Limits(
+            given.get("gtol", 1e-5),
+            given.get("norm", 2 if is_limited else math.inf),
+            given.get("ftol", 2.220446049250313e-09 if is_limited else -math.inf),
+            given.get("maxiter") or 200 * x.size,
+            min(calls, default=None),
+            given.get("maxls", 20) if is_limited else given.get("line_search_maxiter", 10),
+        ),
     )
 
 
+class _Limits(NamedTuple):
+    """When to stop: see the options of ``minimize``."""
+
+    gtol: float
+    norm: float
+    ftol: float
+    iterations: int
+    calls: int | None
+    tries: int
+
+
 class _State(NamedTuple):
+    """Where the search is.
+
+    Attributes:
+        memory: what the steps taken tell of the Hessian.
+        before: the value before the last step.
+        failed: whether no step was found.
+    """
+
     x: Array
     value: Array
     slope: Array
-    inverse: Array
+    memory: Any
     before: Array
     iterations: Array
     calls: Array
     failed: Array
 
 
+class _Full:
+    """Remembers the inverse Hessian."""
+
+    def __init__(self, x: Array) -> None:
+        self.start = jnp.eye(x.shape[0], dtype=x.dtype)
+
+    def times(self, memory: Array, slope: Array) -> Array:
+        """The inverse Hessian times a vector."""
+        return memory @ slope
+
+    def learn(self, memory: Array, moved: Array, turned: Array, curvature: Array) -> Array:
+        """What is remembered after a step, and how the gradient changed by it."""
+        inverse_curvature = 1 / jnp.where(curvature == 0, 1, curvature)
+        left = self.start - inverse_curvature * jnp.outer(moved, turned)
+        updated = left @ memory @ left.T + inverse_curvature * jnp.outer(moved, moved)
+        usable = (curvature != 0) & jnp.isfinite(inverse_curvature)
+        return jnp.where(usable, updated, memory)
+
+
+class _Limited:
+    """Remembers the last steps, the changes of the gradient, and the inverses of their products.
+
+    The last number is the size of the inverse Hessian along the last step. What does not exist yet
+    is zero, and changes nothing.
+    """
+
+    def __init__(self, size: int, dtype: dtypes.DType, count: int) -> None:
+        vectors = jnp.zeros((count, size), dtype)
+        self.start = vectors, vectors, vectors[:, 0], jnp.ones((), dtype)
+
+    def times(self, memory: tuple[Array, ...], slope: Array) -> Array:
+        """The inverse Hessian times a vector."""
+        *pairs, size = memory
+
+        def back(rest: Array, pair: tuple[Array, ...]) -> tuple[Array, Array]:
+            moved, turned, inverse = pair
+            along = inverse * jnp.dot(moved, rest)
+            return rest - along * turned, along
+
+        def forth(found: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
+            moved, turned, inverse, along = pair
+            return found + moved * (along - inverse * jnp.dot(turned, found)), None
+
+        rest, along = scan(back, slope, tuple(pairs), reverse=True)
+        return scan(forth, size * rest, (*pairs, along))[0]
+
+    def learn(
+        self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array
+    ) -> tuple[Array, ...]:
+        """What is remembered after a step, and how the gradient changed by it."""
+        usable = curvature > 0
+        safe = jnp.where(usable, curvature, 1)
+        size = safe / jnp.where(usable, jnp.dot(turned, turned), 1)
+        last = moved, turned, 1 / safe
+        pairs = [jnp.concatenate([x[1:], y[None]]) for x, y in zip(memory, last, strict=False)]
+        after = zip((*pairs, size), memory, strict=True)
+        return tuple([jnp.where(usable, x, y) for x, y in after])
+
+
 _ValueAndSlope = Callable[[Array], tuple[Array, Array]]
 
 
-def _bfgs(
-    both: _ValueAndSlope, x0: Array, gtol: float, norm: float, maxiter: int, most: int
+def _descend(
+    both: _ValueAndSlope, x0: Array, hessian: _Full | _Limited, limits: _Limits
 ) -> OptimizeResults:
     value, slope = both(x0)
-    eye = jnp.eye(x0.shape[0], dtype=x0.dtype)
 
     def is_flat(slope: Array) -> Array:
-        return jnp.linalg.norm(slope, ord=norm) < gtol
+        return jnp.linalg.norm(slope, ord=limits.norm) < limits.gtol
+
+    def is_level(s: _State) -> Array:
+        size = jnp.maximum(jnp.maximum(jnp.abs(s.before), jnp.abs(s.value)), 1)
+        return (s.iterations > 0) & (s.before - s.value <= limits.ftol * size)
+
+    def has_called(s: _State) -> Array:
+        return s.calls >= (math.inf if limits.calls is None else limits.calls)
 
     def going(s: _State) -> Array:
-        return ~is_flat(s.slope) & ~s.failed & (s.iterations < maxiter)
+        stops = is_flat(s.slope) | s.failed | is_level(s) | has_called(s)
+        return ~stops & (s.iterations < limits.iterations)
 
     def step(s: _State) -> _State:
-        direction = -(s.inverse @ s.slope)
-        found = _search(both, s, direction, most)
+        direction = -hessian.times(s.memory, s.slope)
+        found = _search(both, s, direction, limits.tries)
         moved, turned = found.scale * direction, found.slope - s.slope
-        curvature = jnp.dot(turned, moved)
-        inverse_curvature = 1 / jnp.where(curvature == 0, 1, curvature)
-        left = eye - inverse_curvature * jnp.outer(moved, turned)
-        updated = left @ s.inverse @ left.T + inverse_curvature * jnp.outer(moved, moved)
-        usable = (curvature != 0) & jnp.isfinite(inverse_curvature)
         return _State(
             s.x + moved,
             found.value,
             found.slope,
-            jnp.where(usable, updated, s.inverse),
+            hessian.learn(s.memory, moved, turned, jnp.dot(turned, moved)),
             s.value,
             s.iterations + 1,
             s.calls + found.calls,
@@ -163,16 +265,18 @@ def _bfgs(
 
     zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)
     before = value + jnp.linalg.norm(slope) / 2
-    last = while_loop(going, step, _State(x0, value, slope, eye, before, zero, zero + 1, no))
+    start = _State(x0, value, slope, hessian.start, before, zero, zero + 1, no)
+    last = while_loop(going, step, start)
     success = is_flat(last.slope)
-    status = jnp.where(success, 0, jnp.where(last.failed, 3, 1))
+    status = jnp.where(has_called(last), 2, jnp.where(is_level(last), 4, 1))
+    status = jnp.where(success, 0, jnp.where(last.failed, 3, status))
     return OptimizeResults(
         last.x,
         success,
         status,
         last.value,
         last.slope,
-        last.inverse,
+        last.memory if isinstance(hessian, _Full) else None,
         last.calls,
         last.calls,
         last.iterations,
