@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -34,7 +34,10 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-@attrs.frozen(eq=False, repr=False)
+# The classes of this module are written out, since the first loop of a process waits for them:
+# attrs takes 0.2 ms to make one.
+
+
 class Body:
     """A loop's body that is made of a user's function, which messages are to name.
 
@@ -45,10 +48,12 @@ class Body:
         place: which part of the carry is the user's.
     """
 
-    call: Callable[..., Any]
-    fun: Callable[..., Any]
-    loop: str
-    place: int = 0
+    __slots__ = ("call", "fun", "loop", "place")
+
+    def __init__(
+        self, call: Callable[..., Any], fun: Callable[..., Any], loop: str, place: int = 0
+    ) -> None:
+        self.call, self.fun, self.loop, self.place = call, fun, loop, place
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
@@ -89,7 +94,7 @@ def stage_function(
         known = _kept.setdefault(fun, {})
         found = known.get(key)
         if found is not None:
-            return found.staged, found.out_tree
+            return found[:2]
     before = stand_ins.get()
     own = None if watch is None else Watch()
     flat = FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
@@ -99,19 +104,13 @@ def stage_function(
     elif known is not None and not staged.consts and stand_ins.get() == before:
         if len(known) >= _MOST_KEPT:
             known.clear()
-        known[key] = _Kept(staged, flat.out_tree, cells)
+        known[key] = staged, flat.out_tree, cells
     return staged, flat.out_tree
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Kept:
-    """What a function was staged as, and what it closed over then, whose identities are the key."""
-
-    staged: Staged
-    out_tree: PyTreeDef
-    cells: Sequence[object]
-
-
+#: What a function was staged as, with the structure of its results; and what it closed over then,
+#: whose identities are the key.
+_Kept: TypeAlias = tuple[Staged, PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
 _kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDictionary()
 _MOST_KEPT: Final = 64
@@ -220,7 +219,6 @@ def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     )
 
 
-@attrs.frozen(eq=False, repr=False)
 class _Matched:
     """What ``match_carry`` found for one loop.
 
@@ -230,12 +228,17 @@ class _Matched:
         inside: the same for the loops in its body, in order.
     """
 
-    first: Sequence[ShapedArray]
-    types: Sequence[ShapedArray]
-    inside: Sequence[_Matched]
+    __slots__ = ("first", "inside", "types")
+
+    def __init__(
+        self,
+        first: Sequence[ShapedArray],
+        types: Sequence[ShapedArray],
+        inside: Sequence[_Matched],
+    ) -> None:
+        self.first, self.types, self.inside = first, types, inside
 
 
-@attrs.define(eq=False, repr=False)
 class _Pass:
     """One staging of a loop's body.
 
@@ -250,9 +253,11 @@ class _Pass:
         found: what they found in this one.
     """
 
-    for_types: bool
-    earlier: Sequence[_Matched]
-    found: list[_Matched] = attrs.field(factory=list)
+    __slots__ = ("earlier", "for_types", "found")
+
+    def __init__(self, for_types: bool, earlier: Sequence[_Matched]) -> None:
+        self.for_types, self.earlier = for_types, earlier
+        self.found: list[_Matched] = []
 
     def guess(self, first: Sequence[ShapedArray]) -> _Matched | None:
         """What the next loop in the body found in the staging before, if it is the same loop."""
