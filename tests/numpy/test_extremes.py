@@ -222,6 +222,31 @@ def test_variances_with_no_degrees_of_freedom_are_nan(name: str) -> None:
             np.testing.assert_allclose(kept, direct, 1e-14)
 
 
+# Numbers
+
+
+@pytest.mark.parametrize("dtype", ["uint64", "int64", "int8", "float64", "complex64", "bool"])
+@pytest.mark.parametrize(
+    "number",
+    [2**63 - 1, 2**63 + 1, 2**64 - 1, 2**64, pytest.param(10**400, id="10**400")],
+)
+def test_lists_of_long_ints_keep_them(number: int, dtype: str) -> None:
+    for given in ([0, number], [[number], [True]], [number, -1]):
+        numbers = [int(n) for n in np.array(given, object).ravel()]
+        ends = np.iinfo(dtype) if "int" in dtype else None
+        fit = all(ends.min <= n <= ends.max for n in numbers) if ends else number < 10**400
+        if fit or dtype == "bool":
+            got = np.asarray(jnp.array(given, dtype))
+            expected = np.array(given, object).astype(dtype)
+            assert got.dtype == expected.dtype
+            assert got.tolist() == expected.tolist()
+        else:
+            with pytest.raises(ArgumentError, match="does not fit in|beyond the range of"):
+                jnp.array(given, dtype)
+        with pytest.raises(ArgumentError, match="does not fit in int32"):
+            jnp.array(given)
+
+
 # Places
 
 

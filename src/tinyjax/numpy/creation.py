@@ -326,16 +326,18 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
             "part. Give its real part."
         )
     host = _host_of(x, x)
-    if host.dtype == object and dtypes.is_inexact(wanted):  # ints of more than 64 bits
+    if host.dtype.kind == "f" and float not in types and types:
+        host = np.array(x, object)  # NumPy takes floats for ints of which some need uint64
+    if host.dtype.kind == "O" and not dtypes.is_integer(wanted):  # ints of more than 63 bits
         try:
-            host = host.astype(np.float64)
+            host = host.astype(bool if wanted == dtypes.bool_ else np.float64)
         except OverflowError:
             raise NumberRangeError(
                 f"array: an int is beyond the range of {wanted.name}. Give a float."
             ) from None
     is_whole = dtypes.is_integer(wanted) or wanted in dtypes.STORED
-    if host.dtype == object or (host.dtype.kind in "iu" and is_whole):
-        info = dtypes.iinfo(wanted if is_whole else np.int64)
+    if host.dtype.kind in "iuO" and is_whole:
+        info = dtypes.iinfo(wanted)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
             raise too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
