@@ -241,7 +241,7 @@ def test_lists_of_long_ints_keep_them(number: int, dtype: str) -> None:
             assert got.dtype == expected.dtype
             assert got.tolist() == expected.tolist()
         else:
-            with pytest.raises(ArgumentError, match="does not fit in|beyond the range of"):
+            with pytest.raises(ArgumentError, match=r"does not fit in|beyond the range of"):
                 jnp.array(given, dtype)
         with pytest.raises(ArgumentError, match="does not fit in int32"):
             jnp.array(given)
