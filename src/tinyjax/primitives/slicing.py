@@ -187,10 +187,14 @@ def _padding(
         of.append(slice(first, first + count))
     target, source = tuple(into), tuple(of)
     is_empty = any(s.stop <= s.start for s in of)
+    zero = bytes(dtype.itemsize)
 
     def padded(x: HostArray, value: HostArray) -> HostArray:
-        out = np.empty(sizes, dtype)
-        out[...] = value
+        if value.tobytes() == zero:  # and not -0.0
+            out = np.zeros(sizes, dtype)
+        else:
+            out = np.empty(sizes, dtype)
+            out[...] = value
         if not is_empty:
             out[target] = x[source]
         return out
