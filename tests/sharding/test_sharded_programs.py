@@ -354,3 +354,55 @@ def test_jit_turned_off_after_calls() -> None:
     with tinyjax.disable_jit():
         g(put(DATA, P("x")))
     assert len(called) == 2
+
+
+#: Of a library, an array and a sharding: an array, how whose specification is written.
+WRITTEN: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "put": lambda lib, x, s: x,
+    "sine": lambda lib, x, s: lib.numpy.sin(x),
+    "sum": lambda lib, x, s: x + x,
+    "transpose": lambda lib, x, s: x.T,
+    "sum over an axis": lambda lib, x, s: x.sum(0),
+    "reshape": lambda lib, x, s: x.reshape(8, 4, 2),
+    "zeros_like": lambda lib, x, s: lib.numpy.zeros_like(x),
+    "matmul": lambda lib, x, s: x @ np.eye(8, dtype=np.float32),
+    "jit": lambda lib, x, s: lib.jit(lambda x: x * 2)(x),
+    "jit, another shape": lambda lib, x, s: lib.jit(lambda x: x.T)(x),
+    "out_shardings": lambda lib, x, s: lib.jit(lambda: lib.numpy.ones((8, 8)), out_shardings=s)(),
+    "constraint": lambda lib, x, s: lib.lax.with_sharding_constraint(x, s),
+    "constraint in a program": lambda lib, x, s: lib.jit(
+        lambda x: lib.lax.with_sharding_constraint(x * 2, s)
+    )(lib.device_put(np.ones((8, 8)), s.update(spec=lib.P())) if is_auto(s) else x),
+    "reshard": lambda lib, x, s: x if is_auto(s) else lib.reshard(x, s.spec),
+    "shard_map": lambda lib, x, s: lib.shard_map(
+        lambda x: x * 2, mesh=s.mesh, in_specs=s.spec, out_specs=s.spec
+    )(x),
+    "shard_map in a program": lambda lib, x, s: lib.jit(
+        lib.shard_map(lambda x: x * 2, mesh=s.mesh, in_specs=s.spec, out_specs=s.spec)
+    )(x),
+    "from single devices": lambda lib, x, s: lib.make_array_from_single_device_arrays(
+        (8, 8), s, [shard.data for shard in x.addressable_shards]
+    ),
+    "scan": lambda lib, x, s: lib.lax.scan(lambda c, _: (c * 2, None), x, None, length=2)[0],
+}
+
+
+def is_auto(sharding: Any) -> bool:
+    return bool(sharding.mesh.axis_types[0].name == "Auto")
+
+
+@pytest.mark.sampled(6, always=("Auto-entries1", "Explicit-entries0"))
+@pytest.mark.parametrize("entries", [("x", None), (), ("x",), (None, "y"), (("x", "y"), None)])
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_specifications_are_written_as_in_jax(kind: str, entries: tuple[Any, ...]) -> None:
+    """``P("x", None)`` means what ``P("x")`` does, but is not equal to it."""
+
+    def written(lib: Any) -> dict[str, tuple[Any, ...]]:
+        types = (getattr(lib.sharding.AxisType, kind),) * 2
+        mesh = lib.make_mesh((2, 2), ("x", "y"), types)
+        with lib.set_mesh(mesh):
+            there = lib.NamedSharding(mesh, lib.P(*entries))
+            x = lib.device_put(np.ones((8, 8), np.float32), there)
+            return {name: tuple(f(lib, x, there).sharding.spec) for name, f in WRITTEN.items()}
+
+    assert written(tinyjax) == written(jax)

@@ -238,7 +238,9 @@ ROWS: dict[str, Program] = {
         P(),
     )(reduced(lib, a), x),
     "shard_map, parts of results": lambda lib, a, b, x: lib.shard_map(
-        lambda x: x.T @ x, in_specs=lib.P("x"), out_specs=lib.P(unreduced={"x"})
+        lambda x: lib.lax.pcast(x.T @ x, "x", to="unreduced"),
+        in_specs=lib.P("x"),
+        out_specs=lib.P(unreduced={"x"}),
     )(x),
     "shard_map, gradients as parts": lambda lib, a, b, x: lib.shard_map(
         lambda w, x: lib.grad(lambda w: loss(lib, w, x))(w),

@@ -571,6 +571,10 @@ class Sharding:
         """What a type says of how values lie, as Shardy writes it, on a mesh of that name."""
         return self.text(ndim, mesh_name)
 
+    def stripped(self) -> Sharding:
+        """The same, without what says nothing at the end of its specification."""
+        return self
+
     def in_types(self, ndim: int) -> Sharding | None:
         """What the types of arrays of so many axes say of how they lie; None where they do not.
 

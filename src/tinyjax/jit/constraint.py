@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from tinyjax import tree
 from tinyjax.core.avals import ExplicitArray, lie_alike
-from tinyjax.core.devices import is_place
+from tinyjax.core.devices import Sharding, is_place
 from tinyjax.core.operands import as_array
+from tinyjax.core.staging import StagingTracer
 from tinyjax.errors import ShardingTypeError
 from tinyjax.primitives.constraint import constrain
 
@@ -44,7 +45,7 @@ def with_sharding_constraint(x: T, shardings: Any) -> T:
         >>> f(jnp.zeros(4)).sharding.spec
         P()
     """
-    return constrained(x, shardings, "with_sharding_constraint", checks=True)
+    return constrained(x, shardings, "with_sharding_constraint", checks=True, written="staged")
 
 
 def reshard(xs: T, out_shardings: Any) -> T:
@@ -69,10 +70,18 @@ def reshard(xs: T, out_shardings: Any) -> T:
         ...     print(tinyjax.typeof(tinyjax.reshard(jnp.ones((4, 2)), P("data"))))
         float32[4@data,2]
     """
-    return constrained(xs, out_shardings, "reshard", "xs")
+    return constrained(xs, out_shardings, "reshard", "xs", written="typed")
 
 
-def constrained(x: T, shardings: Any, function: str, what: str = "x", *, checks: bool = False) -> T:
+def constrained(
+    x: T,
+    shardings: Any,
+    function: str,
+    what: str = "x",
+    *,
+    checks: bool = False,
+    written: str = "given",
+) -> T:
     """Return a tree whose arrays lie as a prefix of it says.
 
     Args:
@@ -81,6 +90,8 @@ def constrained(x: T, shardings: Any, function: str, what: str = "x", *, checks:
         function: the function that takes it, for messages.
         what: what messages call the tree.
         checks: whether arrays whose types say how they lie must lie so.
+        written: how specifications are written that results have: as ``given``; as XLA or types
+            tell them within programs, ``staged``; or as types do everywhere, ``typed``.
 
     Raises:
         ShardingTypeError: one does not.
@@ -108,6 +119,17 @@ def constrained(x: T, shardings: Any, function: str, what: str = "x", *, checks:
                 f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "
                 "whose type says how it lies: use tinyjax.reshard."
             )
+        is_staged = isinstance(array, StagingTracer) and written != "given"
+        if is_staged or (written == "typed" and sharding.is_explicit):
+            sharding = _written(sharding, array.ndim)
         placed.append(constrain(array, sharding))
     result: T = tree.unflatten(treedef, placed)
     return result
+
+
+def _written(sharding: Sharding, ndim: int) -> Sharding:
+    """The same sharding, with an entry for each axis where types tell of them, or as few as do."""
+    typed = sharding.in_types(ndim) if sharding.is_explicit else None
+    if typed is None or typed.memory_kind != sharding.memory_kind:
+        return sharding.stripped()
+    return typed

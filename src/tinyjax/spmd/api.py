@@ -16,6 +16,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Avals
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import AnyMesh, AxisType, Mesh, NamedSharding, get_mesh, use_mesh
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import enclosing_axes
@@ -300,7 +301,10 @@ def _call(
         with on_axes(sizes, partly, checks, shares=shares):
             staged = _taken_as_parts(staged, joined)
     like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
-    outs = bind_shard_map(staged, arrays, like, specs, joined)
+    outs = [
+        _as_written(x, NamedSharding(mesh, spec))
+        for x, spec in zip(bind_shard_map(staged, arrays, like, specs, joined), joined, strict=True)
+    ]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
@@ -320,6 +324,13 @@ def _summed_as(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
     if (own.unreduced, own.reduced) == (spec.unreduced, spec.reduced):
         return x
     return constrain(x, NamedSharding(mesh, spec))
+
+
+def _as_written(x: Array, sharding: NamedSharding) -> Array:
+    """Return a result that tells where it lies as its specification does, if it lies so."""
+    if not isinstance(x, ShardedArray) or not x.sharding.is_equivalent_to(sharding, x.ndim):
+        return x
+    return ShardedArray(x.aval, sharding, x.shards)
 
 
 def _taken_as_parts(staged: Staged, out_specs: Sequence[PartitionSpec]) -> Staged:

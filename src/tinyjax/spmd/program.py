@@ -201,7 +201,7 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     finally:
         b.manual, b.partly = outer
 
-    def lie(specs: Specs, ndims: Sequence[int]) -> str:
+    def lie(specs: Sequence[PartitionSpec], ndims: Sequence[int]) -> str:
         text = NamedSharding(mesh, COPIES).mesh_text
         assert text is not None, "there are several devices"
         # along other axes XLA divides as it likes
@@ -210,15 +210,25 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
             NamedSharding(told, spec).constraint_text(ndim, b.module.mesh(text))
             for spec, ndim in zip(specs, ndims, strict=True)
         ]
-        return f"#sdy.sharding_per_value<[{', '.join(texts)}]>"
+        return ", ".join(texts)
+
+    def per_value(texts: str) -> str:
+        return f"#sdy.sharding_per_value<[{texts}]>"
 
     axes = ", ".join([f'"{name}"' for name in params.axes])
     attributes = {
-        "in_shardings": lie(params.in_specs, [a.ndim for a in jaxpr.in_avals]),
+        "in_shardings": per_value(lie(params.in_specs, [a.ndim for a in jaxpr.in_avals])),
         "manual_axes": f"#sdy<manual_axes{{{axes}}}>",
-        "out_shardings": lie(params.out_specs, [a.ndim for a in jaxpr.out_avals]),
+        "out_shardings": per_value(lie(params.out_specs, [a.ndim for a in jaxpr.out_avals])),
     }
-    return b.emit("sdy.manual_computation", operands, b.results, attributes, (region,))
+    given = [
+        # a program's parameters are not said to be sums often enough, for jaxlib 0.12
+        b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{lie([spec], [x.ndim])}")
+        if spec.unreduced
+        else x
+        for x, spec in zip(operands, params.in_specs, strict=True)
+    ]
+    return b.emit("sdy.manual_computation", given, b.results, attributes, (region,))
 
 
 @shard_map_p.def_jvp

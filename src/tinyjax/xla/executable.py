@@ -210,6 +210,14 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExe
         ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
             compiler would wait for threads that are not there.
     """
+    found = _compiled(wanted)
+    placement = wanted.placement
+    if placement is None or placement.written is None or isinstance(found, Executable):
+        return found
+    return found.written(placement.written)
+
+
+def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     on = backend()
     key = _key(on, wanted)
     with _lock:

@@ -22,7 +22,7 @@ from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
 from tinyjax.records import Record
-from tinyjax.xla.compilation import Placement
+from tinyjax.xla.compilation import Placement, Written
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -58,7 +58,12 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
                     if _is_full(sharding):
                         used.setdefault(x, sharding)
                 results = zip(eqn.out_binders, outs, strict=True)
-                made.update((var, sharding) for var, sharding in results if _is_full(sharding))
+                own = rules.evaluate is not None and bool(subjaxprs(eqn.params))
+                made.update(
+                    (var, _as_typed(var, sharding) if own else sharding)
+                    for var, sharding in results
+                    if _is_full(sharding)
+                )
             if rules.evaluate is None:  # it runs no programs, as nearly all do not
                 continue
             with LEVEL:
@@ -83,6 +88,13 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
         )
 
     return jaxpr.derive("wishes", find)
+
+
+def _as_typed(x: Atom, sharding: Sharding) -> Sharding:
+    """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
+    if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
+        return x.aval.sharding
+    return sharding.stripped()
 
 
 def _is_full(sharding: Sharding) -> bool:
@@ -139,10 +151,16 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     whole = undivided(named, ids)
     wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
     lying = [x and _with_devices(x, meshes) for x in wanted]
-    ins = [_stripped(x) if x is not None and x.ids == ids else whole for x in lying]
+    ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
-    decided = tuple([None if x is None else _stripped(_with_devices(x, meshes)) for x in outs])
-    return Placement(ids, tuple(ins), decided, abstract)
+    told = tuple([x and _with_devices(x, meshes) for x in outs])
+    decided = tuple([x and x.stripped() for x in told])
+    on_these = (i for i, x in enumerate(given) if isinstance(x, NamedSharding) and x.ids == ids)
+    first = next(on_these, None)
+    written = (
+        Written(told) if first is None else Written(told, given[first], jaxpr.in_avals[first].ndim)
+    )
+    return Placement(ids, tuple(ins), decided, abstract, written)
 
 
 def _with_devices(sharding: Sharding, meshes: Mapping[AbstractMesh, AnyMesh]) -> Sharding:
@@ -164,10 +182,6 @@ def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
         if isinstance(sharding, NamedSharding) and sharding.ids == ids:
             return NamedSharding(sharding.mesh, PartitionSpec())
     return SingleDeviceSharding(Device(id=ids[0]))
-
-
-def _stripped(sharding: Sharding) -> Sharding:
-    return sharding.stripped() if isinstance(sharding, NamedSharding) else sharding
 
 
 def _numbers(ids: Sequence[int]) -> str:

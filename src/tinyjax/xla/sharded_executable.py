@@ -15,6 +15,7 @@ import os
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from itertools import permutations
 from threading import Lock
@@ -41,7 +42,7 @@ from tinyjax.core.sharding import NamedSharding
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DonatedArrayError, ShardingError
 from tinyjax.xla.backend import Backend, backend, physical, result_handler
-from tinyjax.xla.compilation import Compilation, Flags, Placement
+from tinyjax.xla.compilation import Compilation, Flags, Placement, Written
 from tinyjax.xla.forks import hold_at_forks
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
@@ -195,6 +196,24 @@ class ShardedExecutable:
             for aval, sharding in zip(self.out_avals, outs, strict=True)
         ]
 
+    def written(self, how: Written) -> ShardedExecutable:
+        """Return the same program, whose results say where they lie as arguments and programs do.
+
+        What was not said is written like the first argument, where it lies so, as in JAX.
+        """
+        outs = [
+            _written(x, said, how, aval)
+            for x, said, aval in zip(self.placement.outs, how.outs, self.out_avals, strict=True)
+        ]
+        if all(x is y for x, y in zip(outs, self.placement.outs, strict=True)):
+            return self
+        found = copy(self)
+        found.placement = attrs.evolve(self.placement, outs=tuple(outs))
+        found.results = [
+            (aval, lies and to) for (aval, lies), to in zip(self.results, outs, strict=True)
+        ]
+        return found
+
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program, as ``execute`` does, on arrays whose types and places are compared."""
         buffers: list[Any] = []
@@ -253,6 +272,22 @@ class ShardedExecutable:
                     f"argument {i} of '{self.name}', of type {self.in_avals[i]}, is donated, but "
                     "another argument is the same array. Give a copy: x.copy()."
                 )
+
+
+def _written(
+    x: Sharding | None, said: Sharding | None, how: Written, aval: ShapedArray
+) -> Sharding | None:
+    """How a result is said to lie that lies as ``x`` says."""
+    if not isinstance(x, NamedSharding):
+        return x
+    if isinstance(said, NamedSharding) and said.stripped() is not said:
+        return said
+    first = how.first
+    if not isinstance(first, NamedSharding) or how.ndim != aval.ndim or said is x:
+        return x
+    if type(aval) is ExplicitArray or first.mesh != x.mesh:
+        return x
+    return first if first.spec.stripped() == x.spec.stripped() else x
 
 
 def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
