@@ -484,3 +484,32 @@ def test_sums_of_narrow_floats_are_kept_in_float32() -> None:
             expected = np.float64(np.asarray(64.0).astype(dtype))
             np.testing.assert_array_equal(np.float64(fun(x)), expected)
             np.testing.assert_array_equal(np.float64(tinyjax.jit(fun)(x)), expected)
+
+
+#: Extrema of what XLA computes for several loops, and rounds in each as its multiplications and
+#: additions come together there.
+ROUNDED_TWICE: Final[dict[str, Callable[[Any], Any]]] = {
+    "greatest": lambda u: jnp.max(jnp.stack([u, u * 0.9, u[::-1]]), 0),
+    "least of two axes": lambda u: jnp.min(jnp.stack([u, u * 0.9, u[::-1], u * 1.2])[None], (0, 1)),
+    "greatest in a window": lambda u: lax.reduce_window(u, -inf, lax.max, (2,), (1,), "VALID"),
+    "least in a window": lambda u: lax.reduce_window(
+        u, inf, lax.min, (2,), (1,), "VALID", None, (2,)
+    ),
+    "of two": lambda u: jnp.maximum(u, u[::-1]) + jnp.minimum(u, u[::-1] * 0.9),
+}
+
+
+@pytest.mark.parametrize("twice", [lambda x: x[::-1] * 0.61, lambda x: jnp.arange(x.size) * x])
+@pytest.mark.parametrize("name", ROUNDED_TWICE)
+def test_extrema_of_what_is_computed_twice(name: str, twice: Callable[[Any], Any]) -> None:
+    """Compared with the result, none of the elements may be equal to it, and all slopes zero."""
+
+    def slope(x: Any) -> Any:
+        def total(x: Any) -> Any:
+            return jnp.sum(jnp.sin(ROUNDED_TWICE[name](x * 1.37 + twice(x))))
+
+        return tinyjax.grad(total)(x)
+
+    compiled = tinyjax.jit(slope)
+    for x in np.random.default_rng(0).uniform(-1.5, 1.5, (6, 7)):
+        np.testing.assert_allclose(compiled(x), slope(x), 1e-9, 1e-9)

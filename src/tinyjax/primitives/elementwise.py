@@ -248,10 +248,15 @@ def _truncate(x: Array) -> Array:
     return mul(sign(x), floor(abs_(x)))
 
 
-def _share(t: Array, won: Array, tied: Array) -> Array:
-    """The tangent of an extremum: all to the winner, half to each where they tie."""
+def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
+    """The tangent of an extremum: all to the winner, half to each where they tie.
+
+    The operands are compared with each other, since compilers round what they compute twice in two
+    ways, and then neither equals the result. Complex numbers have no other order than its.
+    """
     half = mul(t, _constant(t, 0.5))
-    return select(tied, half, select(won, t, _constant(t, 0.0)))
+    won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)
+    return select(eq(x, y), half, select(won, t, _constant(t, 0.0)))
 
 
 max_: Elementwise = elementwise(
@@ -259,16 +264,16 @@ max_: Elementwise = elementwise(
     np.maximum,
     Lowering.max,
     "biufc",
-    lambda t, z, x, y: _share(t, eq(z, x), eq(x, y)),
-    lambda t, z, x, y: _share(t, eq(z, y), eq(x, y)),
+    lambda t, z, x, y: _share(gt, t, z, x, y),
+    lambda t, z, x, y: _share(gt, t, z, y, x),
 )
 min_: Elementwise = elementwise(
     "min",
     np.minimum,
     Lowering.min,
     "biufc",
-    lambda t, z, x, y: _share(t, eq(z, x), eq(x, y)),
-    lambda t, z, x, y: _share(t, eq(z, y), eq(x, y)),
+    lambda t, z, x, y: _share(lt, t, z, x, y),
+    lambda t, z, x, y: _share(lt, t, z, y, x),
 )
 
 

@@ -23,16 +23,11 @@ from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives.broadcast import Combine, accumulator
 from tinyjax.primitives.convolution import padtype_to_pads
-from tinyjax.primitives.elementwise import and_, eq, not_, or_, select
+from tinyjax.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
+from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.reduce import highest, lowest
-from tinyjax.primitives.rules import (
-    add_arrays,
-    check_kind,
-    def_derivatives,
-    def_linear,
-    def_transposes,
-)
-from tinyjax.primitives.shape import def_simple_batch, full, full_like, zeros_like
+from tinyjax.primitives.rules import check_kind, def_derivatives, def_linear, def_transposes
+from tinyjax.primitives.shape import def_simple_batch, full, zeros_like
 from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.stablehlo.builder import Scalar
 from tinyjax.stablehlo.lowering import Lowering
@@ -214,61 +209,65 @@ def_transposes(reduce_window_sum_p, _window_sum_transpose)
 
 
 def _def_extremum_jvp(
-    primitive: Primitive[WindowParams], identity: Callable[[DType], Scalar]
+    primitive: Primitive[WindowParams],
+    identity: Callable[[DType], Scalar],
+    extremum: Elementwise,
+    beats: Elementwise,
 ) -> None:
     def derivative(t: Array, out: Array, x: Array, params: WindowParams) -> Array:
         # From the last axis to the first, so that of equal elements the first one counts.
         for axis in reversed(range(x.ndim)):
             if not _is_trivial(axis, params):
-                x, t = _follow(primitive, x, t, axis, params, identity(x.dtype))
+                x, t = _follow(extremum, beats, x, t, axis, params, identity(x.dtype))
         return t
 
     def_derivatives(primitive, derivative)
 
 
 def _follow(
-    primitive: Primitive[WindowParams],
+    extremum: Elementwise,
+    beats: Elementwise,
     x: Array,
     t: Array,
     axis: int,
     params: WindowParams,
     identity: Scalar,
 ) -> tuple[Array, Array]:
-    """Reduce along one axis, and take the tangent of the element that was chosen."""
-    others = (1,) * x.ndim
+    """Reduce along one axis, and take the tangent of the element that was chosen.
+
+    The elements are compared with each other, and not with the result: what a compiler computes
+    twice it may round in two ways, and then no element equals the result.
+    """
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (*params.padding[axis], params.base_dilation[axis] - 1)
     x, t = pad(x, full((), identity, x.dtype), config), pad(t, full((), 0, t.dtype), config)
+    stride, count = params.strides[axis], _count(x.shape[axis], axis, _plain(params))
+    if not count:
+        empty = slice_in_dim(x, 0, 0, 1, axis)
+        return empty, zeros_like(empty)
 
-    def only(values: Axes) -> Axes:
-        return tuple([v if i == axis else 1 for i, v in enumerate(values)])
-
-    along = WindowParams(
-        only(params.window),
-        only(params.strides),
-        ((0, 0),) * x.ndim,
-        others,
-        only(params.window_dilation),
-    )
-    out = bind1(primitive, (x,), along)
-    stride, count = params.strides[axis], out.shape[axis]
-    if not out.size:
-        return out, zeros_like(out)
-    total = zeros_like(out)
-    found = full_like(eq(out, out), False)
-    for i in range(params.window[axis]):
+    def elements(values: Array, i: int) -> Array:
         start = i * params.window_dilation[axis]
-        limit = start + (count - 1) * stride + 1
-        chosen = eq(slice_in_dim(x, start, limit, stride, axis), out)
-        chosen = and_(chosen, not_(found))
-        part = slice_in_dim(t, start, limit, stride, axis)
-        total = add_arrays(total, select(chosen, part, zeros_like(part)))
-        found = or_(found, chosen)
-    return out, total
+        return slice_in_dim(values, start, start + (count - 1) * stride + 1, stride, axis)
+
+    best, tangent = elements(x, 0), elements(t, 0)
+    for i in range(1, params.window[axis]):
+        other = elements(x, i)
+        greater = extremum(best, other)
+        won = ne(greater, best) if dtypes.is_complex(x.dtype) else beats(other, best)
+        best, tangent = greater, select(won, elements(t, i), tangent)
+    # a NaN among them is the result, and has no tangent
+    return best, select(eq(best, best), tangent, zeros_like(tangent))
 
 
-_def_extremum_jvp(reduce_window_max_p, lowest)
-_def_extremum_jvp(reduce_window_min_p, highest)
+def _plain(params: WindowParams) -> WindowParams:
+    """The same window over what is padded already."""
+    ones = (1,) * len(params.window)
+    return attrs.evolve(params, padding=tuple([(0, 0) for _ in ones]), base_dilation=ones)
+
+
+_def_extremum_jvp(reduce_window_max_p, lowest, max_, gt)
+_def_extremum_jvp(reduce_window_min_p, highest, min_, lt)
 
 
 def window_params(
