@@ -7,6 +7,7 @@ import attrs
 import hypothesis.strategies as st
 
 from fuzz.equations import EQUATIONS
+from fuzz.further import FURTHER
 from fuzz.nested import NESTED
 from fuzz.plain import MOST_NUMBER
 from fuzz.programs import PLAIN, Program
@@ -33,12 +34,12 @@ def weighted(*choices: tuple[int, st.SearchStrategy[Step]]) -> st.SearchStrategy
 # Equations are the rarest: a program with several takes a minute to compile.
 INNER_STEPS = weighted(
     (24, PLAIN_STEPS),
-    (7, steps_with(NESTED, PLAIN_STEPS, 2)),
+    (7, steps_with((*NESTED, *FURTHER), PLAIN_STEPS, 2)),
     (1, steps_with(EQUATIONS, PLAIN_STEPS, 1)),
 )
 STEPS = weighted(
     (23, PLAIN_STEPS),
-    (8, steps_with(NESTED, INNER_STEPS, 3)),
+    (8, steps_with((*NESTED, *FURTHER), INNER_STEPS, 3)),
     (1, steps_with(EQUATIONS, INNER_STEPS, 2)),
 )
 SHAPES = st.sampled_from([(), (2,), (3,), (2, 2), (2, 3), (1, 2)])
@@ -61,10 +62,19 @@ REVERSING_STEPS: Final = (
     *TOOLS,
     "grad",
     "grad_of_closed_over",
+    "beside",
     "custom_vjp",
     "custom_derivative",
 )
-FORWARD_STEPS: Final = (*TOOLS, "jvp", "custom_jvp", "custom_derivative")
+FORWARD_STEPS: Final = (
+    *TOOLS,
+    "jvp",
+    "linear",
+    "beside",
+    "custom_jvp",
+    "saved_otherwise",
+    "custom_derivative",
+)
 
 
 def settle(steps: Sequence[Step], reversing: bool, forward: bool) -> tuple[Step, ...]:

@@ -8,9 +8,11 @@ import numpy as np
 
 from fuzz.algebra import TWO_SIDED
 from fuzz.equations import EQUATIONS
+from fuzz.further import FURTHER
 from fuzz.mixed import MIXED
 from fuzz.nested import NESTED
 from fuzz.plain import KINKED, MOST_NUMBER, OPERATIONS, Body
+from fuzz.wider import KINKED_TOO, WIDER
 from tinyjax.core.array import Array
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
@@ -22,9 +24,9 @@ Values = tuple[Array, ...]
 Function = Callable[..., Values]
 
 #: Steps that are operations, and those with a function inside.
-ONE_SIDED = {**OPERATIONS, **MIXED}
+ONE_SIDED = {**OPERATIONS, **WIDER, **MIXED}
 PLAIN = (*ONE_SIDED, *TWO_SIDED)
-WITH_BODY = {**NESTED, **EQUATIONS}
+WITH_BODY = {**NESTED, **FURTHER, **EQUATIONS}
 
 
 @attrs.frozen
@@ -51,7 +53,7 @@ class Program:
     @property
     def smooth(self) -> bool:
         """Whether a small step cannot cross a kink: no step has one."""
-        return not _any_of((*KINKED, *MIXED), self.steps)
+        return not _any_of((*KINKED, *KINKED_TOO, *MIXED), self.steps)
 
 
 def _any_of(ops: Sequence[str], steps: Sequence[Step]) -> bool:

@@ -1,13 +1,21 @@
 """Random programs under stacks of transformations, held against the same by other means."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from fuzz.programs import Program
+from tinyjax import make_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.testing.stacks import Layer, Side, check_stack, pushed, tangent_args
+
+#: How many equations the reference evaluates at most, about, and in one program of sixteen. What a
+#: program takes is spread so widely that the dearest in a hundred take half of the time.
+MOST_WORK: Final = 50_000
+MOST_WORK_SOMETIMES: Final = 500_000
 
 
 def check(program: Program, layers: Sequence[Layer]) -> None:
@@ -15,6 +23,31 @@ def check(program: Program, layers: Sequence[Layer]) -> None:
     inputs = tuple(program.inputs())
     ours, reference = program.function(with_jit=True), program.function(with_jit=False)
     check_stack(Side(ours, inputs), Side(reference, inputs), layers)
+
+
+def affordable(program: Program, layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The transformations, without the last ones if the reference would take too long."""
+    xs = program.inputs()
+    work = _equations(make_jaxpr(program.function(with_jit=False))(*xs).jaxpr)
+    most = MOST_WORK_SOMETIMES if program.seed == 7 else MOST_WORK
+    size = sum(x.size for x in xs)
+    for i, layer in enumerate(layers):
+        match layer.name:
+            case "vmap" | "shard_map":
+                work, size = 2 * work, 2 * size
+            case "jvp" | "linearize" | "transposed twice":
+                work, size = 3 * work, 2 * size
+            case "vjp" | "grad":
+                work = 3 * work * max(1, size)
+            case _:
+                pass
+        if work > most and i:
+            return tuple(layers[:i])
+    return tuple(layers)
+
+
+def _equations(jaxpr: Jaxpr) -> int:
+    return sum(1 + sum(map(_equations, subjaxprs(eqn.params))) for eqn in jaxpr.eqns)
 
 
 def check_by_differences(program: Program) -> None:
