@@ -495,6 +495,7 @@ ROUNDED_TWICE: Final[dict[str, Callable[[Any], Any]]] = {
     "least in a window": lambda u: lax.reduce_window(
         u, inf, lax.min, (2,), (1,), "VALID", None, (2,)
     ),
+    "so far": lambda u: lax.cummax(u) + 2 * lax.cummin(u * 0.9, reverse=True),
     "of two": lambda u: jnp.maximum(u, u[::-1]) + jnp.minimum(u, u[::-1] * 0.9),
 }
 

@@ -9,6 +9,7 @@ zeros.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -42,7 +43,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import Combine, accumulator
-from tinyjax.primitives.families import elementwise_type
+from tinyjax.primitives.families import Elementwise, elementwise_type
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.rules import (
     Derivative,
@@ -299,11 +300,17 @@ def _is_first(x: Array, params: CumulativeParams) -> Array:
     return ew.eq(places, full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
 
 
-def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
-    # the tangent is the mean of those of the elements that are equal to the extremum so far
-    first = _is_first(x, params)
-    stays = ew.and_(ew.eq(out, _shifted(out, params, 0)), ew.not_(first))
-    takes_part = ew.or_(ew.eq(x, out), first)
+def _extremum_derivative(
+    at_least: Elementwise, t: Array, out: Array, x: Array, params: CumulativeParams
+) -> Array:
+    # The tangent is the mean of those of the elements that are equal to the extremum so far. Not
+    # the result is compared with, which a compiler may have rounded in another way.
+    first, before = _is_first(x, params), _shifted(out, params, 0)
+    if dtypes.is_complex(x.dtype):
+        stays, takes_part = ew.eq(out, before), ew.eq(x, out)
+    else:
+        stays, takes_part = at_least(before, x), at_least(x, before)
+    stays, takes_part = ew.and_(stays, ew.not_(first)), ew.or_(takes_part, first)
     wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype  # to count with
     kept = ew.convert_element_type(stays, wide)
     count = linear_recurrence(
@@ -344,10 +351,20 @@ cumprod_p: Primitive[CumulativeParams] = cumulative(
     _cumprod_derivative,
 )
 cummax_p: Primitive[CumulativeParams] = cumulative(
-    "cummax", np.maximum.accumulate, Lowering.max, "biufc", lowest, _extremum_derivative
+    "cummax",
+    np.maximum.accumulate,
+    Lowering.max,
+    "biufc",
+    lowest,
+    partial(_extremum_derivative, ew.ge),
 )
 cummin_p: Primitive[CumulativeParams] = cumulative(
-    "cummin", np.minimum.accumulate, Lowering.min, "biufc", highest, _extremum_derivative
+    "cummin",
+    np.minimum.accumulate,
+    Lowering.min,
+    "biufc",
+    highest,
+    partial(_extremum_derivative, ew.le),
 )
 cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
     "cumlogsumexp",
