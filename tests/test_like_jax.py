@@ -181,6 +181,7 @@ def mixed_within(m: Any) -> list[Any]:
                 jnp.packbits(ones > 0),
                 jnp.add.outer(ones, ones),
                 jnp.frexp(ones)[1],
+                jnp.ldexp(ones, jnp.arange(3)),
                 [
                     whether_it_raises(partial(op, ones, y))
                     for op in (jnp.add, jnp.maximum, lambda x, y: x * y)

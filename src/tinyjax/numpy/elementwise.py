@@ -610,7 +610,10 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     given = array_of("ldexp", x2)
     if not _is_integral(given):
         raise DtypeError(f"ldexp: the exponent must hold integers, but got {given.aval}.")
-    a, _ = inexact_operands("ldexp", x1, given)
+    base = array_of("ldexp", x1)
+    # integers promote no float; where promotion is strict they are none the less of another dtype
+    beside = given if base.weak_type or _is_integral(base) else convert(given, base.dtype)
+    a, _ = inexact_operands("ldexp", x1, beside)
     a = _no_complex("ldexp", a)
     wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
     exponent = broadcast_to_shape(_bounded_exponent(given), a.shape)
