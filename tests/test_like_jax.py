@@ -811,6 +811,13 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         for axes in (0, (0, 0))
         for f in (lambda x, i: x[i], lambda x, i: x.at[i].set(1.0))
     ],
+    "text as often as an array says": lambda m: [
+        "=" * m.numpy.int32(3),
+        m.numpy.asarray(2) * "ab",
+        list(b"ab" * m.numpy.uint8(2)),
+    ],
+    "text as often as a float says": lambda m: "=" * m.numpy.float32(3),
+    "a list as often as an array says": lambda m: [1] * m.numpy.int32(3),
 }  # fmt: skip
 
 

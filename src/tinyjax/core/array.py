@@ -670,7 +670,12 @@ class Array:
             raise
 
     def __rmul__(self, other: ArrayLike) -> Array:
-        return _numpy.multiply(other, self)
+        try:
+            return _numpy.multiply(other, self)
+        except ArgumentError:
+            if isinstance(other, str | bytes):  # Python repeats it
+                return NotImplemented
+            raise
 
     def __truediv__(self, other: ArrayLike) -> Array:
         try:
