@@ -1201,3 +1201,41 @@ def test_a_batching_rule_that_closes_over_what_is_differentiated() -> None:
     slope = vmap(lambda x: jvp(lambda y: product(x, y), (2.0,), (3.0,)))(x)
     np.testing.assert_array_equal(slope, [2 * x, 3 * x])
     np.testing.assert_array_equal(vmap(lambda x: grad(lambda y: product(x, y))(2.0))(x), x)
+
+
+def with_numbers(lib: Any) -> dict[str, Fun]:
+    """Functions whose rules use an int and a bool as Python does: as static arguments, as a key."""
+    xp: Any = jnp if lib is tinyjax else xnp
+
+    @partial(lib.jit, static_argnums=(1, 2))
+    def powers(x: Any, counts: tuple[int, ...], flip: bool) -> Any:
+        total = sum(x**n for n in range(*counts))
+        return -total if flip else total
+
+    pulled = lib.custom_vjp(powers)
+    pulled.defvjp(
+        lambda x, counts, flip: (powers(x, counts, flip), (x, counts, flip)),
+        lambda saved, ct: (ct * {True: 2.0, False: 3.0}[saved[2]] * saved[1][1], None, None),
+    )
+    pushed = lib.custom_jvp(powers)
+    pushed.defjvp(
+        lambda primals, tangents: (
+            powers(*primals),
+            tangents[0] * 5.0 * xp.ones((), primals[1][1].dtype),
+        )
+    )
+    found: dict[str, Fun] = {}
+    for name, fun in (("vjp", pulled), ("jvp", pushed)):
+        one = partial(lambda fun, x: fun(x, (1, 4), True), fun)
+        total = partial(lambda one, x: one(x).sum(), one)
+        found |= {name: one, f"{name}, grad": lib.grad(total), f"{name}, vmap": lib.vmap(one)}
+        found[f"{name}, jit of grad"] = lib.jit(lib.grad(total))
+        found[f"{name}, vmap of grad"] = lib.vmap(lib.grad(one))
+    return found
+
+
+def test_ints_and_bools_come_to_rules_as_they_are() -> None:
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    theirs = with_numbers(jax)
+    for name, fun in with_numbers(tinyjax).items():
+        np.testing.assert_allclose(fun(jnp.asarray(x)), theirs[name](xnp.asarray(x)), 1e-6, 0, name)

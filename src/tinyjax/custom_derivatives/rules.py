@@ -36,7 +36,7 @@ from tinyjax.core.trace import at_own_lines, bind, current_trace
 from tinyjax.custom_derivatives.calls import Call
 from tinyjax.custom_derivatives.cotangents import Backward, PullBackParams, custom_vjp_tangent_p
 from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
-from tinyjax.dtypes import is_inexact, kind
+from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.errors import (
     ArgumentError,
     DifferentiationError,
@@ -60,6 +60,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: The type of what stands in for a reference.
 NO_DATA: Final = ShapedArray((), dtypes.bool_)
+
+
+class WholeNumber(int):
+    """An int that a function with rules was given: it has a dtype, as an array would."""
+
+    dtype: DType
+
+    def __new__(cls, value: int, dtype: DType) -> Self:
+        number = super().__new__(cls, value)
+        number.dtype = dtype
+        return number
+
+    def __getnewargs__(self) -> tuple[int, DType]:
+        return int(self), self.dtype
 
 
 class _Flat:
@@ -86,14 +100,40 @@ class _Flat:
         if self.refs:
             check_given_once([*self.refs.values()], custom.name)
         self.holds += tuple([ref[...] for ref in self.refs.values()])
+        #: Ints and bools that were given, by their places, beside the arrays made of them.
+        self.numbers: dict[int, tuple[int, Array]] = {}
         self.out_tree: PyTreeDef | None = None
         self.out_types: list[ShapedArray] | None = None
 
+    def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
+        """The arguments, of which these are the leaves, as arrays. Ints and bools are kept, too."""
+        structure = tree.structure((dynamic, {}))
+        arrays = as_arrays(leaves, self.custom.fun, structure, self.static)
+        for i, x in enumerate(leaves):
+            if type(x) is int or type(x) is WholeNumber:
+                self.numbers[i] = WholeNumber(x, arrays[i].dtype), arrays[i]
+            elif type(x) is bool:
+                self.numbers[i] = x, arrays[i]
+        return arrays
+
+    def given(self, leaves: Sequence[Any]) -> Any:
+        """The arguments but the static ones, as function and rules take them.
+
+        An int or a bool is what it was, unless it is traced: it may be a static argument further
+        in, a key of a dict, or the length of a loop.
+        """
+        if self.refs or self.numbers:
+            leaves = list(leaves)
+            for i, ref in self.refs.items():
+                leaves[i] = ref
+            for i, (number, made) in self.numbers.items():
+                if leaves[i] is made:
+                    leaves[i] = number
+        return tree.unflatten(self.in_tree, leaves)
+
     def full(self, leaves: Sequence[Any]) -> list[Any]:
         """The positional arguments, the static ones in their places."""
-        if self.refs:
-            leaves = [self.refs.get(i, x) for i, x in enumerate(leaves)]
-        rest = iter(tree.unflatten(self.in_tree, leaves))
+        rest = iter(self.given(leaves))
         return [self.static[i] if i in self.static else next(rest) for i in range(self.num_args)]
 
     def fun(self, *leaves: Array) -> list[Array]:
@@ -297,8 +337,7 @@ class _Custom(Generic[P, R]):
         flat = _Flat(self, leaves, in_tree, static)
         for i in flat.refs:
             leaves[i] = splat(False, NO_DATA)
-        arrays = as_arrays(leaves, self.fun, tree.structure((dynamic, {})), static)
-        outs = current_trace().process_custom_call(self._call(flat), arrays)
+        outs = current_trace().process_custom_call(self._call(flat), flat.arrays(leaves, dynamic))
         assert flat.out_tree is not None, "the function or its rule has run"
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -430,7 +469,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             given = at_own_lines(
                 rule,
                 *flat.static.values(),
-                tree.unflatten(flat.in_tree, primals),
+                flat.given(primals),
                 tree.unflatten(flat.in_tree, directions),
             )
             out, tangent = _pair(given, rule, "result, tangent")
@@ -580,7 +619,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
             numbers = [
-                x if type(x) in PYTHON_NUMBERS or isinstance(x, Ref) else None for x in leaves
+                x if type(x) in PYTHON_NUMBERS or isinstance(x, (WholeNumber, Ref)) else None
+                for x in leaves
             ]
             residuals = [
                 x if isinstance(x, Array) else _convert(x, fwd)
