@@ -72,8 +72,8 @@ class WholeNumber(int):
         number.dtype = dtype
         return number
 
-    def __getnewargs__(self) -> tuple[int, DType]:
-        return int(self), self.dtype
+    def __reduce__(self) -> tuple[type[Self], tuple[int, DType]]:
+        return type(self), (int(self), self.dtype)
 
 
 class _Flat:
