@@ -359,6 +359,18 @@ def name_modules(kind: type) -> None:
         name_modules(below)
 
 
+def name_namespace() -> None:
+    """Let arrays say that their functions are those of ``jax.numpy``: programs look for it."""
+    of_array = Array.__array_namespace__
+
+    def of_jax(self: Array, *, api_version: str | None = None) -> Any:
+        of_array(self, api_version=api_version)  # raises where there is no such version
+        return import_module("jax.numpy")
+
+    vars_of: Any = Array
+    vars_of.__array_namespace__ = of_jax
+
+
 def install() -> None:
     """Make ``import jax`` mean tinyjax from here on; once it does, do nothing.
 
@@ -380,4 +392,5 @@ def install() -> None:
         config.update("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"))
     give_attributes()
     name_modules(Array)
+    name_namespace()
     sys.meta_path.insert(0, Finder())
