@@ -119,7 +119,7 @@ def auto_axes(
         types = _types(mesh, names, AxisType.Auto)
         with use_mesh(mesh if mesh.empty else mesh.of_types(types)):
             found: R = fun(*args, **kwargs)
-        return constrained(found, out_sharding, "auto_axes", "result")
+        return constrained(found, out_sharding, "auto_axes", "result", written="typed")
 
     imitate(call, fun)
     return call

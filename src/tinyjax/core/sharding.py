@@ -184,7 +184,7 @@ class _Grid:
 
     def __str__(self) -> str:
         shape = ", ".join([f"{name!r}: {n}" for name, n in self.shape_tuple])
-        return f"{type(self).__name__}({shape}, axis_types={self.axis_types})"
+        return f"{type(self).__name__}({shape or ()}, axis_types={self.axis_types})"
 
 
 @attrs.frozen(init=False, repr=False)

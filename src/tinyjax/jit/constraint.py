@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 from tinyjax import tree
 from tinyjax.core.avals import ExplicitArray, lie_alike
-from tinyjax.core.devices import Sharding, is_place
+from tinyjax.core.devices import is_place
 from tinyjax.core.operands import as_array
-from tinyjax.core.staging import StagingTracer
 from tinyjax.errors import ShardingTypeError
-from tinyjax.primitives.constraint import constrain
+from tinyjax.primitives.constraint import as_typed, constrain
 
 T = TypeVar("T")
 
@@ -119,17 +118,8 @@ def constrained(
                 f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "
                 "whose type says how it lies: use tinyjax.reshard."
             )
-        is_staged = isinstance(array, StagingTracer) and written != "given"
-        if is_staged or (written == "typed" and sharding.is_explicit):
-            sharding = _written(sharding, array.ndim)
-        placed.append(constrain(array, sharding))
+        if written == "typed":
+            sharding = as_typed(sharding, array.ndim)
+        placed.append(constrain(array, sharding, as_given=written == "given"))
     result: T = tree.unflatten(treedef, placed)
     return result
-
-
-def _written(sharding: Sharding, ndim: int) -> Sharding:
-    """The same sharding, with an entry for each axis where types tell of them, or as few as do."""
-    typed = sharding.in_types(ndim) if sharding.is_explicit else None
-    if typed is None or typed.memory_kind != sharding.memory_kind:
-        return sharding.stripped()
-    return typed

@@ -25,6 +25,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray, placer
+from tinyjax.core.staging import StagingTracer
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1, on_devices
 from tinyjax.primitives.rules import def_linear, def_transposes
@@ -118,10 +119,27 @@ def _batch(
     return (constrain(x, params.sharding.batched(axis, names), source),), axes
 
 
-def constrain(x: Array, sharding: Sharding, source: Sharding | None = None) -> Array:
-    """Say where a value lies; within ``shard_map``, only to XLA."""
+def as_typed(sharding: Sharding, ndim: int) -> Sharding:
+    """The same sharding with an entry for each axis, if types tell how values lie."""
+    typed = sharding.in_types(ndim) if sharding.is_explicit else None
+    return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
+
+
+def constrain(
+    x: Array, sharding: Sharding, source: Sharding | None = None, *, as_given: bool = False
+) -> Array:
+    """Say where a value lies; within ``shard_map``, only to XLA.
+
+    Args:
+        x: the value.
+        sharding: where.
+        source: where it lay before, if on other devices.
+        as_given: whether results of programs tell it in these words, or as types and XLA do.
+    """
     if on_devices.get() is not None:
         sharding = sharding.hidden(sharding.axis_names)
+    if isinstance(x, StagingTracer) and not as_given:
+        sharding = as_typed(sharding.stripped(), x.ndim)
     own = x.aval.sharding
     if sharding.summed and own.summed and own.spec.unreduced != sharding.spec.unreduced:
         # XLA makes sums of what devices have, or parts of a sum, but not at once
