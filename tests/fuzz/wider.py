@@ -101,13 +101,13 @@ def updated(x: Array, y: Array, k: int) -> Array:
     more = untied(more)
     traced = jnp.astype(jnp.floor(2.9 * jnp.abs(jnp.sin(total(y)))), I32)
     choices: list[Callable[[], Array]] = [
-        lambda: x.at[once].multiply(values),
-        lambda: x.at[once].divide(values),
+        lambda: x.at[once].multiply(values, unique_indices=True),
+        lambda: x.at[once].divide(values, unique_indices=True),
         lambda: untied(x).at[several].max(more),
         lambda: untied(x).at[several].min(more),
         lambda: x.at[several].subtract(more),
         lambda: x.at[once].apply(jnp.sin),
-        lambda: (2.0 + jnp.sin(x)).at[once].power(values),
+        lambda: (2.0 + jnp.sin(x)).at[once].power(values, unique_indices=True),
         lambda: x.at[several].add(more, mode="fill" if k % 2 else "clip"),
         lambda: x.at[several[:3]].get(mode="fill", fill_value=0.25),
         lambda: x.at[traced].set(values[0]),
