@@ -277,6 +277,7 @@ def held() -> int:
 def settled() -> dict[str, int]:
     """What is left when all has ended, and what can be forgotten is."""
     while background._asked:
+        gc.collect()  # one that was lost to an interrupt may be part of a cycle
         time.sleep(0.01)
     tinyjax.cache.clear()
     for _ in range(3):
