@@ -157,6 +157,18 @@ def test_the_same_when_compiled(name: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["int32", "float32", "complex64", "bool_"])
+@pytest.mark.parametrize("text", ["4", "3.5", "abc", "\ud800"])
+def test_scalar_types_read_text_as_jax_does(kind: str, text: str) -> None:
+    try:
+        wanted = getattr(jax.numpy, kind)(text)
+    except ValueError:
+        with pytest.raises(ValueError, match="no text of such a number"):
+            getattr(jnp, kind)(text)
+    else:
+        assert getattr(jnp, kind)(text) == np.asarray(wanted)
+
+
 def test_lists_may_hold_traced_values() -> None:
     def fun(x: tinyjax.Array) -> tinyjax.Array:
         return jnp.array([[x, 2.0 * x], [1, x * x]])

@@ -9,7 +9,7 @@ from tinyjax import NamedSharding, P, lax
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
-from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p, unvary_p
+from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p, recast_p, unvary_p
 from tinyjax.primitives.constraint import HideParams, constrain, hide_p, sharding_constraint_p
 from tinyjax.spmd import shard_map_p
 
@@ -71,6 +71,7 @@ def within(name: str, primitive: Primitive[Any], total: Callable[[Array], Array]
 SPECS: list[Spec] = [
     total_of_parts("unvary", unvary_p, lambda x: x * taken_to_be_shared(x)),
     within("pvary", pvary_p, lambda x: lax.pcast(lax.psum(x, "x"), "x", to="varying")),
+    within("recast", recast_p, lambda x: lax.psum(lax.pcast(x, "x", to="unreduced"), "x")),
     within(
         "all_gather_invariant",
         all_gather_invariant_p,

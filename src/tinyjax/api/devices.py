@@ -7,6 +7,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from tinyjax import tree
 from tinyjax.api.mapping import vmap
+from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import checked
 from tinyjax.core.devices import PLATFORM, Device, PartitionSpec, all_devices, first_device, group
 from tinyjax.core.integers import one_or_more
@@ -70,6 +71,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             f"there are no devices of the platform {shortened(backend)}: only 'cpu'."
         )
     name = _NAMELESS if axis_name is None else axis_name
+    vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
     static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
     donated = one_or_more(donate_argnums, "donate_argnums of pmap")
     programs: dict[int, Callable[..., Any]] = {}
@@ -118,7 +120,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         size = axis_size
         for x, axis in (*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)):
             if axis is not None and as_array(x).ndim:
-                size = as_array(x).shape[axis]
+                shape = as_array(x).shape
+                size = shape[canonical_axis(axis, len(shape), "in_axes of pmap")]
                 break
         if size is None:
             raise ArgumentError(

@@ -114,7 +114,14 @@ class ScalarType(_Class):
         """Leave the class as ``type`` makes it."""
 
     def __call__(self, x: ArrayLike | str = 0) -> Array:
-        return array(self.dtype.type(x) if isinstance(x, str) else x, dtype=self.dtype)
+        if not isinstance(x, str):
+            return array(x, dtype=self.dtype)
+        try:
+            return array(self.dtype.type(x), dtype=self.dtype)
+        except ValueError:
+            raise ArgumentError(
+                f"{self.dtype.name}: {shortened(x)} is no text of such a number."
+            ) from None
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.dtype.type)

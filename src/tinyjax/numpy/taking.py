@@ -524,7 +524,7 @@ def searchsorted(
     ):
         found = raw_host(line).searchsorted(raw_host(wanted), side)
         few = raw_host(line).size < _MANY
-        return ConcreteArray(np.asarray(found, dtypes.int32 if few else _counting(line)))
+        return ConcreteArray(np.asarray(found, dtypes.default_int() if few else _counting(line)))
     if method == "compare_all":
         both = (*wanted.shape, line.size)
         before = _goes_before(

@@ -420,7 +420,7 @@ def sharing(x: Array, axes: VaryingAxes) -> Array:
     Raises:
         ShardingError: it is to be a sum of which devices have parts, and is none.
     """
-    if not SHARING:  # nearly always
+    if not SHARING or (axes not in SHARING and x.aval.across not in SHARING):  # nearly always
         return pvary(x, axes)
     for name in sorted(axes - x.aval.across, key=str):
         to, axis = (name.letter, name.name) if isinstance(name, Share) else ("V", name)
