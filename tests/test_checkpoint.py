@@ -437,7 +437,7 @@ def test_what_xla_fuses_is_left_to_it() -> None:
 
 
 def test_nothing_guards_what_is_not_differentiated() -> None:
-    assert "stablehlo.if" not in tinyjax.jit(tinyjax.checkpoint(sines)).lower(0.7).as_text()
+    assert "stablehlo.case" not in tinyjax.jit(tinyjax.checkpoint(sines)).lower(0.7).as_text()
 
 
 def test_a_policy_has_one_digest_in_every_process() -> None:

@@ -12,7 +12,7 @@ import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, ShapeDtypeStruct, lax
 from tinyjax.errors import ShardingError
 from tinyjax.jit.collectives import Collective, collectives_of
-from tinyjax.sharding import AbstractMesh, Mesh
+from tinyjax.sharding import AbstractMesh, AxisType, Mesh
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
 RING = [(0, 1), (1, 0)]
@@ -77,6 +77,55 @@ def test_loops_that_data_decides() -> None:
     f = tinyjax.shard_map(until, mesh=MESH, in_specs=P(), out_specs=P())
     found = tinyjax.jit(f).lower(np.ones(4, np.float32)).compile().communication_analysis()
     assert (found.is_exact, found.counts) == (False, {"all-reduce": 1})
+
+
+def _layer(x: Any, w: Any) -> Any:
+    return jnp.tanh(jnp.tanh(x @ w[0]) @ w[1])
+
+
+def _in_turn(ws: Any, x: Any) -> Any:
+    for i in range(3):
+        x = tinyjax.checkpoint(_layer)(x, (ws[0][i], ws[1][i]))
+    return jnp.mean(x**2)
+
+
+def _scanned(ws: Any, x: Any) -> Any:
+    layer = tinyjax.checkpoint(_layer)
+    return jnp.mean(lax.scan(lambda x, w: (layer(x, w), None), x, ws)[0] ** 2)
+
+
+def _twice(ws: Any, x: Any) -> Any:
+    layer = tinyjax.checkpoint(tinyjax.checkpoint(_layer))
+    return jnp.mean(lax.scan(lambda x, w: (layer(x, w), None), x, ws)[0] ** 2)
+
+
+#: three layers, over which axes columns and rows of the first weights are divided, the step's
+#: collectives, and how many computations are kept apart from the same ones before; scans of layers
+#: that are computed again once have as many as JAX's
+REMATERIALIZED: dict[str, tuple[Callable[..., Any], P, dict[str, int], int]] = {
+    "scan, data": (_scanned, P(), {"all-reduce": 3}, 1),
+    "scan, tensor": (_scanned, P("y"), {"all-reduce": 3 * 4}, 1),
+    "scan, both": (_scanned, P("y", "x"), {"all-gather": 3 * 3, "all-reduce": 3 * 4}, 1),
+    "scan, nested": (_twice, P("y"), {"all-reduce": 3 * 5}, 2),
+    # of which three tell conditions
+    "list, tensor": (_in_turn, P("y"), {"all-reduce": 14}, 3),
+}
+
+
+@pytest.mark.parametrize("name", REMATERIALIZED)
+def test_layers_that_are_computed_again(name: str) -> None:
+    loss, spec, counts, kept = REMATERIALIZED[name]
+    mesh = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
+    columns, *rows = *spec, None
+
+    def shape(*sizes: int, spec: P) -> ShapeDtypeStruct:
+        return ShapeDtypeStruct(sizes, jnp.float32, sharding=NamedSharding(mesh, spec))
+
+    ws = shape(3, 16, 64, spec=P(None, *rows[:1], columns)), shape(3, 64, 16, spec=P(None, columns))
+    x = shape(32, 16, spec=P("x"))
+    step = tinyjax.jit(tinyjax.grad(loss)).lower(ws, x).compile()
+    assert step.communication_analysis().counts == counts
+    assert step.as_text().count(" conditional(") == kept
 
 
 @pytest.mark.parametrize(("data", "model"), [(4, 2), (64, 8), (256, 4)])

@@ -5,6 +5,7 @@ from typing import Final
 
 import attrs
 
+from tinyjax import dtypes
 from tinyjax.checkpointing.policies import Policy, PolicySaveable
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import dce
@@ -59,8 +60,10 @@ def _checkpoint_lowering(b: Lowering, operands: Values, params: CheckpointParams
     def run(_: Values) -> Values:
         return from_branch(b, call_jaxpr(b, params.jaxpr, params.name, operands), avals)
 
-    regions = b.region((), run), b.region((), lambda _: [b.full(0, of) for of in results])
-    return from_branches(b, b.emit("stablehlo.if", (always,), results, {}, regions), avals)
+    regions = b.region((), lambda _: [b.full(0, of) for of in results]), b.region((), run)
+    # not ``if``, through which XLA does not tell how values are divided over devices
+    index = b.convert(always, dtypes.int32)
+    return from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
 
 
 @checkpoint_p.def_rule(INLINED)
@@ -128,8 +131,12 @@ def _always(b: Lowering, operands: Values) -> Value | None:
     XLA drops ``optimization_barrier`` on CPU and then merges what it kept apart. It does not merge
     across the border of a conditional, nor does it start a conditional before its condition is
     there. The condition is x = x or x != x: of the last operand, which is there when the derivative
-    is wanted, and of the first, since the last may be a constant.
+    is wanted, and of the first, since the last may be a constant. Where operands are divided over
+    devices, all but one would have to be told of these elements: in a loop, which has the same
+    counter on all, the condition is that it is not negative.
     """
+    if b.module.is_divided and b.counter is not None:
+        return b.compare(b.counter, b.full(0, b.counter.type), "GE")
     chosen = [x for x in operands if x.size and kind(x.dtype) in "fc"]
     if not chosen:
         return None

@@ -242,9 +242,11 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
         return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
 
     def body(state: list[Value]) -> list[Value]:
+        outer, b.counter = b.counter, state[0]
         state = [state[0], *all_as_parts(b, state[1:], state_types)]
         for _ in range(params.unroll):
             state = iteration(state)
+        b.counter = outer
         return [state[0], *all_as_parts(b, state[1:], state_types)]
 
     zeros = [b.full(0, of) for of in b.results[num_carry:]]

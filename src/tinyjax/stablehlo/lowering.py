@@ -37,6 +37,7 @@ class Lowering(Builder):
             values of its own; none where it is one program of them all.
         partly: whether it is one program of those along the other axes of the mesh.
         results: the types of the current equation's results.
+        counter: the number of the iteration, in the body of a loop that counts.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Lowering(Builder):
         self.manual = manual
         self.partly = partly
         self.results: Sequence[TensorType] = ()
+        self.counter: Value | None = None
         # What the ordered callbacks written so far in this block leave to the next one.
         self._token: Value | None = None
 
