@@ -509,9 +509,9 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> tinyjax.debug.visualize_array_sharding(jnp.ones((4, 4)))
-        ┌─────────┐
-        │  CPU 0  │
-        └─────────┘
+        ┌───────┐
+        │ CPU 0 │
+        └───────┘
     """
     visualize_sharding(arr.shape, _sharding_of(arr, "visualize_array_sharding"), **kwargs)
 
@@ -534,7 +534,7 @@ def visualize_sharding(
         sharding: how the array lies.
         use_color: of no effect, as are ``scale`` and ``color_map``.
         scale: see ``use_color``.
-        min_width: how wide a part of the picture is at least, in letters.
+        min_width: how wide a part of the picture is at least, in letters, with its frame.
         max_width: how wide the picture is at most; longer lists of devices are cut off.
         color_map: see ``use_color``.
 
@@ -546,11 +546,11 @@ def visualize_sharding(
         >>> from tinyjax import NamedSharding, P
         >>> rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
         >>> tinyjax.debug.visualize_sharding((4, 4), rows)
-        ┌─────────┐
-        │  CPU 0  │
-        ├─────────┤
-        │  CPU 1  │
-        └─────────┘
+        ┌───────┐
+        │ CPU 0 │
+        ├───────┤
+        │ CPU 1 │
+        └───────┘
     """
     if len(shape) not in (1, 2):
         raise ShardingError(
@@ -564,7 +564,7 @@ def visualize_sharding(
     count = len({place[-1] for place in places})
     names = [f"CPU {','.join(map(str, sorted(held[place])))}" for place in places]
     widest = max(1, (max_width - 1) // count - 1)
-    width = min(widest, max(min_width, *[len(name) + 2 for name in names]))
+    width = min(widest, max(min_width - 2, *map(len, names)))
     rows = [names[i : i + count] for i in range(0, len(names), count)]
     bar = "─" * width
     lines = [f"├{'┼'.join([bar] * count)}┤"] * (2 * len(rows) + 1)

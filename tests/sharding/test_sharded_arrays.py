@@ -377,8 +377,8 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     tinyjax.debug.visualize_array_sharding(x.T, min_width=3, max_width=20)
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        *("┌─────────┐", "│ CPU 0,1 │", "├─────────┤", "│ CPU 2,3 │", "└─────────┘"),
-        *("┌────────┬────────┐", "│CPU 0,1 │CPU 2,3 │", "└────────┴────────┘"),
+        *("┌───────┐", "│CPU 0,1│", "├───────┤", "│CPU 2,3│", "└───────┘"),
+        *("┌───────┬───────┐", "│CPU 0,1│CPU 2,3│", "└───────┴───────┘"),
     ]
     with pytest.raises(ShardingError, match="one axis or two"):
         tinyjax.debug.visualize_sharding((2, 2, 2), by())
