@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tinyjax
-from tinyjax import NamedSharding, P
+from tinyjax import NamedSharding, P, source
+from tinyjax.core.jaxpr import ClosedJaxpr
 from tinyjax.errors import ArgumentError, BranchTypeError, CarryTypeError, ShardingError
 from tinyjax.sharding import auto_axes
 
@@ -551,3 +552,34 @@ def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
         for f in (call, tinyjax.jit(call)):
             with pytest.raises((ShardingError, ArgumentError), match=message):
                 f(x)
+
+
+#: Programs of an array that is divided along ``x``.
+WRITTEN: dict[str, Callable[[Any], Any]] = {
+    "numbers and constants": lambda x: x * WIDE + 2,
+    "moved": lambda x: reshard(tinyjax, x, "y"),
+    "derivative": tinyjax.grad(lambda x: (x @ WEIGHTS).sum()),
+    "loop": lambda x: tinyjax.lax.scan(lambda c, x: (c + x, x), x[:, 0], x.T),
+    "sum of parts": lambda x: tinyjax.numpy.dot(x.T, x, out_sharding=P(unreduced={"x"})),
+    "program for each device": lambda x: each_device(x, axis_names={"x"}),
+    "all axes": lambda x: each_device(x, axis_names={"x", "y"}),
+    "XLA chooses": lambda x: auto_axes(times, axes="y", out_sharding=P("x"))(x, x),
+}
+WIDE = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+def each_device(x: Any, **options: Any) -> Any:
+    return tinyjax.shard_map(tinyjax.numpy.sin, in_specs=P("x"), out_specs=P("x"), **options)(x)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_programs_are_written_and_read(name: str) -> None:
+    with mesh_in_force(tinyjax):
+        x = tinyjax.device_put(WIDE, P("x"))
+        closed = tinyjax.make_jaxpr(lambda x: WRITTEN[name](x + reshard(tinyjax, WIDE, "x")))(x)
+    again = source.jaxpr_of_source(source.jaxpr_source(closed))
+    assert isinstance(again, ClosedJaxpr)
+    assert again.jaxpr == closed.jaxpr
+    for mine, own in zip(again.consts, closed.consts, strict=True):
+        assert mine.aval is own.aval
+        assert np.array_equal(mine, own)

@@ -144,8 +144,9 @@ shard_map_p.def_rule(STEPWISE)(emulate)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
-    shares = params["checks"] and len(sizes) == len(mesh.axis_names) == len(mesh.explicit_axes)
-    return on_axes(sizes, len(sizes) < len(mesh.axis_names), params["checks"], shares=shares)
+    checks = params.get("checks", True)
+    shares = checks and len(sizes) == len(mesh.axis_names) == len(mesh.explicit_axes)
+    return on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
 
 
 @shard_map_p.def_rule(FIRST_CODE)

@@ -7,7 +7,7 @@ it stands; run on the types that it declares, it gives the jaxpr back that it wa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, Final
@@ -17,12 +17,14 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray, Share
+from tinyjax.core.avals import ExplicitArray, ShapedArray, Share
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
 from tinyjax.core.operands import as_array, splat
 from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.programs import RECORDED_IN
+from tinyjax.core.sharded_array import placer
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
@@ -63,6 +65,28 @@ def aval(text: str) -> ShapedArray:
     return found.with_varying(frozenset(across))
 
 
+def lying(text: str, sharding: Sharding) -> ShapedArray:
+    """The type that a text names, of values that lie as it says along axes that are ``Explicit``.
+
+    Args:
+        text: the type without that, such as ``"float32[3,4]"``.
+        sharding: how they lie.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> from tinyjax.source.jaxprs.programs import lying
+        >>> mesh = tinyjax.make_mesh((1,), ("x",))
+        >>> lying("float32[4,3]", NamedSharding(mesh, P("x")))
+        ShapedArray(float32[4@x,3])
+    """
+    return aval(text).lying(sharding)
+
+
+def _typed(kind: str | ShapedArray) -> ShapedArray:
+    return aval(kind) if isinstance(kind, str) else kind
+
+
 def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
     """A number of a type: its value, its text, or its bits."""
     if not isinstance(written, str):
@@ -86,11 +110,11 @@ def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:
     return found
 
 
-def literal(kind: str, value: complex | str) -> Array:
+def literal(kind: str | ShapedArray, value: complex | str) -> Array:
     """A number, repeated over the shape of a type.
 
     Args:
-        kind: the type.
+        kind: the type, or its text.
         value: the number; its bits ("0x...") where it is a NaN of an unusual kind.
 
     Example:
@@ -98,15 +122,15 @@ def literal(kind: str, value: complex | str) -> Array:
         >>> literal("float32[2]", 0.5)
         Array([0.5, 0.5], dtype=float32)
     """
-    declared = aval(kind)
+    declared = _typed(kind)
     return splat(_element(declared.dtype, value), declared)
 
 
-def array(kind: str, values: str) -> Array:
+def array(kind: str | ShapedArray, values: str) -> Array:
     """An array.
 
     Args:
-        kind: its type.
+        kind: its type, or the text of it.
         values: its elements in order, separated by blanks.
 
     Example:
@@ -115,9 +139,10 @@ def array(kind: str, values: str) -> Array:
         Array([[1, 2],
                [3, 4]], dtype=int32)
     """
-    declared = aval(kind)
+    declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
-    return ConcreteArray(host.reshape(declared.shape), declared)
+    whole = ConcreteArray(host.reshape(declared.shape), declared.plain)
+    return placer[0](whole, declared.sharding) if type(declared) is ExplicitArray else whole
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -159,12 +184,12 @@ class TypedFunction:
 
 
 def program(
-    *types: str, constants: Sequence[Array] | None = None
+    *types: str | ShapedArray, constants: Sequence[Array] | None = None
 ) -> Callable[[Callable[..., tuple[Array, ...]]], TypedFunction]:
     """Make a program of a function of arrays.
 
     Args:
-        types: the types of its parameters.
+        types: the types of its parameters, or their texts.
         constants: the values of the first of them.
 
     Returns:
@@ -184,7 +209,7 @@ def program(
               c:float32[] = reduce_sum [ axes=(0,) ] b
           in ( c ) }
     """
-    declared = tuple([aval(kind) for kind in types])
+    declared = tuple([_typed(kind) for kind in types])
     given = None if constants is None else tuple(constants)
     return lambda fun: TypedFunction(fun, declared, given)
 
@@ -202,8 +227,20 @@ class Operation:
             within = self.primitive.rule(RECORDED_IN)(params)
         with within:
             given = {name: _parameter(value) for name, value in params.items()}
-        outs = bind(self.primitive, operands, self.primitive.params(**given))
+        outs = bind(self.primitive, operands, self._kind(given)(**given))
         return outs[0] if len(outs) == 1 else tuple(outs)
+
+    def _kind(self, given: Mapping[str, object]) -> type[Any]:
+        """The class of parameters that has all these: where values lie by types, there are more."""
+        plain = self.primitive.params
+        known = {field.alias for field in attrs.fields(plain)}
+        several = () if known.issuperset(given) else plain.__subclasses__()
+        fitting = [
+            kind
+            for kind in several
+            if {field.alias for field in attrs.fields(kind)}.issuperset(given)
+        ]
+        return fitting[0] if fitting else plain
 
 
 def _parameter(value: object) -> object:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -130,7 +130,7 @@ class ModuleWriter:
         }
         #: Modules that are only imported for the primitives that they define.
         self.modules: set[str] = set()
-        self.taken: set[str] = {*_RESERVED, "Array", "literal", "program"}
+        self.taken: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
 
     def module(self, jaxpr: Jaxpr, consts: tuple[Array, ...] | None) -> str:
         constants: list[str] = []
@@ -175,17 +175,26 @@ class ModuleWriter:
         host = np.ascontiguousarray(np.asarray(value.concrete("the source of a jaxpr")))
         words = [_number(element).strip('"') for element in host.reshape(-1)]
         lines = _filled(words)
-        kind = f'"{_type(value.aval)}"'
+        kind = self.kind(value.aval)
         if len(lines) <= 1:
             return laid_out(group(f"{name} = array(", [kind, f'"{"".join(lines)}"'], ")"))
         block = "\n".join(["", *[f"    {line}" for line in lines], ""])
-        return [f"{name} = array(", f"    {kind},", f'    """{block}    """,', ")"]
+        *first, last = laid_out(kind, 4, 1)
+        return [f"{name} = array(", *first, f"{last},", f'    """{block}    """,', ")"]
+
+    def kind(self, aval: ShapedArray) -> Doc:
+        """A type: its text, and where values lie if it says so."""
+        if not isinstance(aval, ExplicitArray):
+            return f'"{_type(aval)}"'
+        self.imports.add(("tinyjax.source.jaxprs.programs", "lying"))
+        where = Parameter(self, Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
+        return group("lying(", [f'"{_type(aval.plain)}"', where], ")")
 
     # Functions
 
     def function(self, jaxpr: Jaxpr, name: str, constants: Doc | None, depth: int) -> list[str]:
         scope = Scope(self)
-        types: list[Doc] = [f'"{_type(v.aval)}"' for v in jaxpr.in_binders]
+        types: list[Doc] = [self.kind(v.aval) for v in jaxpr.in_binders]
         if constants is not None:
             types.append(constants)
         given: list[Doc] = [f"{scope.define(v)}: Array" for v in jaxpr.in_binders]
@@ -250,9 +259,9 @@ class Scope:
             return self.names[atom]
         self.writer.imports.add(("tinyjax.source.jaxprs.programs", "literal"))
         value = atom.value
-        kind = _type(value.aval)
+        kind = self.writer.kind(value.aval)
         element = first_element(value.host) if value.host.size else value.dtype.type(0)
-        return f'literal("{kind}", {_number(element)})'
+        return group("literal(", [kind, _number(element)], ")")
 
 
 @attrs.frozen(eq=False)
@@ -297,8 +306,11 @@ class Parameter:
             case Jaxpr():
                 return self.nested(value)
             case ShapedArray():
+                kind = self.writer.kind(value)
+                if isinstance(value, ExplicitArray):
+                    return kind
                 self.writer.imports.add(("tinyjax.source.jaxprs.programs", "aval"))
-                return f'aval("{_type(value)}")'
+                return group("aval(", [kind], ")")
             case np.dtype():
                 return self.dtype(value)
             case ConcreteArray():
