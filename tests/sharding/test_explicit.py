@@ -554,6 +554,7 @@ def test_mistakes(message: str, call: Callable[[Any], Any]) -> None:
                 f(x)
 
 
+WIDE = np.arange(32, dtype=np.float32).reshape(8, 4)
 #: Programs of an array that is divided along ``x``.
 WRITTEN: dict[str, Callable[[Any], Any]] = {
     "numbers and constants": lambda x: x * WIDE + 2,
@@ -565,7 +566,6 @@ WRITTEN: dict[str, Callable[[Any], Any]] = {
     "all axes": lambda x: each_device(x, axis_names={"x", "y"}),
     "XLA chooses": lambda x: auto_axes(times, axes="y", out_sharding=P("x"))(x, x),
 }
-WIDE = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
 def each_device(x: Any, **options: Any) -> Any:

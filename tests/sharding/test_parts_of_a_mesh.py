@@ -179,9 +179,9 @@ def test_results_lie_as_the_program_says(name: str) -> None:
             def total(*args: Any, lib: Any = lib, f: Any = f) -> Any:
                 return sum(lib.numpy.sin(out).sum() for out in lib.tree.leaves(f(*args)))
 
-            results = [*lib.tree.leaves(lib.jit(f)(*args))]
+            results = lib.tree.leaves((f(*args), lib.jit(f)(*args)))
             results += lib.jit(lib.grad(total, (0, 1)))(*args)
-            found.append([(str(lib.typeof(x)), np.asarray(x)) for x in results])
+            found.append([(f"{lib.typeof(x)} {x.sharding.spec}", np.asarray(x)) for x in results])
     for (ours, a), (theirs, b) in zip(*found, strict=True):
         assert ours == theirs
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)

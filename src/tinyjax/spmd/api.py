@@ -301,10 +301,10 @@ def _call(
         with on_axes(sizes, partly, checks, shares=shares):
             staged = _taken_as_parts(staged, joined)
     like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
-    outs = [
-        _as_written(x, NamedSharding(mesh, spec))
-        for x, spec in zip(bind_shard_map(staged, arrays, like, specs, joined), joined, strict=True)
-    ]
+    outs = list(bind_shard_map(staged, arrays, like, specs, joined))
+    if not partly:  # else a result tells how it lies as its type does, or XLA
+        told = zip(outs, joined, strict=True)
+        outs = [_as_written(x, NamedSharding(mesh, spec)) for x, spec in told]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
