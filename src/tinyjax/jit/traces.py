@@ -19,7 +19,7 @@ from contextlib import suppress
 from itertools import count
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax import tree
 from tinyjax.config import Settings, settings
@@ -61,24 +61,65 @@ class Entry:
         self.executable = executable
 
 
+#: The shortest way to make a call: of its positional and keyword arguments, where these have the
+#: types of the last call. It returns NotImplemented for others.
+ShortCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+def no_short_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Leave every call to the longer ways."""
+    return NotImplemented
+
+
+class Plan:
+    """How calls of one signature are made in short.
+
+    Attributes:
+        launch: takes the leaves of the arguments.
+        short: takes the arguments.
+    """
+
+    __slots__ = ("launch", "short")
+
+    def __init__(self, launch: xla.Launch, short: ShortCall = no_short_call) -> None:
+        self.launch: xla.Launch = launch
+        self.short: ShortCall = short
+
+
+class Plans:
+    """How calls like earlier ones are made, under one record of settings.
+
+    What is planned anew is planned in another object: a thread that has this one goes on with it.
+
+    Attributes:
+        settings: the settings.
+        short: makes calls like the last one.
+        flat: of calls of arrays and numbers, by their types; None where there is no shorter way.
+        nested: likewise of calls with containers, by structure and types.
+    """
+
+    __slots__ = ("flat", "nested", "settings", "short")
+
+    def __init__(self, settings: Settings | None) -> None:
+        self.settings: Settings | None = settings
+        self.short: ShortCall = no_short_call
+        self.flat: dict[tuple[Hashable, ...], Plan | None] = {}
+        self.nested: dict[tuple[Hashable, ...], Plan | None] = {}
+
+
 class Traces:
     """What calls of a function have become, under one set of ``jit``'s options.
 
     Attributes:
         entries: programs by signature.
-        settings: the record of settings that calls are planned for.
-        flat: how calls of arrays and numbers like earlier ones are made, by their types; None where
-            there is no shorter way.
-        nested: likewise of calls with containers, by structure and types.
+        plans: how calls like earlier ones are made.
     """
 
-    __slots__ = ("__weakref__", "entries", "flat", "nested", "settings")
+    __slots__ = ("__weakref__", "entries", "plans")
 
     def __init__(self) -> None:
         self.entries: OrderedDict[Signature, Entry] = OrderedDict()
-        self.settings: Settings | None = None
-        self.flat: dict[tuple[Hashable, ...], xla.Launch | None] = {}
-        self.nested: dict[tuple[Hashable, ...], xla.Launch | None] = {}
+        self.plans: Plans = Plans(None)
 
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
@@ -89,16 +130,16 @@ class Traces:
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
 
-    def plan_for(self, wanted: Settings) -> None:
+    def plan_for(self, wanted: Settings) -> Plans:
         """Keep plans for these settings from now on."""
-        if self.settings is not wanted:
-            self.forget_plans()
-            self.settings = wanted
+        plans = self.plans
+        if plans.settings is not wanted:
+            plans = self.plans = Plans(wanted)
+        return plans
 
     def forget_plans(self) -> None:
         """Forget how calls are made in short, and not the programs."""
-        self.flat.clear()
-        self.nested.clear()
+        self.plans = Plans(None)
 
     def clear(self) -> None:
         """Forget every program."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.dispatch import launch_mixed as launch_mixed
     from tinyjax.xla.dispatch import not_launched as not_launched
     from tinyjax.xla.dispatch import register_nodes as register_nodes
+    from tinyjax.xla.dispatch import short_call as short_call
     from tinyjax.xla.exchange import bytes_of as bytes_of
     from tinyjax.xla.exchange import check_same as check_same
     from tinyjax.xla.exchange import digest_of as digest_of
@@ -92,7 +93,8 @@ _LATER: Final = {
     "compilation": "Compilation Flags Placement",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": (
-        "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes"
+        "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes "
+        "short_call"
     ),
     "exchange": "bytes_of check_same digest_of exchanged",
     "executable": (

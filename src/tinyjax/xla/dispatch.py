@@ -12,8 +12,7 @@ Whatever the short way does not know, it leaves to the usual one.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import lru_cache
-from itertools import count, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
@@ -21,7 +20,6 @@ import numpy as np
 from jaxlib._jax import pytree
 from jaxlib.xla_client import ArrayImpl
 
-from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
@@ -29,12 +27,12 @@ from tinyjax.core.devices import Sharding
 from tinyjax.core.operands import PYTHON_NUMBERS, aligned
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
-from tinyjax.frames import PACKAGE_DIRECTORY
 from tinyjax.records import Printed
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 from tinyjax.xla.backend import Backend, buffer_of
 from tinyjax.xla.executable import Executable
+from tinyjax.xla.written import WrittenCall, written_call, written_result
 
 if TYPE_CHECKING:
     from tinyjax.xla.sharded_executable import ShardedExecutable
@@ -125,7 +123,7 @@ def _result(
     """
     build: Callable[[list[Any]], PyTree] = out_tree.unflatten
     if register_nodes(out_tree):
-        written = _written(out_tree)
+        written = written_result(out_tree)
         if written is not None:
             made: Callable[[list[Any]], PyTree] = written(array, avals)
             return made
@@ -134,58 +132,6 @@ def _result(
         if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
             build = structure.unflatten
     return lambda buffers: build(list(map(array, repeat(None), avals, buffers)))
-
-
-@lru_cache(maxsize=1024)
-def _written(out_tree: PyTreeDef) -> Callable[..., Any] | None:
-    """Write a function that makes results of one structure: 0.5 us for four arrays in a dict.
-
-    Returns:
-        Takes the class of arrays and the results' types, and returns that function. None where
-        there are containers other than dicts whose keys are texts, lists and tuples; what makes
-        those is jaxlib's, and takes 0.9 us.
-    """
-    places = count()
-
-    def write(node: PyTreeDef) -> str:
-        if node is tree.LEAF:
-            i = next(places)
-            return f"array(None, t{i}, buffers[{i}])"
-        kind, keys = node.node_data() or (None, ())
-        parts = [write(child) for child in node.children()]
-        if kind is dict and all(type(key) is str for key in keys):
-            return f"{{{', '.join(f'{k!r}: {p}' for k, p in zip(keys, parts, strict=True))}}}"
-        if kind is tuple or kind is list:
-            inside = "".join(f"{part}, " for part in parts)
-            return f"({inside})" if kind is tuple else f"[{inside}]"
-        raise _OtherError
-
-    if out_tree.num_leaves > _MOST_WRITTEN:
-        return None
-    try:
-        shown = write(out_tree)
-    except _OtherError:
-        return None
-    types = "".join(f"t{i}, " for i in range(out_tree.num_leaves))
-    text = (
-        "def results(array, types):\n"
-        f"    [{types}] = types\n"
-        "    def result(buffers):\n"
-        f"        return {shown}\n"
-        "    return result\n"
-    )
-    scope: dict[str, Any] = {}
-    exec(compile(text, f"{PACKAGE_DIRECTORY}<results>", "exec"), scope)
-    found: Callable[..., Any] = scope["results"]
-    return found
-
-
-class _OtherError(Exception):
-    """There is a container that is not written."""
-
-
-#: Python takes long to compile functions that make more.
-_MOST_WRITTEN: Final = 64
 
 
 def launch_arrays(program: Executable, consts: Sequence[Array], out_tree: PyTreeDef) -> Launch:
@@ -219,6 +165,33 @@ def launch_arrays(program: Executable, consts: Sequence[Array], out_tree: PyTree
         return result(outs)
 
     return launch
+
+
+def _witness(program: Executable) -> int:
+    """Which result is the smallest."""
+    sizes = [a.nbytes for a in program.out_avals]
+    return sizes.index(min(sizes)) if sizes else 0
+
+
+def short_call(
+    program: Executable,
+    consts: Sequence[Array],
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    leaves: Sequence[Any],
+) -> WrittenCall | None:
+    """Return the shortest way for calls like the present one, which can be launched.
+
+    Args:
+        program: as for ``launch_arrays``.
+        consts: likewise.
+        in_tree: the structure of the arguments.
+        out_tree: likewise.
+        leaves: the arguments.
+    """
+    if program.executing() is not program.execute:  # in another thread
+        return None
+    return written_call(program, consts, in_tree, out_tree, leaves, _witness(program))
 
 
 def not_launched(args: Sequence[Any]) -> Any:
@@ -327,7 +300,7 @@ def launch_mixed(
         or min(sizes) > _LARGEST_WITNESS
     ):
         return None
-    witness = sizes.index(min(sizes))
+    witness = _witness(program)
     on, execute = program.backend, program.executing()
     fixed = [buffer_of(c, on) for c in consts]
     result = _result(program.out_avals, out_tree)
