@@ -26,9 +26,9 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import bind
+from tinyjax.core.trace import Tracer, bind
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.stablehlo.types import Value, Values
 
 optimization_barrier_p: Primitive[NoParams] = Primitive("optimization_barrier", NoParams)
 
@@ -50,6 +50,20 @@ optimization_barrier_p.def_rule(SUMS)(each_sum)
 @optimization_barrier_p.def_lowering
 def _barrier_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     return b.emit("stablehlo.optimization_barrier", operands, b.results)
+
+
+@optimization_barrier_p.def_lowering(platform="cpu")
+def _barrier_cpu(b: Lowering, operands: Values, params: NoParams) -> Values:
+    # XLA drops the operation on CPU before it fuses; a call, which costs nothing, it keeps. It
+    # would not divide one over devices.
+    types = b.results
+    if b.module.is_divided:
+        return _barrier_lowering(b, operands, params)
+
+    def write(b: Lowering, given: list[Value]) -> Values:
+        return b.emit("stablehlo.optimization_barrier", given, types)
+
+    return b.outlined("optimization_barrier", operands, types, write)
 
 
 @optimization_barrier_p.def_jvp
@@ -79,6 +93,15 @@ def optimization_barrier(operands: Sequence[Array]) -> Sequence[Array]:
         operands: one at least.
     """
     return bind(optimization_barrier_p, operands, NO_PARAMS)
+
+
+def once(x: Array) -> Array:
+    """Return an array that a compiler computes once, however many loops read it.
+
+    Else XLA computes it in each of them, and LLVM may round it in two ways, so that it is not equal
+    to itself. Eager evaluation computes nothing twice.
+    """
+    return optimization_barrier([x])[0] if isinstance(x, Tracer) else x
 
 
 def another(x: Array) -> Array:

@@ -48,6 +48,7 @@ from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives import windows as wn
+from tinyjax.primitives.barrier import once
 from tinyjax.primitives.broadcast import Combine
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.primitives.families import all_hold
@@ -763,7 +764,8 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive
     @primitive.def_jvp
     def extremum_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
         (x, indices, updates), (tx, _, tu) = primals, tangents
-        out = bind1(primitive, primals, params)
+        x, updates = once(x), once(updates)
+        out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
         reading = _as_gather(params, _windows_of(x, updates, params))
         best = bind1(gather_p, (out, indices), reading)

@@ -199,11 +199,11 @@ def _joined(b: Lowering, high: Value, low: Value) -> Value:
 @threefry2x32_p.def_lowering
 def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     # one result, since XLA would compute the hash once for each
-    def write(inner: Lowering, given: list[Value]) -> Value:
-        return _joined(inner, *_write_hash(inner, *given))
+    def write(inner: Lowering, given: list[Value]) -> Values:
+        return (_joined(inner, *_write_hash(inner, *given)),)
 
     wide = tensor(operands[0].shape, dtypes.uint64)
-    pairs = b.outlined("threefry2x32", operands, wide, write)
+    (pairs,) = b.outlined("threefry2x32", operands, (wide,), write)
     high = b.shift_right_logical(pairs, b.full_like(pairs, 32))
     return b.convert(high, dtypes.uint32), b.convert(pairs, dtypes.uint32)
 
@@ -333,21 +333,21 @@ def _bits_lowering(b: Lowering, operands: Values, params: RandomBitsParams) -> V
     full, own = (*batch, *shape), range(len(batch), len(batch) + len(shape))
     result = tensor(full, dtype)
 
-    def write(b: Lowering, given: list[Value]) -> Value:
+    def write(b: Lowering, given: list[Value]) -> Values:
         (words,) = given
         k1, k2 = [b.broadcast_in_dim(_word(b, words, i), full, range(len(batch))) for i in range(2)]
         x1, x2 = [b.broadcast_in_dim(x, full, own) for x in _write_counters(b, shape)]
         first, second = _write_hash(b, k1, k2, x1, x2)
         if dtypes.is_key(dtype):  # the first word is the lower one
-            return Value(_joined(b, second, first).name, result)
+            return (Value(_joined(b, second, first).name, result),)
         if dtype == dtypes.uint64:
-            return _joined(b, first, second)
-        return b.convert(b.xor(first, second), dtype)
+            return (_joined(b, first, second),)
+        return (b.convert(b.xor(first, second), dtype),)
 
     if math.prod(full) > _MOST_OUTLINED:
-        return (write(b, list(operands)),)
+        return write(b, list(operands))
     name = "random_split" if dtypes.is_key(dtype) else "random_bits"
-    return (b.outlined(name, operands, result, write),)
+    return b.outlined(name, operands, (result,), write)
 
 
 def _word(b: Lowering, words: Value, index: int) -> Value:

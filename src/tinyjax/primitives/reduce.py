@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TypeAlias
 
 import attrs
 import numpy as np
@@ -14,21 +13,23 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import kept
-from tinyjax.core.integers import fit_int32
 from tinyjax.core.primitive import (
     DIVISION,
     ZERO,
+    Arrays,
     Avals,
     Hosts,
+    JvpResult,
     Kernel,
     KernelRule,
     Params,
     Primitive,
-    Tangent,
+    Tangents,
 )
-from tinyjax.core.trace import Tracer, bind1
+from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
+from tinyjax.primitives.barrier import once
 from tinyjax.primitives.broadcast import (
     ReduceParams,
     broadcast_in_dim,
@@ -38,16 +39,13 @@ from tinyjax.primitives.broadcast import (
     reduced_shape,
     reducer,
 )
-from tinyjax.primitives.elementwise import and_, convert_element_type, div, eq, mul, or_
-from tinyjax.primitives.rules import check_kind, def_constant, def_derivatives
-from tinyjax.primitives.shape import def_simple_batch, full, iota, reshape, rev, transpose
+from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul
+from tinyjax.primitives.rules import check_kind, def_constant, def_derivatives, instantiate
+from tinyjax.primitives.shape import def_simple_batch, full, reshape, rev, transpose
 from tinyjax.primitives.slicing import pad
 from tinyjax.stablehlo.builder import Scalar
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
-
-#: ``argmax`` or ``argmin``.
-_Place: TypeAlias = Callable[[Array, int, DType], Array]
 
 
 def restore(x: Array, like: Array, axes: tuple[int, ...]) -> Array:
@@ -144,42 +142,22 @@ reduce_xor_p: Primitive[ReduceParams] = reducer(
 )
 
 
-def _def_extremum_derivative(primitive: Primitive[ReduceParams], place: _Place) -> None:
-    def derivative(t: Array, out: Array, x: Array, params: ReduceParams) -> Tangent:
+def _def_extremum_jvp(primitive: Primitive[ReduceParams]) -> None:
+    @primitive.def_jvp
+    def jvp(primals: Arrays, tangents: Tangents, params: ReduceParams) -> JvpResult:
+        x = once(primals[0])  # an element must be equal to the result
+        out = bind1(primitive, (x,), params)
         if not x.size:  # of nothing it is a constant
-            return ZERO
+            return (out,), (ZERO,)
         # equal elements share the tangent
-        equal = eq(x, restore(out, x, params.axes))
-        # What a compiler computes twice it may round in two ways, and then no element is equal to
-        # the result. The places are integers, which it cannot.
-        if isinstance(x, Tracer) and not dtypes.is_complex(x.dtype):
-            equal = or_(equal, _first_place(primitive, place, x, out, params.axes))
-        chosen = convert_element_type(equal, x.dtype)
+        chosen = convert_element_type(eq(x, restore(out, x, params.axes)), x.dtype)
         count = reduce_sum(chosen, params.axes)
-        return div(reduce_sum(mul(t, chosen), params.axes), count)
-
-    def_derivatives(primitive, derivative)
-
-
-def _first_place(
-    primitive: Primitive[ReduceParams],
-    place: _Place,
-    x: Array,
-    out: Array,
-    axes: tuple[int, ...],
-) -> Array:
-    """Say which element is the first that is greatest, or least; none where that is a NaN."""
-    best, found = x, restore(eq(out, out), x, axes)
-    gone: tuple[int, ...] = ()
-    for axis in sorted(axes, reverse=True):
-        gone = (axis, *gone)
-        dtype = dtypes.int32 if fit_int32((x.shape[axis],)) else dtypes.int64
-        here = restore(place(best, axis, dtype), x, gone)
-        found = and_(found, eq(iota(x.shape, dtype, axis), here))
-        best = bind1(primitive, (best,), ReduceParams((axis,)))
-    return found
+        total = reduce_sum(mul(instantiate(tangents[0], x), chosen), params.axes)
+        return (out,), (div(total, count),)
 
 
+_def_extremum_jvp(reduce_max_p)
+_def_extremum_jvp(reduce_min_p)
 def_derivatives(
     reduce_prod_p,
     lambda t, out, x, params: reduce_sum(mul(t, _product_of_others(x, params.axes)), params.axes),
@@ -331,7 +309,3 @@ def argmax(x: Array, axis: int, dtype: DType) -> Array:
 def argmin(x: Array, axis: int, dtype: DType) -> Array:
     """Return the index of the first minimum along an axis; of the first NaN where there is one."""
     return bind1(argmin_p, (x,), ArgParams(axis, dtype))
-
-
-_def_extremum_derivative(reduce_max_p, argmax)
-_def_extremum_derivative(reduce_min_p, argmin)

@@ -167,9 +167,9 @@ class Lowering(Builder):
         self,
         name: str,
         operands: Sequence[Value],
-        result: TensorType,
-        write: Callable[[Lowering, list[Value]], Value],
-    ) -> Value:
+        results: Sequence[TensorType],
+        write: Callable[[Lowering, list[Value]], Sequence[Value]],
+    ) -> list[Value]:
         """Write a call of a function that XLA compiles by itself.
 
         XLA puts other called functions into their callers, and elementwise operations once more
@@ -178,23 +178,23 @@ class Lowering(Builder):
         Args:
             name: which function it is. A module has one of a name and types.
             operands: its arguments.
-            result: the type of its result.
+            results: the types of its results.
             write: writes it, given its parameters.
         """
 
         def define(found: str) -> None:
             b = self.beside()
             parameters = [Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
-            out = write(b, parameters)
-            self.module.define(function_text(b, f"private @{found}", parameters, (out,)))
+            outs = write(b, parameters)
+            self.module.define(function_text(b, f"private @{found}", parameters, outs))
 
-        types = [name, *[x.type.text for x in operands], result.text]
+        types = [name, *[x.type.text for x in operands], *[of.text for of in results]]
         function = self.module.called("\0".join(types).encode(), name, define)
         attributes = {
             "callee": f"@{function}",
             "mhlo.frontend_attributes": '{inlineable = "false"}',
         }
-        return self.emit("func.call", operands, (result,), attributes)[0]
+        return self.emit("func.call", operands, results, attributes)
 
     def custom_call(
         self,
