@@ -54,11 +54,8 @@ def _barrier_lowering(b: Lowering, operands: Values, params: NoParams) -> Values
 
 @optimization_barrier_p.def_lowering(platform="cpu")
 def _barrier_cpu(b: Lowering, operands: Values, params: NoParams) -> Values:
-    # XLA drops the operation on CPU before it fuses; a call, which costs nothing, it keeps. It
-    # would not divide one over devices.
+    # XLA drops the operation on CPU before it fuses; a call, which costs nothing, it keeps.
     types = b.results
-    if b.module.is_divided:
-        return _barrier_lowering(b, operands, params)
 
     def write(b: Lowering, given: list[Value]) -> Values:
         return b.emit("stablehlo.optimization_barrier", given, types)

@@ -9,7 +9,6 @@ zeros.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -43,7 +42,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import Combine, accumulator
-from tinyjax.primitives.families import Elementwise, elementwise_type
+from tinyjax.primitives.families import elementwise_type
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.rules import (
     Derivative,
@@ -237,6 +236,7 @@ def cumulative(
     kinds: str,
     start: Callable[[dtypes.DType], Scalar],
     derivative: Derivative | None,
+    compares: bool = False,
 ) -> Primitive[CumulativeParams]:
     """Declare ``y[i] = combine(y[i - 1], x[i])`` along an axis.
 
@@ -247,6 +247,7 @@ def cumulative(
         kinds: the kinds of dtype it takes.
         start: what stands before the first element, by dtype.
         derivative: ``(tangent, out, x, params) -> tangent``; None where it is linear.
+        compares: whether that compares elements with the result.
     """
     primitive: Primitive[CumulativeParams] = Primitive(name, CumulativeParams)
 
@@ -281,7 +282,7 @@ def cumulative(
     if derivative is None:
         def_linear(primitive)
     else:
-        def_derivatives(primitive, derivative)
+        def_derivatives(primitive, derivative, compares=compares)
     _def_batch(primitive)
     return primitive
 
@@ -300,17 +301,11 @@ def _is_first(x: Array, params: CumulativeParams) -> Array:
     return ew.eq(places, full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
 
 
-def _extremum_derivative(
-    at_least: Elementwise, t: Array, out: Array, x: Array, params: CumulativeParams
-) -> Array:
-    # The tangent is the mean of those of the elements that are equal to the extremum so far. Not
-    # the result is compared with, which a compiler may have rounded in another way.
-    first, before = _is_first(x, params), _shifted(out, params, 0)
-    if dtypes.is_complex(x.dtype):
-        stays, takes_part = ew.eq(out, before), ew.eq(x, out)
-    else:
-        stays, takes_part = at_least(before, x), at_least(x, before)
-    stays, takes_part = ew.and_(stays, ew.not_(first)), ew.or_(takes_part, first)
+def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
+    # the tangent is the mean of those of the elements that are equal to the extremum so far
+    first = _is_first(x, params)
+    stays = ew.and_(ew.eq(out, _shifted(out, params, 0)), ew.not_(first))
+    takes_part = ew.or_(ew.eq(x, out), first)
     wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype  # to count with
     kept = ew.convert_element_type(stays, wide)
     count = linear_recurrence(
@@ -351,20 +346,10 @@ cumprod_p: Primitive[CumulativeParams] = cumulative(
     _cumprod_derivative,
 )
 cummax_p: Primitive[CumulativeParams] = cumulative(
-    "cummax",
-    np.maximum.accumulate,
-    Lowering.max,
-    "biufc",
-    lowest,
-    partial(_extremum_derivative, ew.ge),
+    "cummax", np.maximum.accumulate, Lowering.max, "biufc", lowest, _extremum_derivative, True
 )
 cummin_p: Primitive[CumulativeParams] = cumulative(
-    "cummin",
-    np.minimum.accumulate,
-    Lowering.min,
-    "biufc",
-    highest,
-    partial(_extremum_derivative, ew.le),
+    "cummin", np.minimum.accumulate, Lowering.min, "biufc", highest, _extremum_derivative, True
 )
 cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
     "cumlogsumexp",

@@ -16,20 +16,17 @@ from tinyjax.core.explicit import kept
 from tinyjax.core.primitive import (
     DIVISION,
     ZERO,
-    Arrays,
     Avals,
     Hosts,
-    JvpResult,
     Kernel,
     KernelRule,
     Params,
     Primitive,
-    Tangents,
+    Tangent,
 )
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
-from tinyjax.primitives.barrier import once
 from tinyjax.primitives.broadcast import (
     ReduceParams,
     broadcast_in_dim,
@@ -40,7 +37,7 @@ from tinyjax.primitives.broadcast import (
     reducer,
 )
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul
-from tinyjax.primitives.rules import check_kind, def_constant, def_derivatives, instantiate
+from tinyjax.primitives.rules import check_kind, def_constant, def_derivatives
 from tinyjax.primitives.shape import def_simple_batch, full, reshape, rev, transpose
 from tinyjax.primitives.slicing import pad
 from tinyjax.stablehlo.builder import Scalar
@@ -142,22 +139,17 @@ reduce_xor_p: Primitive[ReduceParams] = reducer(
 )
 
 
-def _def_extremum_jvp(primitive: Primitive[ReduceParams]) -> None:
-    @primitive.def_jvp
-    def jvp(primals: Arrays, tangents: Tangents, params: ReduceParams) -> JvpResult:
-        x = once(primals[0])  # an element must be equal to the result
-        out = bind1(primitive, (x,), params)
-        if not x.size:  # of nothing it is a constant
-            return (out,), (ZERO,)
-        # equal elements share the tangent
-        chosen = convert_element_type(eq(x, restore(out, x, params.axes)), x.dtype)
-        count = reduce_sum(chosen, params.axes)
-        total = reduce_sum(mul(instantiate(tangents[0], x), chosen), params.axes)
-        return (out,), (div(total, count),)
+def _extremum_derivative(t: Array, out: Array, x: Array, params: ReduceParams) -> Tangent:
+    if not x.size:  # of nothing it is a constant
+        return ZERO
+    # equal elements share the tangent
+    chosen = convert_element_type(eq(x, restore(out, x, params.axes)), x.dtype)
+    count = reduce_sum(chosen, params.axes)
+    return div(reduce_sum(mul(t, chosen), params.axes), count)
 
 
-_def_extremum_jvp(reduce_max_p)
-_def_extremum_jvp(reduce_min_p)
+def_derivatives(reduce_max_p, _extremum_derivative, compares=True)
+def_derivatives(reduce_min_p, _extremum_derivative, compares=True)
 def_derivatives(
     reduce_prod_p,
     lambda t, out, x, params: reduce_sum(mul(t, _product_of_others(x, params.axes)), params.axes),

@@ -221,7 +221,7 @@ def _def_extremum_jvp(
                 x, t = _follow(extremum, beats, x, t, axis, params, identity(x.dtype))
         return t
 
-    def_derivatives(primitive, derivative)
+    def_derivatives(primitive, derivative, compares=True)
 
 
 def _follow(
@@ -233,11 +233,7 @@ def _follow(
     params: WindowParams,
     identity: Scalar,
 ) -> tuple[Array, Array]:
-    """Reduce along one axis, and take the tangent of the element that was chosen.
-
-    The elements are compared with each other, and not with the result: what a compiler computes
-    twice it may round in two ways, and then no element equals the result.
-    """
+    """Reduce along one axis, and take the tangent of the element that was chosen."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (*params.padding[axis], params.base_dilation[axis] - 1)
     x, t = pad(x, full((), identity, x.dtype), config), pad(t, full((), 0, t.dtype), config)

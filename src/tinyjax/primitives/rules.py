@@ -32,6 +32,7 @@ from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, dtype_name, is_complex, kind
 from tinyjax.errors import DifferentiationError, DtypeError
+from tinyjax.primitives.barrier import once
 
 P = TypeVar("P")
 
@@ -134,18 +135,22 @@ def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = No
         return bind(primitive, primals, params), bind(primitive, given, params)
 
 
-def def_derivatives(primitive: Primitive[P], *formulas: Derivative) -> None:
+def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bool = False) -> None:
     """Register the jvp of a primitive with one result, by a formula for each operand.
 
     Args:
         primitive: the primitive.
         formulas: the derivatives. With parameters, the last operands may have none, and then no
             tangents.
+        compares: whether they compare operands with the result, or with each other: a compiler is
+            to compute the operands once, so that equal numbers are equal.
     """
     with_params = has_params(primitive)
     first, second = formulas[0], formulas[-1]
 
     def jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+        if compares:
+            primals = [once(x) for x in primals]
         out = bind1(primitive, primals, params)
         given = (*primals, params) if with_params else primals
         total: Tangent = ZERO
@@ -170,7 +175,7 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative) -> None:
 
     # these two are nearly all: 0.3 us less
     few = {1: jvp_of_one, 2: jvp_of_two}
-    primitive.def_jvp(jvp if with_params else few.get(len(formulas), jvp))
+    primitive.def_jvp(jvp if with_params or compares else few.get(len(formulas), jvp))
 
 
 # Transposes
