@@ -87,7 +87,7 @@ uint2: Final = np.dtype(ml_dtypes.uint2)
 uint4: Final = np.dtype(ml_dtypes.uint4)
 
 _finfo: Final[Callable[[DType], np.finfo[Any]]] = ml_dtypes.finfo
-_iinfo: Final[Callable[[DType], Any]] = ml_dtypes.iinfo
+_iinfo: Final[Callable[[DType], ml_dtypes.iinfo]] = ml_dtypes.iinfo
 
 #: The type of the tangent of an integer or a boolean: there is only one, and it holds nothing.
 float0: Final = np.dtype([("float0", np.void, 0)])
@@ -651,7 +651,7 @@ def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
     return _finfo(found)
 
 
-def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any]:
+def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any] | ml_dtypes.iinfo:
     """Return the limits of an integer type: ``min``, ``max`` and ``bits``.
 
     Args:
@@ -660,8 +660,7 @@ def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any]:
     found = _dtype_of(dtype)
     if not is_integer(found) and found not in STORED:
         raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
-    info: np.iinfo[Any] = _iinfo(found)
-    return info
+    return _iinfo(found) if found in STORED else np.iinfo(found)
 
 
 #: What JAX calls it
