@@ -26,7 +26,13 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "checkpointing": ("checkpointing/*.py",),
     "jit": ("jit/*.py",),
     "spmd": ("spmd/*.py",),
-    "caches": ("cache.py", "xla/compilation.py", "xla/disk_cache.py", "xla/dispatch.py"),
+    "caches": (
+        "cache.py",
+        "xla/compilation.py",
+        "xla/disk_cache.py",
+        "xla/dispatch.py",
+        "xla/written.py",
+    ),
 }
 
 #: Functions that only write text.

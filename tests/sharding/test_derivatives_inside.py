@@ -398,7 +398,7 @@ def plain_vjp(fun: Any, operands: Any, chosen: Any) -> Any:
 
 
 #: They are bound in functions given to shard_map already.
-WITHIN = ("shard_map", "pvary", "all_gather_invariant")
+WITHIN = ("shard_map", "pvary", "recast", "all_gather_invariant")
 
 
 def test_what_is_made_like_a_value_varies_as_it_does() -> None:

@@ -4,7 +4,10 @@ Each computes what NumPy does, or is refused: XLA itself notices neither that an
 otherwise than a program was compiled for, nor that programs wait for each other.
 """
 
+import os
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -141,3 +144,31 @@ def test_one_program_many_times_over(programs: int) -> None:
     assert len(results) == 4
     for x in results:
         np.testing.assert_array_equal(np.asarray(x), ones)
+
+
+@pytest.mark.slow
+def test_programs_as_xla_compiles_them_by_default() -> None:
+    # at the level of the tests a device that waits takes fewer threads
+    program = """
+import threading
+import numpy as np, tinyjax
+from tinyjax.sharding import AxisType, NamedSharding, PartitionSpec as P
+mesh = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
+halved, step = tinyjax.jit(lambda x: x / 2), tinyjax.jit(lambda x, y: x @ y, donate_argnums=0)
+ones, results = np.ones((8, 8), np.float32), []
+y = tinyjax.device_put(ones / 4, NamedSharding(mesh, P("x", "y")))
+def work(spec):
+    x = tinyjax.device_put(ones, NamedSharding(mesh, spec))
+    for _ in range(100):
+        x = step(halved(x), y)
+    results.append(x)
+specs = P("x"), P(None, "y"), P(("x", "y")), P()
+threads = [threading.Thread(target=work, args=(spec,)) for spec in specs]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sum(bool((np.asarray(x) == ones).all()) for x in results))
+"""
+    environment = {**os.environ, "TINYJAX_NUM_CPU_DEVICES": "4", "XLA_FLAGS": ""}
+    command = [sys.executable, "-c", program]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "4", ran.stderr[-2000:]

@@ -4,9 +4,10 @@ XLA checks nothing of where a program's arguments lie (``xla.placing``), so that
 compared with what the program was compiled for.
 
 On CPU each of a program's devices occupies a thread of the client's while it waits for the others
-in a collective. From the 32nd such program under way at once the threads that start programs wait
-too: nothing goes on then, and after 40 seconds XLA ends the process. So of programs with
-collectives there are never more than ``_MOST_UNDER_WAY``, over all threads of the process.
+in a collective. It has few: with 28 devices of programs waiting at once some wait for devices that
+have no thread, nothing goes on, and after 40 seconds XLA ends the process. So of programs with
+collectives the devices are never more than ``_MOST_WAITING``, over all threads of the process,
+unless one program has more.
 """
 
 from __future__ import annotations
@@ -54,8 +55,9 @@ COLLECTIVES: Final[tuple[str, ...]] = (
     *("collective-permute", "collective-broadcast"),
 )
 _WAITS: Final = re.compile(rf" ({'|'.join(COLLECTIVES)}|ragged-all-to-all)(-start)?[(]")
-_MOST_UNDER_WAY: Final = 16
-_under_way: Final[deque[Any]] = deque()
+_MOST_WAITING: Final = 16
+#: A token of each program with collectives that is under way, and how many devices it has.
+_under_way: Final[deque[tuple[Any, int]]] = deque()
 _lock: Final = Lock()
 
 
@@ -161,6 +163,7 @@ class ShardedExecutable:
     """
 
     __slots__ = (
+        "_devices",
         "_handlers",
         "_waits",
         "donated",
@@ -184,6 +187,7 @@ class ShardedExecutable:
         self.donated: tuple[int, ...] = wanted.donated
         self.placement: Placement = placement
         outs = [x for x in placement.outs if x is not None]
+        self._devices = len(loaded.local_devices())
         #: whether its devices wait for each other
         self._waits = any(_WAITS.search(m.to_string()) for m in loaded.hlo_modules())
         self._handlers = [
@@ -257,10 +261,13 @@ class ShardedExecutable:
             check_donated(args)  # here, so that no other thread comes in between
             if not self._waits:  # a token takes a tenth of a small program's time
                 return self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
-            while len(_under_way) >= _MOST_UNDER_WAY:
-                _under_way.popleft().block_until_ready()
+            waiting = sum(count for _, count in _under_way)
+            while _under_way and waiting + self._devices > _MOST_WAITING:
+                token, count = _under_way.popleft()
+                token.block_until_ready()
+                waiting -= count
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
-            _under_way.append(results.consume_token())
+            _under_way.append((results.consume_token(), self._devices))
             return results.consume_with_handlers(self._handlers)
 
     def _check_given_once(self, buffers: Sequence[object]) -> None:
