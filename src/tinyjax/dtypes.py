@@ -172,6 +172,11 @@ def is_integer(dtype: DType) -> bool:
     return dtype in _INTEGERS
 
 
+def is_whole(dtype: DType) -> bool:
+    """Say whether a type holds whole numbers: an integer, or one of those that are only stored."""
+    return dtype in _INTEGERS or dtype in STORED
+
+
 def is_key(dtype: DType) -> bool:
     """Say whether a type is one of the keys of random numbers."""
     return dtype.type is prng_key
@@ -658,7 +663,7 @@ def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any] | ml_dtypes.iinfo:
         dtype: the type, or an array of it; Python's ``int`` is int64, as in NumPy and JAX.
     """
     found = _dtype_of(dtype)
-    if not is_integer(found) and found not in STORED:
+    if not is_whole(found):
         raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
     return _iinfo(found) if found in STORED else np.iinfo(found)
 

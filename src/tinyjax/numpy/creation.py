@@ -335,8 +335,7 @@ def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
             raise NumberRangeError(
                 f"array: an int is beyond the range of {wanted.name}. Give a float."
             ) from None
-    is_whole = dtypes.is_integer(wanted) or wanted in dtypes.STORED
-    if host.dtype.kind in "iuO" and is_whole:
+    if host.dtype.kind in "iuO" and dtypes.is_whole(wanted):
         info = dtypes.iinfo(wanted)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()

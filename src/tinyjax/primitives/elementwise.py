@@ -1059,7 +1059,7 @@ def _convert(x: HostArray, params: ConvertParams) -> HostArray:
     dtype = params.dtype
     if dtype != dtypes.bool_ and dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = x.real
-    if dtypes.is_float(x.dtype) and (dtypes.is_integer(dtype) or dtype in dtypes.STORED):
+    if dtypes.is_float(x.dtype) and dtypes.is_whole(dtype):
         return _float_to_int(x, dtype)
     if x.dtype in dtypes.STORED and dtype in dtypes.STORED:
         x = x.astype(np.int8)

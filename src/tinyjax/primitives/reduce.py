@@ -60,7 +60,7 @@ def lowest(dtype: DType) -> Scalar:
     """The least value of a type: minus infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return False
-    if dtypes.is_integer(dtype) or dtype in dtypes.STORED:
+    if dtypes.is_whole(dtype):
         return int(dtypes.iinfo(dtype).min)
     return -highest(dtype)
 
@@ -69,7 +69,7 @@ def highest(dtype: DType) -> Scalar:
     """The greatest value of a type: infinity for floats that have it."""
     if dtype == dtypes.bool_:
         return True
-    if dtypes.is_integer(dtype) or dtype in dtypes.STORED:
+    if dtypes.is_whole(dtype):
         return int(dtypes.iinfo(dtype).max)
     if dtypes.is_complex(dtype):
         return complex(np.inf, np.inf)
