@@ -23,16 +23,18 @@ from tinyjax.core.devices import (
     Device,
     Sharding,
     all_devices,
+    check_platform,
+    devices_of,
     first_device,
     group,
     on_first,
 )
 from tinyjax.core.folding import ensure_compile_time_eval
-from tinyjax.core.integers import integer, is_one_of
+from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.errors import ArgumentError, PlatformError, described, shortened
+from tinyjax.errors import ArgumentError, described, shortened
 from tinyjax.jit import clear_traces, jit
 
 P = ParamSpec("P")
@@ -65,12 +67,6 @@ __all__ = [
 ]
 
 
-def _check_platform(name: str | None) -> None:
-    """Raise PlatformError unless the platform is there."""
-    if not is_one_of(name, (None, PLATFORM)):
-        raise PlatformError(f"there are no devices of the platform {shortened(name)}: only 'cpu'.")
-
-
 def devices(backend: str | None = None) -> list[Device]:
     """Return the devices of all processes.
 
@@ -87,7 +83,7 @@ def devices(backend: str | None = None) -> list[Device]:
         >>> tinyjax.devices()[0]
         CpuDevice(id=0)
     """
-    _check_platform(backend)
+    check_platform(backend)
     return [*all_devices()]
 
 
@@ -107,13 +103,13 @@ def local_devices(
     """
     number = group().process_index if host_id is None else host_id
     number = integer(number if process_index is None else process_index, "process_index")
-    every = devices(backend)
+    check_platform(backend)
     if not 0 <= number < group().size:
         raise ArgumentError(
             f"local_devices: there is no process {shortened(number)}: the processes are "
             f"{process_indices()}."
         )
-    return [device for device in every if device.process_index == number]
+    return devices_of(number)
 
 
 def device_count(backend: str | None = None) -> int:
@@ -155,19 +151,19 @@ def copy_to_host_async(x: T) -> T:
 
 def process_index(backend: str | None = None) -> int:
     """Return the number of this process: 0, unless it is one of several."""
-    _check_platform(backend)
+    check_platform(backend)
     return group().process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """Return the number of processes."""
-    _check_platform(backend)
+    check_platform(backend)
     return group().size
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes."""
-    _check_platform(backend)
+    check_platform(backend)
     return [*range(group().size)]
 
 

@@ -9,11 +9,18 @@ from tinyjax import tree
 from tinyjax.api.mapping import vmap
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import checked
-from tinyjax.core.devices import PLATFORM, Device, PartitionSpec, all_devices, first_device, group
+from tinyjax.core.devices import (
+    Device,
+    PartitionSpec,
+    check_platform,
+    devices_of,
+    first_device,
+    group,
+)
 from tinyjax.core.integers import one_or_more
 from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, NamedSharding
-from tinyjax.errors import ArgumentError, PlatformError, ShardingError, shortened
+from tinyjax.errors import ArgumentError, ShardingError
 from tinyjax.frames import imitate, wraps
 from tinyjax.jit import jit
 from tinyjax.jit.constraint import with_sharding_constraint
@@ -66,10 +73,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         >>> normalized(jnp.array([[3.0, 4.0]]))  # one device, which has one row
         Array([[1., 1.]], dtype=float32)
     """
-    if backend not in (None, PLATFORM):
-        raise PlatformError(
-            f"there are no devices of the platform {shortened(backend)}: only 'cpu'."
-        )
+    check_platform(backend)
     name = _NAMELESS if axis_name is None else axis_name
     vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
     static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
@@ -82,9 +86,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
     def program_for(size: int) -> Callable[..., Any]:
-        own = group().process_index
-        here = [device for device in all_devices() if device.process_index == own]
-        there = here if devices is None else devices
+        there = devices_of(group().process_index) if devices is None else devices
         if size > len(there):
             raise ShardingError(
                 f"pmap maps over an axis of {size} elements, but there are {len(there)} devices "

@@ -12,7 +12,8 @@ from typing import Any, Final, Self, TypeAlias, overload
 import attrs
 
 from tinyjax import config
-from tinyjax.errors import ShardingError
+from tinyjax.core.integers import is_one_of
+from tinyjax.errors import PlatformError, ShardingError, shortened
 from tinyjax.records import Record
 
 #: The platform of all devices.
@@ -179,6 +180,17 @@ def all_devices() -> tuple[Device, ...]:
     starts = range(0, PER_PROCESS * len(counts), PER_PROCESS)
     numbers = [start + i for start, n in zip(starts, counts, strict=True) for i in range(n)]
     return tuple([Device(id=i) for i in numbers])
+
+
+def devices_of(process: int) -> list[Device]:
+    """Return the devices of one process."""
+    return [device for device in all_devices() if device.process_index == process]
+
+
+def check_platform(name: str | None) -> None:
+    """Raise PlatformError unless the platform is there; None is the default one."""
+    if not is_one_of(name, (None, PLATFORM)):
+        raise PlatformError(f"there are no devices of the platform {shortened(name)}: only 'cpu'.")
 
 
 def first_device() -> Device:

@@ -197,9 +197,55 @@ class JaxprType(Record):
         return f"({ins}) -> ({outs})"
 
 
+class _Shown:
+    """What is shown as the text of a program."""
+
+    __slots__ = ()
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """The program."""
+        raise NotImplementedError
+
+    def pretty_print(
+        self,
+        *,
+        source_info: bool = False,
+        print_shapes: bool = True,
+        custom_pp_eqn_rules: bool = True,
+        name_stack: bool = False,
+        print_effects: bool = False,
+        use_color: bool | None = None,
+    ) -> str:
+        """Return the program's text.
+
+        Args:
+            source_info: whether to write at each equation the line that it comes from.
+            print_shapes: has no effect, like all below but the last.
+            custom_pp_eqn_rules: has no effect.
+            name_stack: has no effect.
+            print_effects: has no effect.
+            use_color: whether to use a terminal's colours; by default, where the text goes to one.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> print(tinyjax.make_jaxpr(jnp.sin)(1.0).pretty_print(use_color=False))
+            { lambda a:float32[] .
+              let b:float32[] = sin a
+              in ( b ) }
+        """
+        return print_jaxpr(self.jaxpr, use_color, source_info)
+
+    def __repr__(self) -> str:
+        return print_jaxpr(self.jaxpr)
+
+    def _repr_html_(self) -> str:
+        return _html(self.jaxpr)
+
+
 @final
 @attrs.frozen(eq=False, repr=False)
-class Jaxpr(Digested):
+class Jaxpr(_Shown, Digested):
     """A program: parameters, equations in order, results.
 
     Attributes:
@@ -319,44 +365,9 @@ class Jaxpr(Digested):
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def pretty_print(
-        self,
-        *,
-        source_info: bool = False,
-        print_shapes: bool = True,
-        custom_pp_eqn_rules: bool = True,
-        name_stack: bool = False,
-        print_effects: bool = False,
-        use_color: bool | None = None,
-    ) -> str:
-        """Return the program's text.
-
-        Args:
-            source_info: whether to write at each equation the line that it comes from.
-            print_shapes: has no effect, like all below but the last.
-            custom_pp_eqn_rules: has no effect.
-            name_stack: has no effect.
-            print_effects: has no effect.
-            use_color: whether to use a terminal's colours; by default, where the text goes to one.
-
-        Example:
-            >>> import tinyjax, tinyjax.numpy as jnp
-            >>> print(tinyjax.make_jaxpr(jnp.sin)(1.0).pretty_print(use_color=False))
-            { lambda a:float32[] .
-              let b:float32[] = sin a
-              in ( b ) }
-        """
-        return print_jaxpr(self, use_color, source_info)
-
-    def __repr__(self) -> str:
-        return print_jaxpr(self)
-
-    def _repr_html_(self) -> str:
-        return _html(self)
-
 
 @attrs.frozen(eq=False, repr=False)
-class ClosedJaxpr:
+class ClosedJaxpr(_Shown):
     """A jaxpr with the values of its first parameters: the arrays that the function closed over."""
 
     jaxpr: Jaxpr
@@ -410,25 +421,6 @@ class ClosedJaxpr:
 
     def __call__(self, *args: Array) -> Sequence[Array]:
         return eval_jaxpr(self.jaxpr, (*self.consts, *args))
-
-    def pretty_print(
-        self,
-        *,
-        source_info: bool = False,
-        print_shapes: bool = True,
-        custom_pp_eqn_rules: bool = True,
-        name_stack: bool = False,
-        print_effects: bool = False,
-        use_color: bool | None = None,
-    ) -> str:
-        """Return the program's text; see ``Jaxpr.pretty_print``."""
-        return print_jaxpr(self.jaxpr, use_color, source_info)
-
-    def __repr__(self) -> str:
-        return repr(self.jaxpr)
-
-    def _repr_html_(self) -> str:
-        return _html(self.jaxpr)
 
 
 def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:

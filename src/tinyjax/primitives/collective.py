@@ -53,6 +53,7 @@ from tinyjax.primitives.rules import (
     check_kind,
     def_constant,
     def_derivatives,
+    def_identity,
     def_linear,
     def_transposes,
 )
@@ -296,18 +297,12 @@ _def_extremum_jvp(pmin_p)
 pvary_p: Primitive[CollectiveParams] = Primitive("pvary", CollectiveParams)
 
 
-pvary_p.def_impl(lambda operands, params: operands)
-
-
-pvary_p.def_abstract_eval(lambda avals, params: avals)
+def_identity(pvary_p)
 
 
 @pvary_p.def_rule(VARIES)
 def _pvary_varies(params: CollectiveParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
     return given, given | {params.axis_name}
-
-
-pvary_p.def_lowering(lambda b, operands, params: operands)
 
 
 def_linear(pvary_p)
@@ -347,9 +342,7 @@ class RecastParams(Params):
 
 #: The operand, of which types say from here on that devices share something else.
 recast_p: Primitive[RecastParams] = Primitive("recast", RecastParams)
-recast_p.def_impl(lambda operands, params: operands)
-recast_p.def_abstract_eval(lambda avals, params: avals)
-recast_p.def_lowering(lambda b, operands, params: operands)
+def_identity(recast_p)
 def_linear(recast_p)
 def_simple_batch(recast_p)
 
@@ -441,9 +434,7 @@ def parts_along(x: Array, name: Hashable) -> Array:
 
 #: The operand, of which all devices along an axis are taken to have the same.
 unvary_p: Primitive[CollectiveParams] = Primitive("unvary", CollectiveParams)
-unvary_p.def_impl(lambda operands, params: operands)
-unvary_p.def_abstract_eval(lambda avals, params: avals)
-unvary_p.def_lowering(lambda b, operands, params: operands)
+def_identity(unvary_p)
 def_linear(unvary_p)
 def_simple_batch(unvary_p)
 

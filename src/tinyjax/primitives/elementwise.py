@@ -431,6 +431,14 @@ exp2: Elementwise = elementwise(
 )
 
 
+def _def_real_kernel(primitive: Elementwise, function: np.ufunc) -> None:
+    """Register NumPy's function for real numbers, where complex ones take another."""
+
+    @primitive.def_kernel
+    def kernel(avals: Avals, params: NoParams) -> Kernel | None:
+        return None if dtypes.is_complex(avals[0].dtype) else function
+
+
 def _expm1(x: HostArray) -> HostArray:
     if not dtypes.is_complex(x.dtype):
         return np.asarray(np.expm1(x))
@@ -456,9 +464,7 @@ expm1: Elementwise = elementwise(
 )
 
 
-@expm1.def_kernel
-def _expm1_kernel(avals: Avals, params: NoParams) -> Kernel | None:
-    return None if dtypes.is_complex(avals[0].dtype) else np.expm1
+_def_real_kernel(expm1, np.expm1)
 
 
 log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
@@ -483,9 +489,7 @@ log1p: Elementwise = elementwise(
 )
 
 
-@log1p.def_kernel
-def _log1p_kernel(avals: Avals, params: NoParams) -> Kernel | None:
-    return None if dtypes.is_complex(avals[0].dtype) else np.log1p
+_def_real_kernel(log1p, np.log1p)
 
 
 sqrt: Elementwise = elementwise(
@@ -618,9 +622,7 @@ tan: Elementwise = elementwise(
 )
 
 
-@tan.def_kernel
-def _tan_kernel(avals: Avals, params: NoParams) -> Kernel | None:
-    return None if dtypes.is_complex(avals[0].dtype) else np.tan
+_def_real_kernel(tan, np.tan)
 
 
 asin: Elementwise = elementwise(
@@ -670,9 +672,7 @@ tanh: Elementwise = elementwise(
 )
 
 
-@tanh.def_kernel
-def _tanh_kernel(avals: Avals, params: NoParams) -> Kernel | None:
-    return None if dtypes.is_complex(avals[0].dtype) else np.tanh
+_def_real_kernel(tanh, np.tanh)
 
 
 asinh: Elementwise = elementwise(

@@ -13,16 +13,14 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind
 from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_linear, def_transposes, def_without_results
+from tinyjax.primitives.rules import def_identity, def_linear, def_transposes, def_without_results
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
 def _identity(name: str) -> Primitive[NoParams]:
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
-    primitive.def_impl(lambda operands, params: operands)
-    primitive.def_abstract_eval(lambda avals, params: avals)
-    primitive.def_lowering(lambda b, operands, params: operands)
+    def_identity(primitive)
     def_linear(primitive)
     def_transposes(primitive, lambda ct, x: ct)
     def_elementwise_batch(primitive)

@@ -10,7 +10,7 @@ from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Arrays, JvpResult, Params, Primitive, Tangents
 from tinyjax.core.trace import bind, bind1
 from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_transposes
+from tinyjax.primitives.rules import def_identity, def_transposes
 
 T = TypeVar("T")
 
@@ -25,13 +25,7 @@ class NameParams(Params):
 name_p: Primitive[NameParams] = Primitive("name", NameParams)
 
 
-name_p.def_impl(lambda operands, params: operands)
-
-
-name_p.def_abstract_eval(lambda avals, params: avals)
-
-
-name_p.def_lowering(lambda b, operands, params: operands)
+def_identity(name_p)
 
 
 @name_p.def_jvp

@@ -113,6 +113,13 @@ def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
         raise DifferentiationError(f"{primitive.name} has no derivative. {advice}")
 
 
+def def_identity(primitive: Primitive[P]) -> None:
+    """Register the values, types and lowering of a primitive whose results are its operands."""
+    primitive.def_impl(lambda operands, params: operands)
+    primitive.def_abstract_eval(lambda avals, params: avals)
+    primitive.def_lowering(lambda b, operands, params: operands)
+
+
 def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = None) -> None:
     """Register the jvp of a primitive that is linear in some operands together.
 

@@ -7,18 +7,12 @@ from tinyjax.core.explicit import together
 from tinyjax.core.primitive import NO_PARAMS, SUMS, NoParams, Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_constant, def_transposes
+from tinyjax.primitives.rules import def_constant, def_identity, def_transposes
 
 stop_gradient_p: Primitive[NoParams] = Primitive("stop_gradient", NoParams)
 
 
-stop_gradient_p.def_impl(lambda operands, params: operands)
-
-
-stop_gradient_p.def_abstract_eval(lambda avals, params: avals)
-
-
-stop_gradient_p.def_lowering(lambda b, operands, params: operands)
+def_identity(stop_gradient_p)
 
 
 def_constant(stop_gradient_p)
