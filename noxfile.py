@@ -143,16 +143,19 @@ def browser(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Search random programs: ``nox -s fuzz -- 5000`` tries 5000 of them in each test.
 
-    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. Further arguments go to pytest.
+    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` notes in docs/searches.md what
+    found nothing. Further arguments go to pytest.
     """
     install(session, ".", "test")
-    budget, arguments = session.env.get("TINYJAX_FUZZ_EXAMPLES") or FUZZ_EXAMPLES, session.posargs
+    budget = session.env.get("TINYJAX_FUZZ_EXAMPLES") or FUZZ_EXAMPLES
+    arguments = [x for x in session.posargs if x != "--write"]
+    noting = {"TINYJAX_WRITE": "1"} if "--write" in session.posargs else {}
     if arguments and arguments[0].isdigit():
         budget, *arguments = arguments
     run(
         session,
         *("pytest", "-n", "2", "-m", "fuzz", "--hypothesis-profile", "fuzz", *arguments),
-        env={"TINYJAX_FUZZ_EXAMPLES": budget},
+        env={"TINYJAX_FUZZ_EXAMPLES": budget, **noting},
     )
 
 
@@ -175,14 +178,15 @@ def hostile(session: nox.Session) -> None:
     """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
 
     Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments,
-    programs.
+    programs. ``--write`` notes in docs/searches.md what found nothing.
     """
     install(session, ".", "test")
-    budget, kinds = FUZZ_EXAMPLES, session.posargs
+    budget, kinds = FUZZ_EXAMPLES, [x for x in session.posargs if x != "--write"]
+    noting = ["--write"] if "--write" in session.posargs else []
     if kinds and kinds[0].isdigit():
         budget, *kinds = kinds
     for kind in kinds or ("exports", "readers", "arguments", "programs"):
-        run(session, "python", "-m", "hostile", kind, budget, env=TESTS)
+        run(session, "python", "-m", "hostile", kind, budget, *noting, env=TESTS)
 
 
 @nox.session

@@ -17,6 +17,8 @@ os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
+import searches
+
 from fuzz.forgetting import forget
 from quick import FLAGS
 from tinyjax import default_dtypes
@@ -111,3 +113,18 @@ def _set_aside() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what a search tried, for docs/searches.md."""
+    if "PYTEST_XDIST_WORKER" in os.environ or not searches.is_to_be_noted():
+        return
+    search = report.nodeid.rpartition("::")[2]
+    if report.when == "call" and report.passed and search in searches.TRIED:
+        _durations[search] = report.duration
+    told = report.__dict__.get(searches.STATISTICS)  # with the report of its end
+    if told and search in _durations:
+        searches.note(search, searches.examples(told), _durations[search])
+
+
+_durations: dict[str, float] = {}

@@ -47,6 +47,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/testing",
         "docs/coverage",
         "docs/mutants",
+        "docs/searches",
         "docs/derivations",
         "docs/numerics",
         "docs/accuracy",

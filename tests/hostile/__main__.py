@@ -8,6 +8,8 @@ import argparse
 import sys
 import time
 
+import searches
+
 from hostile import SURVEYS
 from hostile.isolation import Survey
 from quick import FLAGS
@@ -23,6 +25,7 @@ def main() -> int:
     parser.add_argument("count", type=int, help="how many cases")
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other cases")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--write", action="store_true", help="note it in docs/searches.md")
     options = parser.parse_args()
     start = time.monotonic()
     subject = SURVEYS[options.subject]()
@@ -38,7 +41,11 @@ def main() -> int:
 
     found = subject.survey(options.first, options.count, options.seed, report)
     print(found.as_json(subject.expected))
-    return 1 if found.unexpected(subject.expected) else 0
+    if found.unexpected(subject.expected):
+        return 1
+    if options.write:
+        searches.note(options.subject, options.count, time.monotonic() - start)
+    return 0
 
 
 sys.exit(main())
