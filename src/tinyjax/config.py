@@ -152,6 +152,27 @@ def _number_of_devices(value: object) -> int:
     return number
 
 
+def _default_device(value: object) -> Hashable:
+    """Take a device, the sharding of one, or the name of a platform, for its first device."""
+    found = getattr(value, "device", value)
+    if found is None or isinstance(found, str):
+        return found or None
+    if not hasattr(found, "addressable_memories"):
+        raise ArgumentError(
+            "default_device takes a device, such as tinyjax.devices()[0], the name of a platform, "
+            f"or None, but got {value!r}."
+        )
+    return found
+
+
+def _platforms(value: object) -> str:
+    if not isinstance(value, str):
+        raise ArgumentError(
+            f"platforms takes names of platforms, such as 'cuda,cpu', but got {value!r}."
+        )
+    return ",".join([name.strip().lower() for name in value.split(",") if name.strip()])
+
+
 def _size(value: object) -> int:
     try:
         size = int(str(value))
@@ -210,6 +231,12 @@ class Settings(Printed):
         num_cpu_devices: how many devices the processor is divided into; -1 for as many as
             ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` says, or one. It is read
             when the devices are first asked for.
+        default_device: where arrays lie, and programs run, that are put nowhere else: a device, or
+            the name of a platform, for its first one; None for the first device of the first of
+            ``platforms``.
+        platforms: the platforms of devices, with commas between them, the default one first. Where
+            it is ``""``, that is a GPU, if there are one and the plugin for it, or else the
+            processor. In the environment it is ``JAX_PLATFORMS`` as well.
         user_contexts: the values of contexts of ``make_user_context``, by their numbers.
     """
 
@@ -237,6 +264,8 @@ class Settings(Printed):
     tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
     typecheck: bool = attrs.field(default=False, converter=_boolean)
     num_cpu_devices: int = attrs.field(default=-1, converter=_number_of_devices)
+    default_device: Hashable = attrs.field(default=None, converter=_default_device)
+    platforms: str = attrs.field(default="", converter=_platforms)
     user_contexts: tuple[tuple[int, Hashable], ...] = attrs.field(
         default=(), converter=_user_contexts
     )
@@ -256,6 +285,7 @@ def _from_environment() -> Settings:
         value = os.environ.get(f"TINYJAX_{name.upper()}")
         if value is not None:
             found[name] = value
+    found.setdefault("platforms", os.environ.get("JAX_PLATFORMS", ""))
     return Settings(**found)
 
 
@@ -348,7 +378,7 @@ def read(name: str) -> Any:
     value = getattr(settings(), found)
     if name == "jax_traceback_filtering":
         return "off" if value == "full" else "auto"
-    if name == "jax_compilation_cache_dir":
+    if name in ("jax_compilation_cache_dir", "jax_platforms"):
         return value or None
     return value == "float64" if name == "jax_enable_x64" else value
 

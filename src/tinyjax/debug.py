@@ -25,6 +25,7 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Effect
 from tinyjax.core.operands import as_array
+from tinyjax.core.platforms import PER_PLATFORM, platform_at
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.staging import stage
 from tinyjax.display.bars import choose_display, in_notebook
@@ -557,12 +558,13 @@ def visualize_sharding(
             f"visualize_sharding shows arrays of one axis or two, but the shape is {tuple(shape)}. "
             "sharding.devices_indices_map(shape) tells the same of any array."
         )
+    kind = platform_at(sharding.ids[0]).name.upper()
     held: dict[tuple[int, ...], list[int]] = {}
     for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
-        held.setdefault(tuple([s.start or 0 for s in part]), []).append(number)
+        held.setdefault(tuple([s.start or 0 for s in part]), []).append(number % PER_PLATFORM)
     places = sorted(held)
     count = len({place[-1] for place in places})
-    names = [f"CPU {','.join(map(str, sorted(held[place])))}" for place in places]
+    names = [f"{kind} {','.join(map(str, sorted(held[place])))}" for place in places]
     widest = max(1, (max_width - 1) // count - 1)
     width = min(widest, max(min_width - 2, *map(len, names)))
     rows = [names[i : i + count] for i in range(0, len(names), count)]

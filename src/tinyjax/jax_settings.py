@@ -26,14 +26,14 @@ RENAMED: Final = {
     "jax_default_prng_impl": "default_prng_impl",
     "jax_disable_jit": "disable_jit",
     "jax_num_cpu_devices": "num_cpu_devices",
+    "jax_default_device": "default_device",
+    "jax_platforms": "platforms",
     "jax_traceback_filtering": "tracebacks",
 }
 
 #: JAX's settings that have one meaning here: what they may be set to, and why nothing else.
 FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
-    "jax_platforms": (("cpu", "", None), "programs run on the CPU"),
-    "jax_platform_name": (("cpu", "", None), "programs run on the CPU"),
-    "jax_default_device": ((None, "cpu"), "programs run on the CPU"),
+    "jax_platform_name": (("cpu", "", None), "it is an old name of jax_platforms"),
     "jax_enable_custom_prng": ((False,), "PRNGKey makes raw keys, and key typed ones"),
     "jax_legacy_prng_key": (("allow",), "raw keys are as good as typed ones"),
     "jax_softmax_custom_jvp": ((True, False), "the derivative of softmax is always the stable one"),

@@ -14,20 +14,20 @@ from typing import Any, ParamSpec, TypeVar, overload
 from tinyjax import xla
 from tinyjax.api import vjp
 from tinyjax.api.arguments import check_argnums
+from tinyjax.config import scoped
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import (
-    PLATFORM,
     Device,
     Sharding,
-    all_devices,
+    check_default,
     check_platform,
+    default_platform,
     devices_of,
-    first_device,
+    devices_on,
     group,
-    on_first,
 )
 from tinyjax.core.folding import ensure_compile_time_eval
 from tinyjax.core.integers import integer
@@ -83,8 +83,7 @@ def devices(backend: str | None = None) -> list[Device]:
         >>> tinyjax.devices()[0]
         CpuDevice(id=0)
     """
-    check_platform(backend)
-    return [*all_devices()]
+    return [*devices_on(backend)]
 
 
 def local_devices(
@@ -109,7 +108,7 @@ def local_devices(
             f"local_devices: there is no process {shortened(number)}: the processes are "
             f"{process_indices()}."
         )
-    return devices_of(number)
+    return devices_of(number, backend)
 
 
 def device_count(backend: str | None = None) -> int:
@@ -168,23 +167,43 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def default_backend() -> str:
-    """Return the platform on which programs run by default: "cpu"."""
-    return PLATFORM
+    """Return the platform on which programs run by default: "cpu" or "gpu".
+
+    It is the first that the setting ``platforms`` names (in the environment ``JAX_PLATFORMS``).
+    Where that is not set, it is "gpu" if the machine shows a GPU, and the plugin for it is
+    installed.
+
+    Raises:
+        PlatformError: the setting names a platform that is not there.
+    """
+    return default_platform().name
 
 
 @contextmanager
 def default_device(device: Device | Sharding | str | None) -> Iterator[None]:
-    """Choose the device for a block: the first; arrays are put elsewhere by ``device_put``.
+    """Choose, for a block, the device of arrays that are put nowhere.
+
+    Arrays are made there, and programs run there, other than those of arrays that were put
+    elsewhere. Outside of the block arrays that were made in it go where they are wanted, as all do
+    that were put nowhere.
+
+    Args:
+        device: the device, or a platform, for its first one; None for that of the process.
 
     Raises:
-        ArgumentError: it is another device.
+        ArgumentError: it is no device.
+        PlatformError: there is no such platform.
+        ShardingError: there is no such device.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.default_device(tinyjax.devices()[-1]):
+        ...     len(jnp.ones(3).devices())
+        1
     """
-    if device not in (None, first_device(), on_first(), PLATFORM):
-        raise ArgumentError(
-            f"the default device is the first, {first_device()!r}, but got {device!r}. Put what a "
-            "program starts from there: tinyjax.device_put(x, device)."
-        )
-    yield
+    with scoped(default_device=device):
+        check_default()
+        yield
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
@@ -311,11 +330,12 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """
     versions = [f"{name}: {metadata.version(name)}" for name in ("tinyjax", "jaxlib", "numpy")]
     settings = [f"{k}={v}" for k, v in os.environ.items() if k.startswith(("TINYJAX_", "XLA_"))]
+    devices_here = f"{default_backend()}-{device_count()}, {local_device_count()} local devices"
     info = "\n".join(
         [
             *versions,
             f"python: {sys.version}".replace("\n", " "),
-            f"device info: {PLATFORM}-{device_count()}, {local_device_count()} local devices",
+            f"device info: {devices_here}",
             f"process_count: {process_count()}",
             f"platform: {platform.uname()}",
             *settings,

@@ -22,6 +22,9 @@ from jaxlib._jax import Sharding as Sharding
 from jaxlib._jax import SingleDeviceSharding as SingleDeviceSharding
 from jaxlib._jax import array_result_handler as array_result_handler
 from jaxlib._jax import batched_block_until_ready as batched_block_until_ready
+from jaxlib._jax import (
+    batched_copy_array_to_devices_with_sharding as batched_copy_array_to_devices_with_sharding,
+)
 from jaxlib._jax import batched_device_put as batched_device_put
 from jaxlib._jax import custom_call_targets as custom_call_targets
 from typing_extensions import CapsuleType

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray, raise_donated
-from tinyjax.core.devices import KIND_OF, Space, is_place, on_first
+from tinyjax.core.devices import KIND_OF, Space, default_place, is_place, on_first
 from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import Tracer
@@ -34,7 +34,7 @@ def device_put(
         x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
         device: a device, a sharding, a ``PartitionSpec`` of the mesh in force (``set_mesh``), or a
             ``tinyjax.memory.Space``; or a tree of these, each of which speaks for all that is below
-            it. None leaves arrays where they are, and puts data of the host on the first device.
+            it. None leaves arrays where they are, and puts data of the host on the default device.
             Over several processes, all of them call this with the same data.
         donate: of no effect: arrays that are moved are still there.
         may_alias: False for an array of its own even where the given one need not be moved.
@@ -85,7 +85,11 @@ def put(leaf: Any, where: object, function: str = "device_put") -> Array:
     if array.is_deleted():
         raise_donated(array)
     if where is None:
-        return xla.put(array, on_first()) if isinstance(array, ConcreteArray) else array
+        return (
+            xla.put(array, default_place() or on_first())
+            if isinstance(array, ConcreteArray)
+            else array
+        )
     if isinstance(where, Space):
         kind = KIND_OF.get(where)
         if kind is None or not isinstance(array, ConcreteArray | ShardedArray):

@@ -86,7 +86,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
     def program_for(size: int) -> Callable[..., Any]:
-        there = devices_of(group().process_index) if devices is None else devices
+        there = devices_of(group().process_index, backend) if devices is None else devices
         if size > len(there):
             raise ShardingError(
                 f"pmap maps over an axis of {size} elements, but there are {len(there)} devices "

@@ -11,7 +11,7 @@ from tinyjax import tree, xla
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Device, Sharding, is_place, places_of
+from tinyjax.core.devices import Device, Sharding, device_at, is_place, places_of
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
@@ -114,7 +114,7 @@ def make_array_from_single_device_arrays(
                 f"{name} takes arrays that lie on one device each, but got {array!r}."
             )
         by_device[array.devices().pop()] = array
-    wanted = [Device(id=found.ids[place]) for place in found.addressable_places]
+    wanted = [device_at(found.ids[place]) for place in found.addressable_places]
     if {*by_device} != {*wanted} or len(arrays) != len(wanted):
         raise ShardingError(
             f"{name} takes one array for each device of this process that {found!r} has, {wanted}, "
@@ -221,7 +221,7 @@ class _Axis:
         numbers = [part[axis].start or 0 for part in sharding.parts(counts)]
         self._by_process = {
             process: sorted({numbers[i] for i in places_of(process, sharding.ids)})
-            for process in {Device(id=i).process_index for i in sharding.ids}
+            for process in {device_at(i).process_index for i in sharding.ids}
         }
         self._own = sorted({numbers[i] for i in sharding.addressable_places})
         self._whole = False

@@ -1227,14 +1227,18 @@ class Shard:
 mover: Final[list[Callable[[Array, Placement, str], Array]]] = []
 
 
+#: Puts an array on the default device, once that has been another than the processor's first.
+settler: Final[list[Callable[[Array], Array]]] = []
+
+
 def put(x: Array, where: Placement, function: str) -> Array:
     """Return an array where an argument ``device`` or ``out_sharding`` of a function says.
 
     What is on the first device, as everything is that is put nowhere else, stays as it is.
     """
-    if where is None or (
-        is_one_of(where, (first_device(), on_first())) and x.sharding == on_first()
-    ):
+    if where is None:
+        return settler[0](x) if settler else x
+    if is_one_of(where, (first_device(), on_first())) and x.sharding == on_first():
         return x
     return mover[0](x, where, function)
 

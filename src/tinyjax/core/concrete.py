@@ -296,10 +296,11 @@ def fetched(buffer: DeviceBuffer, dtype: DType) -> HostArray:
     """Return the data in a buffer, without a copy where it is the processor's."""
     try:
         host = np.asarray(memoryview(buffer))
-        return host if host.dtype == dtype else of_physical(host, dtype)
-    except BufferError:  # a dtype that NumPy's protocol for buffers has no letter for
+    except BufferError:
+        # A dtype that NumPy's protocol for buffers has no letter for, or memory of another device.
         # Loads jax where it is installed, which takes longer than to start up without it.
-        return buffer._single_device_array_to_np_array_did_copy()[0]
+        host = buffer._single_device_array_to_np_array_did_copy()[0]
+    return host if host.dtype == dtype else of_physical(host, dtype)
 
 
 def _sealed(host: HostArray) -> HostArray:

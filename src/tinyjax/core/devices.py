@@ -12,13 +12,22 @@ from typing import Any, Final, Self, TypeAlias, overload
 import attrs
 
 from tinyjax import config
-from tinyjax.core.integers import is_one_of
-from tinyjax.errors import PlatformError, ShardingError, shortened
+from tinyjax.core.platforms import (
+    ACCELERATOR,
+    CPU,
+    PER_PLATFORM,
+    Platform,
+    is_accelerated,
+    platform_at,
+    platform_named,
+)
+from tinyjax.errors import PlatformError, ShardingError
+from tinyjax.frames import warn_user
 from tinyjax.records import Record
 
-#: The platform of all devices.
+#: The processor's platform.
 PLATFORM: Final = "cpu"
-#: The platform that a function is traced for: another one while it is exported for that.
+#: The platform that a function is traced for, by the name that lowering rules have it by.
 platform_in_view: Final = config.make_user_context(PLATFORM)
 
 #: XLA numbers the devices of each process from a multiple of this.
@@ -30,12 +39,23 @@ class Device(Record):
     """A device that holds arrays and runs programs.
 
     Attributes:
-        platform: what kind of device it is: "cpu".
-        id: its number among all devices.
+        platform: what kind of device it is: "cpu" or "gpu".
+        id: its number among all devices of the platform.
     """
 
     platform: str = PLATFORM
     id: int = 0
+
+    @property
+    def number(self) -> int:
+        """Its number among the devices of all platforms."""
+        if self.platform == PLATFORM:
+            return self.id
+        return self._platform.numbers.start + self.id
+
+    @property
+    def _platform(self) -> Platform:
+        return platform_named(self.platform)
 
     @property
     def process_index(self) -> int:
@@ -45,7 +65,8 @@ class Device(Record):
     @property
     def device_kind(self) -> str:
         """What the device calls itself."""
-        return self.platform
+        kinds = self._platform.kinds
+        return kinds[self.id] if self.id < len(kinds) else self.platform
 
     @property
     def local_hardware_id(self) -> int:
@@ -58,21 +79,34 @@ class Device(Record):
 
     def addressable_memories(self) -> list[Memory]:
         """Return its memories."""
-        return [Memory(self, kind) for kind in _MEMORIES]
+        kinds = _MEMORIES if self.platform == PLATFORM else (_MEMORY,)
+        return [Memory(self, kind) for kind in kinds]
 
     def memory_stats(self) -> dict[str, int] | None:
-        """Return what is known of its memory: nothing, since it is the processor's."""
-        return None
+        """Return what is known of its memory, in bytes: of the processor's, nothing.
+
+        ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit`` are among it, if XLA knows them.
+        """
+        return self._platform.stats(self.id)
 
     def __str__(self) -> str:
-        return f"{self.platform}:{self.id}"
+        return f"{self._platform.maker}:{self.id}"
 
     def __repr__(self) -> str:
-        return f"{self.platform.capitalize()}Device(id={self.id})"
+        maker = "".join([word.capitalize() for word in self._platform.maker.split("_")])
+        return f"{maker}Device(id={self.id})"
+
+
+def device_at(number: int) -> Device:
+    """Return a device by its number among those of all platforms."""
+    if number < PER_PLATFORM:
+        return Device(id=number)
+    return Device(platform_at(number).name, number % PER_PLATFORM)
 
 
 #: What the memory of a device is called, and the kinds of memory that it has. The processor has one
 #: memory: the others are names of it, so that programs which move arrays to the host can be tried.
+#: Of other devices' memories tinyjax uses one.
 _MEMORY: Final = "device"
 _MEMORIES: Final = (_MEMORY, "pinned_host", "unpinned_host")
 
@@ -175,22 +209,127 @@ def own_device_count() -> int:
 
 @cache
 def all_devices() -> tuple[Device, ...]:
-    """Return the devices of all processes."""
+    """Return what the processors of all processes are divided into."""
     counts = group().device_counts or (own_device_count(),)
     starts = range(0, PER_PROCESS * len(counts), PER_PROCESS)
     numbers = [start + i for start, n in zip(starts, counts, strict=True) for i in range(n)]
     return tuple([Device(id=i) for i in numbers])
 
 
-def devices_of(process: int) -> list[Device]:
-    """Return the devices of one process."""
-    return [device for device in all_devices() if device.process_index == process]
+def default_platform() -> Platform:
+    """Return the platform of the devices that are meant where none is named.
+
+    Raises:
+        PlatformError: the settings name one that is not there.
+    """
+    return _default_platform(config.settings().platforms)
+
+
+@lru_cache(maxsize=64)
+def _default_platform(platforms: str) -> Platform:
+    first = platforms.partition(",")[0]
+    if first:
+        return platform_named(first)
+    if not is_accelerated():
+        return CPU
+    try:
+        return platform_named(ACCELERATOR)
+    except PlatformError as error:
+        warn_user(
+            f"This machine shows a GPU, and a plugin for it is installed, but programs run on the "
+            f"processor: {error.message} JAX_PLATFORMS=cpu says that they should."
+        )
+        return CPU
+
+
+def default_device() -> Device:
+    """Return the device where all is that is put nowhere else.
+
+    Raises:
+        PlatformError: the settings name a platform that is not there.
+    """
+    place = default_place()
+    return first_device() if place is None else place.device
+
+
+def default_place() -> DefaultPlace | None:
+    """Return how arrays lie that are put nowhere; None for the first device of the processor.
+
+    Raises:
+        PlatformError: the settings name a platform that is not there.
+    """
+    current = config.settings()
+    return _default_place(current.default_device, current.platforms)
+
+
+@lru_cache(maxsize=64)
+def _default_place(device: object, platforms: str) -> DefaultPlace | None:
+    if isinstance(device, str):
+        device, *_ = devices_of(group().process_index, device)
+    elif device is None:
+        platform = _default_platform(platforms)
+        device = device_at(platform.numbers.start) if platform is not CPU else first_device()
+    assert isinstance(device, Device), "the setting takes nothing else"
+    return None if device == first_device() else DefaultPlace(device)
+
+
+def check_default() -> None:
+    """Raise where the settings want arrays on a device that is not there.
+
+    Raises:
+        PlatformError: there are no devices of its platform.
+        ShardingError: the platform has no such device.
+    """
+    device = default_device()
+    if not is_device(device):
+        raise ShardingError(
+            f"the default device is to be {device!r}, but of its platform there are "
+            f"{[*devices_on(device.platform)]}."
+        )
+
+
+def may_be_elsewhere(current: config.Settings) -> bool:
+    """Say whether the settings may want arrays elsewhere than on the processor's first device.
+
+    No plugin is loaded to find that out.
+    """
+    device = current.default_device
+    if device is not None:
+        return device not in (PLATFORM, first_device())
+    first = current.platforms.partition(",")[0]
+    return first != PLATFORM if first else is_accelerated()
+
+
+def devices_on(name: str | None = None) -> tuple[Device, ...]:
+    """Return the devices of a platform, of all processes.
+
+    Args:
+        name: the platform; None for the default one.
+
+    Raises:
+        PlatformError: there is no such platform.
+    """
+    platform = default_platform() if name is None else platform_named(name)
+    if platform is CPU:
+        return all_devices()
+    return tuple([device_at(number) for number in platform.numbers])
+
+
+def devices_of(process: int, name: str | None = None) -> list[Device]:
+    """Return the devices of one process, of a platform as for ``devices_on``."""
+    return [device for device in devices_on(name) if device.process_index == process]
+
+
+def is_device(x: object) -> bool:
+    """Say whether something is a device that is there."""
+    if not isinstance(x, Device):
+        return False
+    return x in all_devices() if x.platform == PLATFORM else x.id < len(x._platform.kinds)
 
 
 def check_platform(name: str | None) -> None:
     """Raise PlatformError unless the platform is there; None is the default one."""
-    if not is_one_of(name, (None, PLATFORM)):
-        raise PlatformError(f"there are no devices of the platform {shortened(name)}: only 'cpu'.")
+    devices_on(name)
 
 
 def first_device() -> Device:
@@ -437,7 +576,9 @@ Part: TypeAlias = tuple[slice, ...]
 @lru_cache(maxsize=4096)
 def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
     """Return the places of one process's devices among several, in their order."""
-    return tuple([place for place, i in enumerate(ids) if i // PER_PROCESS == process])
+    return tuple(
+        [place for place, i in enumerate(ids) if i % PER_PLATFORM // PER_PROCESS == process]
+    )
 
 
 class Sharding:
@@ -488,12 +629,12 @@ class Sharding:
     @property
     def device_set(self) -> set[Device]:
         """The devices."""
-        return {Device(id=i) for i in self.ids}
+        return {device_at(i) for i in self.ids}
 
     @property
     def addressable_devices(self) -> set[Device]:
         """Those of this process."""
-        return {Device(id=self.ids[place]) for place in self.addressable_places}
+        return {device_at(self.ids[place]) for place in self.addressable_places}
 
     @property
     def addressable_places(self) -> Sequence[int]:
@@ -513,6 +654,11 @@ class Sharding:
     def is_abstract(self) -> bool:
         """Whether the mesh has no devices, so that programs are compiled for it but not run."""
         return False
+
+    @property
+    def plain(self) -> Sharding:
+        """What users are told of how an array lies."""
+        return self
 
     #: In which memory of its devices an array lies.
     memory_kind: str
@@ -540,13 +686,13 @@ class Sharding:
         Raises:
             ShardingError: an array of this shape cannot lie so.
         """
-        devices = [Device(id=i) for i in self.ids]
+        devices = [device_at(i) for i in self.ids]
         return dict(zip(devices, self.parts(global_shape), strict=True))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
         """The same of the devices of this process alone."""
         parts = self.parts(global_shape)
-        return {Device(id=self.ids[i]): parts[i] for i in self.addressable_places}
+        return {device_at(self.ids[i]): parts[i] for i in self.addressable_places}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether arrays of so many axes lie alike by both: the same parts on the same devices."""
@@ -644,7 +790,7 @@ class SingleDeviceSharding(Sharding, Record):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        return (self.device.id,)
+        return (self.device.number,)
 
     def check(self, shape: Sequence[int], what: str = "the array") -> None:
         pass
@@ -677,6 +823,20 @@ class SingleDeviceSharding(Sharding, Record):
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+
+class DefaultPlace(SingleDeviceSharding):
+    """How an array lies that was put nowhere: on the default device, until others are elsewhere.
+
+    It never leaves the package: an array says that it lies on that device.
+    """
+
+    __slots__ = ()
+
+    @property
+    def plain(self) -> SingleDeviceSharding:
+        """The same for an array that was put there."""
+        return SingleDeviceSharding(self.device)
 
 
 _first: Final[list[SingleDeviceSharding]] = [SingleDeviceSharding(Device())]

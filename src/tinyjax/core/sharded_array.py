@@ -14,7 +14,14 @@ import numpy as np
 from tinyjax.core.array import Array, DeviceBuffer, Shard
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
-from tinyjax.core.devices import Device, Sharding, SingleDeviceSharding, first_device
+from tinyjax.core.devices import (
+    DefaultPlace,
+    Device,
+    Sharding,
+    SingleDeviceSharding,
+    device_at,
+    first_device,
+)
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import DTypeLike, HostArray
@@ -61,7 +68,7 @@ class ShardedArray(Array):
 
     @property
     def sharding(self) -> Sharding:
-        return self._sharding
+        return self._sharding.plain
 
     @property
     def device(self) -> Any:
@@ -74,7 +81,7 @@ class ShardedArray(Array):
 
     @property
     def committed(self) -> bool:
-        return True
+        return type(self._sharding) is not DefaultPlace
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -94,7 +101,7 @@ class ShardedArray(Array):
             copy = counts[key] = counts.get(key, -1) + 1
             copies.append(copy)
         return [
-            Shard(Device(id=self._sharding.ids[place]), parts[place], copies[place], self._part(i))
+            Shard(device_at(self._sharding.ids[place]), parts[place], copies[place], self._part(i))
             for i, place in enumerate(self._sharding.addressable_places)
         ]
 
@@ -124,7 +131,7 @@ class ShardedArray(Array):
 
     def _part(self, number: int) -> Array:
         """The part on one of this process's devices, by its place among them."""
-        device = Device(id=self._sharding.ids[self._sharding.addressable_places[number]])
+        device = device_at(self._sharding.ids[self._sharding.addressable_places[number]])
         aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
         if device == first_device():

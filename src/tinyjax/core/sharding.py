@@ -25,11 +25,15 @@ from tinyjax.core.devices import (
     SingleDeviceSharding,
     all_devices,
     as_sharding,
+    device_at,
+    devices_on,
     group,
+    is_device,
     memory_kind_field,
     places_of,
 )
-from tinyjax.core.integers import integers, is_one_of, listed
+from tinyjax.core.integers import integers, listed
+from tinyjax.core.platforms import PER_PLATFORM
 from tinyjax.errors import ShardingError, described, shortened
 
 P = ParamSpec("P")
@@ -54,15 +58,14 @@ class AxisType(Enum):
 
 def _device_ids(devices: object) -> NDArray[np.int64]:
     grid = np.asarray(devices, dtype=object)
-    known = all_devices()
     ids: list[int] = []
     for device in grid.flat:
-        if not is_one_of(device, known):
+        if not is_device(device):
             raise ShardingError(
-                f"a mesh is made of tinyjax.devices(), which are {list(known)}, but got "
+                f"a mesh is made of tinyjax.devices(), which are {list(all_devices())}, but got "
                 f"{shortened(device)}." + _MORE_DEVICES
             )
-        ids.append(device.id)
+        ids.append(device.number)
     if len({*ids}) != len(ids):
         raise ShardingError("a mesh has every device at most once.")
     return np.array(ids, np.int64).reshape(grid.shape)
@@ -82,7 +85,7 @@ def mesh_of_ids(
 ) -> Mesh:
     """Return a mesh of devices by their numbers, row by row."""
     devices = np.empty(tuple(axis_sizes), object)
-    devices.ravel()[:] = [Device(id=i) for i in ids]
+    devices.ravel()[:] = [device_at(i) for i in ids]
     return Mesh(devices, axis_names, axis_types)
 
 
@@ -278,18 +281,18 @@ class Mesh(_Grid):
     def devices(self) -> NDArray[Any]:
         """The devices, as an array of the mesh's shape."""
         found = np.empty(self.axis_sizes, object)
-        found.ravel()[:] = [Device(id=i) for i in self.ids]
+        found.ravel()[:] = [device_at(i) for i in self.ids]
         return found
 
     @property
     def device_ids(self) -> NDArray[np.int64]:
         """Their numbers, as an array of the mesh's shape."""
-        return np.array(self.ids, np.int64).reshape(self.axis_sizes)
+        return np.array([i % PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
 
     @property
     def local_devices(self) -> list[Device]:
         """Those of this process."""
-        return [Device(id=self.ids[place]) for place in self._local_places]
+        return [device_at(self.ids[place]) for place in self._local_places]
 
     @property
     def _local_places(self) -> Sequence[int]:
@@ -845,7 +848,7 @@ def make_mesh(
         Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
-    given = all_devices() if devices is None else tuple(devices)
+    given = devices_on() if devices is None else tuple(devices)
     wanted = prod(sizes)
     if wanted > len(given) or wanted < 1:
         raise ShardingError(
@@ -872,7 +875,7 @@ def resolve(where: object, function: str) -> Sharding:
     match where:
         case Device() | SingleDeviceSharding():
             found = as_sharding(where)
-            if not found.device_set <= {*all_devices()}:
+            if not all(map(is_device, found.device_set)):
                 raise ShardingError(
                     f"{function}: there is no device {found.device_set.pop()!r}: tinyjax.devices() "
                     f"are {list(all_devices())}." + _MORE_DEVICES

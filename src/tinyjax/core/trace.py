@@ -22,12 +22,13 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax.config import Settings, settings
-from tinyjax.core.array import Array, DeviceBuffer
+from tinyjax.core.array import Array, DeviceBuffer, settler
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.devices import default_place, may_be_elsewhere
 from tinyjax.core.operands import is_staging
 from tinyjax.core.primitive import MappedAxis, Primitive, Tangent, binder
-from tinyjax.core.sharded_array import ShardedArray, evaluator
+from tinyjax.core.sharded_array import ShardedArray, evaluator, placer
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -405,6 +406,22 @@ class EvalTrace(Trace):
         return run(args)
 
 
+class PlacedTrace(EvalTrace):
+    """Evaluates where the default device is another than the processor's first.
+
+    Each operation is a program there.
+    """
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        check_concrete(args)
+        evaluate = primitive.rules.evaluate
+        if evaluate is not None:
+            return evaluate(args, params)
+        return evaluator[0](primitive, args, params)
+
+
 def evaluate_broadcast(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array | None:
     """Evaluate a primitive whose ``impl`` broadcasts, on operands whose types have been checked.
 
@@ -510,6 +527,8 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
 
 
 EVAL: Final = EvalTrace()
+#: The same where the default device is another.
+PLACED: Final = PlacedTrace()
 _current: ContextVar[Trace] = ContextVar("tinyjax_trace", default=EVAL)
 
 #: The line of the equation that is being evaluated under a transformation: what is staged
@@ -647,15 +666,32 @@ def stand_in(kind: type[R]) -> type[R]:
 
 def base_trace() -> EvalTrace:
     """Return the trace that evaluates, as the settings are here."""
-    return _attached[0].base if settings().debugging else EVAL
+    return _base_for(settings())
+
+
+def _base_for(current: Settings) -> EvalTrace:
+    if current.debugging:
+        return _attached[0].base
+    if not may_be_elsewhere(current):
+        return EVAL
+    settler[:] = [_settled]
+    return PLACED
+
+
+def _settled(x: Array) -> Array:
+    """Return an array that was made of data of the host where the default device is."""
+    if _current.get() is not PLACED or type(x) is not ConcreteArray:
+        return x
+    place = default_place()
+    return x if place is None else placer[0](x, place)
 
 
 def choose_base(current: Settings) -> Callable[[], None]:
     """Make the trace that evaluates here the one that the settings ask for; return the undoing."""
-    trace = _current.get()
-    if not isinstance(trace, EvalTrace) or current.debugging == (trace is not EVAL):
+    trace, wanted = _current.get(), _base_for(current)
+    if not isinstance(trace, EvalTrace) or trace is wanted:
         return lambda: None
-    token = _current.set(_attached[0].base if current.debugging else EVAL)
+    token = _current.set(wanted)
     return lambda: _current.reset(token)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyjax.core.devices import Device, all_devices
+from tinyjax.core.devices import Device, devices_on
 from tinyjax.core.integers import integers
 from tinyjax.errors import ShardingError
 
@@ -44,7 +44,7 @@ def create_device_mesh(
         (1, 1)
     """
     sizes = integers(mesh_shape, "mesh_shape")
-    given = all_devices() if devices is None else tuple(devices)
+    given = devices_on() if devices is None else tuple(devices)
     if len(given) != prod(sizes):
         raise ShardingError(
             f"create_device_mesh: a grid of the shape {sizes} takes {prod(sizes)} devices, but "
@@ -96,7 +96,7 @@ def create_hybrid_device_mesh(
     if len(inner) != len(outer):
         raise ShardingError(f"{name}: {inner} and {outer} must have the same number of axes.")
     groups: dict[int, list[Device]] = {}
-    for device in all_devices() if devices is None else devices:
+    for device in devices_on() if devices is None else devices:
         groups.setdefault(device.process_index, []).append(device)
     order = sorted(groups) if should_sort_granules_by_key else [*groups]
     if len(order) != prod(outer):

@@ -14,7 +14,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.devices import Device, PartitionSpec
+from tinyjax.core.devices import Device, PartitionSpec, device_at
 from tinyjax.core.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.sharded_array import ShardedArray
@@ -155,7 +155,7 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
             f"{count}. Put them on a mesh of as many, tinyjax.device_put(x, sharding), or call it "
             "within tinyjax.set_mesh(mesh)."
         )
-    return tuple([Device(id=i) for i in ids])
+    return tuple([device_at(i) for i in ids])
 
 
 def laid(arrays: Sequence[Array], shardings: Shardings, mesh: AnyMesh) -> list[Array]:

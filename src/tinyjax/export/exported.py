@@ -11,7 +11,7 @@ from tinyjax import tree, xla
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
-from tinyjax.core.devices import PLATFORM, Device, platform_in_view
+from tinyjax.core.devices import PLATFORM, device_at, platform_in_view
 from tinyjax.core.lowering import tensors
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.core.trace import EVAL, bind, check_concrete, current_trace
@@ -336,7 +336,7 @@ class Exported:
                 f"'{self.fun_name}' was exported for {self.nr_devices} devices, but {mesh} has "
                 f"{mesh.size}."
             )
-        return self._divided.on([Device(id=i) for i in mesh.ids])
+        return self._divided.on([device_at(i) for i in mesh.ids])
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.

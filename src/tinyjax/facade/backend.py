@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tinyjax
-from tinyjax.core.devices import Device, Sharding
-from tinyjax.xla.backend import backend
+from tinyjax.core.devices import Device, Sharding, device_at
+from tinyjax.xla.backend import backend_of
 
 __all__ = ["backends", "get_backend", "get_default_device"]
 
@@ -18,8 +18,7 @@ def get_backend(platform: str | None = None) -> Any:
     Raises:
         PlatformError: this process has no devices of the platform.
     """
-    tinyjax.devices(platform)
-    return backend().client
+    return backend_of((tinyjax.devices(platform)[0].number,)).client
 
 
 def backends() -> dict[str, Any]:
@@ -36,12 +35,12 @@ def give_attributes() -> None:
     """Give devices and shardings the attributes by which libraries look into JAX's."""
 
     def of_process(self: Sharding) -> list[Device]:
-        return [Device(id=self.ids[i]) for i in self.addressable_places]
+        return [device_at(self.ids[i]) for i in self.addressable_places]
 
     given: dict[str, tuple[type, Callable[[Any], object]]] = {
         "client": (Device, lambda self: get_backend(self.platform)),
         "_addressable_device_assignment": (Sharding, of_process),
-        "_device_assignment": (Sharding, lambda self: [Device(id=i) for i in self.ids]),
+        "_device_assignment": (Sharding, lambda self: [device_at(i) for i in self.ids]),
     }
     for name, (kind, found) in given.items():
         setattr(kind, name, property(found))

@@ -43,9 +43,9 @@ from tinyjax.core.calling import (
 )
 from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import PLATFORM, Device, Sharding, first_device, is_place, on_first
+from tinyjax.core.devices import Device, Sharding, devices_on, first_device, is_place, on_first
 from tinyjax.core.events import timed
-from tinyjax.core.integers import integers, is_one_of, one_or_more
+from tinyjax.core.integers import integers, one_or_more
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.operands import PYTHON_NUMBERS
@@ -64,14 +64,12 @@ from tinyjax.core.refs import (
 )
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
 from tinyjax.core.staging import NOTHING_USED, Staged, stage, stand_ins
-from tinyjax.core.trace import EVAL, Tracer, bind, check_concrete, current_trace
+from tinyjax.core.trace import EVAL, PLACED, EvalTrace, Tracer, bind, check_concrete, current_trace
 from tinyjax.errors import (
     ArgumentError,
     OuterRefError,
-    PlatformError,
     RefError,
     TracingForbiddenError,
-    shortened,
 )
 from tinyjax.frames import describe_function, imitate, warn_user
 from tinyjax.jit.program import CompilerOptions, JitParams, jit_p
@@ -201,7 +199,10 @@ class JitFunction(Generic[P, R]):
             # A call like the last one takes 0.6 us above the execution, one like an earlier one
             # 1.2; the usual way takes 8.
             plans = self._traces.plans
-            if current_trace() is EVAL and plans.settings is (local_settings() or Process.settings):
+            trace = current_trace()
+            if (trace is EVAL or trace is PLACED) and (
+                plans.settings is (local_settings() or Process.settings)
+            ):
                 found: R = plans.short(args, kwargs)
                 if found is not NotImplemented:
                     return found
@@ -274,7 +275,7 @@ class JitFunction(Generic[P, R]):
         operands = (*entry.consts, *arrays)
         if entry.uses is not NOTHING_USED:
             return self._call_with_keys(entry, operands)
-        if trace is EVAL:
+        if trace is EVAL or trace is PLACED:
             check_concrete(operands)
             evaluated: R = entry.run(operands)
             if signature in traces.entries:
@@ -339,7 +340,7 @@ class JitFunction(Generic[P, R]):
         pass_on(entry.params.jaxpr, operands, entry.uses)
         trace = current_trace()
         left: dict[int, Array]
-        if trace is EVAL:
+        if trace is EVAL or trace is PLACED:
             check_concrete(operands)
             left, changed, result = entry.run(operands)
         else:
@@ -418,7 +419,9 @@ class JitFunction(Generic[P, R]):
     ) -> None:
         """Prepare for calls like this one."""
         program = entry.executable
-        placed = any_sharded(leaves)  # the program at hand is not the one that was run
+        placed = (
+            any_sharded(leaves) or current_trace() is PLACED
+        )  # the program at hand is not the one that was run
         if not placed and (program is None or program.host_program is not None or program.donated):
             return
         plans = self._traces.plan_for(entry.settings)
@@ -474,6 +477,8 @@ class JitFunction(Generic[P, R]):
             return
         given = xla.on_devices((*entry.consts, *leaves))
         placement = xla.placement_of(params.jaxpr, given)
+        if placement is None:
+            return
         program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
         if not isinstance(program, xla.ShardedExecutable):
             return
@@ -654,7 +659,7 @@ class JitFunction(Generic[P, R]):
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
-        if donated and current_trace() is EVAL:
+        if donated and isinstance(current_trace(), EvalTrace):
             self._check_donations(staged.jaxpr, donated)
         return self._entry_of(staged, flat.out_tree, tuple(donated), before)
 
@@ -798,7 +803,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
             call.
         keep_unused: has no effect: unused parameters are kept.
         device: the device to run on; by default the one where the arguments are.
-        backend: "cpu", which is the only one.
+        backend: the platform to run on, such as "cpu" or "gpu": on its first device.
         in_shardings: how the positional arguments are divided: a sharding for all of them, or a
             tuple of shardings or of trees of them, each for all leaves below it. An argument that
             is divided otherwise is moved; None leaves it where it is. A ``PartitionSpec`` is one of
@@ -851,10 +856,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 
         return decorate
     _check_function(fun)
-    if not is_one_of(backend, (None, PLATFORM)):
-        raise PlatformError(
-            f"jit compiles for the backend 'cpu' alone, but backend is {shortened(backend)}."
-        )
+    if backend is not None:
+        first, *_ = devices_on(backend)
+        device = first if device is None and first != first_device() else device
     if device is not None and (in_shardings is not None or out_shardings is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments

@@ -17,6 +17,7 @@ from tinyjax.core.devices import on_first
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.lowering import location_text
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened
@@ -283,6 +284,9 @@ class Compiled(_Stage):
         if lowered.compilation.placement is not None:
             return tree.unflatten(lowered.out_tree, xla.call_sharded(self._executable, operands))
         assert isinstance(self._executable, xla.Executable), "it has no placement"
+        operands = tuple(
+            [x if x.committed or type(x) is not ShardedArray else x.gathered for x in operands]
+        )
         if lowered.donated or effects(lowered.jaxpr).any:
             return tree.unflatten(lowered.out_tree, self._executable(operands))
         evaluate = partial(eval_jaxpr, lowered.jaxpr)
@@ -296,7 +300,9 @@ class Compiled(_Stage):
             return super().out_info
         lies = zip(self.lowered.jaxpr.out_avals, self._placement.outs, strict=True)
         outs = [
-            ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)
+            ShapeDtypeStruct(
+                aval.shape, aval.dtype, aval.weak_type, sharding=sharding and sharding.plain
+            )
             for aval, sharding in lies
         ]
         return tree.unflatten(self.out_tree, outs)
@@ -308,7 +314,9 @@ class Compiled(_Stage):
         lowered = self.lowered
         first = len(lowered.consts)
         given = (
-            (on_first(),) * len(lowered.arguments) if placement is None else placement.ins[first:]
+            (on_first(),) * len(lowered.arguments)
+            if placement is None
+            else [x.plain for x in placement.ins[first:]]
         )
         return tree.unflatten(self.in_tree, given)
 
@@ -316,8 +324,9 @@ class Compiled(_Stage):
     def output_shardings(self) -> Any:
         """How the results lie, in their structure: where it was not said, as XLA has chosen."""
         placement = self._placement
-        outs = (on_first(),) * self.out_tree.num_leaves if placement is None else placement.outs
-        return tree.unflatten(self.out_tree, outs)
+        if placement is None:
+            return tree.unflatten(self.out_tree, (on_first(),) * self.out_tree.num_leaves)
+        return tree.unflatten(self.out_tree, [x and x.plain for x in placement.outs])
 
     def runtime_executable(self) -> Any:
         """XLA's own executable."""

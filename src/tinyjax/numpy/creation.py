@@ -200,7 +200,7 @@ def array(
     if copy and made is object:
         made = another(made)
     where = _wanted(device, out_sharding)
-    return made if where is None else put(made, where, "array")
+    return put(made, where, "array")
 
 
 def asarray(

@@ -9,9 +9,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, put
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Device, Placement, all_devices, first_device, on_first
+from tinyjax.core.devices import Device, Placement, devices_on, first_device, is_device, on_first
 from tinyjax.core.dlpack import imported
-from tinyjax.core.integers import is_one_of
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
@@ -71,7 +70,7 @@ class NamespaceInfo:
 
     def devices(self) -> list[Device]:
         """Return all devices."""
-        return [*all_devices()]
+        return [*devices_on()]
 
     def default_dtypes(self, *, device: Placement = None) -> DefaultDtypes:
         """Return the dtypes that Python numbers become, as the settings say.
@@ -113,8 +112,8 @@ class NamespaceInfo:
 
 def _check_device(device: Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if not is_one_of(device, (None, on_first(), *all_devices())):
-        raise ArgumentError(f"there is no device {device!r}: they are {list(all_devices())}.")
+    if device is not None and device != on_first() and not is_device(device):
+        raise ArgumentError(f"there is no device {device!r}: they are {list(devices_on())}.")
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)

@@ -30,6 +30,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import all_devices
+from tinyjax.core.platforms import CPU, PER_PLATFORM, Platform, add, platform_at
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ArgumentError
 from tinyjax.xla.forks import hold_at_forks, note_client
@@ -81,10 +82,11 @@ class Backend:
         self._lists: dict[tuple[int, ...], DeviceList] = {}
 
     def device_list(self, ids: tuple[int, ...]) -> DeviceList:
-        """Return devices by their numbers; lists of equal devices are one."""
+        """Return devices by their numbers, among all platforms'; lists of equal devices are one."""
         found = self._lists.get(ids)
         if found is None:
-            found = self._lists[ids] = DeviceList(tuple([self._by_id[i] for i in ids]))
+            own = [self._by_id[i % PER_PLATFORM] for i in ids]
+            found = self._lists[ids] = DeviceList(tuple(own))
         return found
 
     @property
@@ -143,6 +145,43 @@ def backend(depth: int | None = None) -> Backend:
                 client = xla_client.make_cpu_client(asynchronous=depth is None, num_devices=devices)
                 found = _made[depth] = Backend(client)
     return found
+
+
+#: The clients of other platforms than the processor's, by their names.
+_others: Final[dict[str, Backend]] = {}
+
+
+def backend_of(ids: Sequence[int]) -> Backend:
+    """Return the backend of devices, by their numbers, which are of one platform."""
+    platform = platform_at(ids[0])
+    return backend() if platform is CPU else _others[platform.name]
+
+
+def add_platform(client: Client, name: str, maker: str, rules: str) -> Platform:
+    """Make the devices of a client known, as a platform of their own.
+
+    Args:
+        client: XLA's client, on none of whose devices anything ran before.
+        name: the platform's name, such as "gpu".
+        maker: its other name, such as "cuda".
+        rules: the platform for which lowering rules are taken.
+    """
+    made = Backend(client)
+    devices = client.local_devices()
+    assert [device.id for device in devices] == [*range(len(devices))], "so XLA numbers them"
+
+    def stats(number: int) -> dict[str, int] | None:
+        try:
+            found: dict[str, int] | None = devices[number].memory_stats()
+        except RuntimeError:  # of a client that does not know
+            return None
+        return found
+
+    kinds = tuple([device.device_kind for device in devices])
+    platform = Platform(name, maker, rules, kinds, stats)
+    _others[name] = made
+    add(platform)
+    return platform
 
 
 def has_started() -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import PER_PROCESS, Device, PartitionSpec, Sharding, group
+from tinyjax.core.devices import PER_PROCESS, PartitionSpec, Sharding, device_at, group
 from tinyjax.core.sharding import NamedSharding, mesh_of_ids
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ProcessesDifferError
@@ -53,7 +53,7 @@ def check_same(array: Array, sharding: Sharding) -> None:
     Raises:
         ProcessesDifferError: they have not.
     """
-    processes = sorted({Device(id=i).process_index for i in sharding.ids})
+    processes = sorted({device_at(i).process_index for i in sharding.ids})
     if group().process_index not in processes:
         return  # it is told so when it puts its part
     rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)

@@ -33,7 +33,7 @@ from tinyjax.core.lowering import Locate, location_text
 from tinyjax.errors import ForkError
 from tinyjax.records import Record
 from tinyjax.xla.announcing import announced
-from tinyjax.xla.backend import Backend, backend, buffer_of
+from tinyjax.xla.backend import Backend, backend, backend_of, buffer_of
 from tinyjax.xla.compilation import Compilation, Flags, Placement
 from tinyjax.xla.forks import hold_at_forks, lacks_threads
 from tinyjax.xla.host_callbacks import HostProgram
@@ -221,7 +221,7 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExe
 
 
 def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
-    on = backend()
+    on = _backend_for(wanted)
     key = _key(on, wanted)
     with _lock:
         found = _look_up(key)
@@ -254,6 +254,11 @@ def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedEx
     return made
 
 
+def _backend_for(wanted: Compilation) -> Backend:
+    placement = wanted.placement
+    return backend() if placement is None else backend_of(placement.ids)
+
+
 def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
     """Return a program that the process has, and mark it as the last used."""
     found = _cache.get(key)
@@ -277,12 +282,12 @@ def compile_anew(
         locate: says where equations come from, in the metadata of the compiled program.
     """
     with announced(wanted):
-        return compile_program(backend(), wanted, flags_for(wanted), locate)
+        return compile_program(_backend_for(wanted), wanted, flags_for(wanted), locate)
 
 
 def is_compiled(wanted: Compilation) -> bool:
     """Whether the process has a compiled program."""
-    key = _key(backend(), wanted)
+    key = _key(_backend_for(wanted), wanted)
     with _lock:
         return key in _cache
 

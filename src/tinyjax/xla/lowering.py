@@ -8,12 +8,13 @@ from typing import Final
 from tinyjax.core.events import span
 from tinyjax.core.jaxpr import Jaxpr, effects
 from tinyjax.core.lowering import Locate, write_module, write_sharded_module
+from tinyjax.core.platforms import platform_at
 from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.compilation import Placement
 from tinyjax.xla.unnest import unnest
 
-#: What programs run on.
+#: What programs without a placement run on.
 PLATFORM: Final = "cpu"
 
 
@@ -64,7 +65,8 @@ def lowered_for(
     if not effects(jaxpr).any:
         with span("lower", program=name):
             flat = unnest(jaxpr)
-            text, functions = write_sharded_module(flat, name, ins, outs, donated, PLATFORM, locate)
+            rules = platform_at(placement.ids[0]).rules
+            text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
         if not functions:
             return text
     raise CallsPythonError(

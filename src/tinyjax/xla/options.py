@@ -20,6 +20,7 @@ from jaxlib.xla_client import CompileOptions, DeviceAssignment
 
 from tinyjax.config import settings
 from tinyjax.core.costs import cost_of
+from tinyjax.core.platforms import CPU, PER_PLATFORM, platform_at
 from tinyjax.errors import ArgumentError, JaxRuntimeError
 from tinyjax.xla.compilation import Compilation, Flag, Flags, Placement
 from tinyjax.xla.versions import PLAIN_LOOPS
@@ -70,7 +71,12 @@ def as_flags(given: Mapping[str, object], taker: str) -> Flags:
 
 
 def flags_for(wanted: Compilation) -> Flags:
-    """Return the flags that a program is compiled with: the setting ``effort``'s, the user's."""
+    """Return the flags that a program is compiled with: the setting ``effort``'s, the user's.
+
+    The setting says what compiling for the processor is worth, and nothing of other platforms.
+    """
+    if wanted.placement is not None and platform_at(wanted.placement.ids[0]) is not CPU:
+        return wanted.flags
     chosen: list[tuple[str, Flag]]
     match settings().effort:
         case "low":
@@ -124,7 +130,9 @@ def compile_options(flags: Flags, placement: Placement | None = None) -> Compile
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
         free = [sharding is None for sharding in placement.outs]
         build.allow_spmd_sharding_propagation_to_output = free or [True]
-        assignment = DeviceAssignment.create(np.array([placement.ids], np.int32))
+        assignment = DeviceAssignment.create(
+            np.array([[i % PER_PLATFORM for i in placement.ids]], np.int32)
+        )
         options.device_assignment = build.device_assignment = assignment
     return options
 

@@ -14,9 +14,16 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray
-from tinyjax.core.devices import Device, PartitionSpec, Sharding, SingleDeviceSharding
+from tinyjax.core.devices import (
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    default_place,
+    device_at,
+)
 from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
 from tinyjax.core.nesting import LEVEL
+from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
@@ -106,11 +113,32 @@ def _is_full(sharding: Sharding) -> bool:
 
 def on_devices(args: Sequence[Array]) -> list[Sharding | None]:
     """How arguments lie; None for those that go where they are wanted."""
-    return [x.sharding if type(x) is ShardedArray else None for x in args]
+    return [x.sharding if type(x) is ShardedArray and x.committed else None for x in args]
 
 
 def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | None:
-    """Return where a program runs; None for the first device.
+    """Return where a program runs; None for the processor's first device.
+
+    Where neither arguments nor the program say it, that is the default device; the results are then
+    as free to go elsewhere as the arguments.
+
+    Args:
+        jaxpr: the program.
+        given: how its arguments lie; None for those that go where they are wanted.
+
+    Raises:
+        PlatformError: the settings name a platform that is not there.
+        ShardingError: arguments, or what the program names, lie on different devices.
+    """
+    found = placement_by(jaxpr, given)
+    place = default_place() if found is None else None
+    if place is None:
+        return found
+    return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
+
+
+def placement_by(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | None:
+    """Return where a program runs, by its arguments and what it names; None where these do not say.
 
     Args:
         jaxpr: the program.
@@ -139,14 +167,16 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
                 "the AbstractMesh for all, or for none."
             )
         if {*other.ids} != {*ids}:
+            here, there = _named(ids, other.ids)
             raise ShardingError(
-                f"one program takes arrays on the devices {_numbers(ids)} and on "
-                f"{_numbers(other.ids)}. Put them on the same: tinyjax.device_put(x, sharding)."
+                f"one program takes arrays on the devices {here} and on {there}. Put "
+                "them on the same: tinyjax.device_put(x, sharding)."
             )
         if other.ids != ids and wishes is not None and other in wishes.all:
+            here, there = _named(ids, other.ids)
             raise ShardingError(
-                f"one program names meshes of the devices {_numbers(ids)} and {_numbers(other.ids)}"
-                ", which are the same in another order. Use one order."
+                f"one program names meshes of the devices {here} and {there}, "
+                "which are the same in another order. Use one order."
             )
     whole = undivided(named, ids)
     wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
@@ -181,8 +211,13 @@ def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
     for sharding in shardings:
         if isinstance(sharding, NamedSharding) and sharding.ids == ids:
             return NamedSharding(sharding.mesh, PartitionSpec())
-    return SingleDeviceSharding(Device(id=ids[0]))
+    return SingleDeviceSharding(device_at(ids[0]))
 
 
-def _numbers(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids))
+def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:
+    """Name the devices of two groups: by their numbers alone, if all are the processor's."""
+    are_processors = all(platform_at(i) is CPU for i in (*these, *others))
+    return [
+        ", ".join([str(i if are_processors else device_at(i)) for i in ids])
+        for ids in (these, others)
+    ]

@@ -13,28 +13,30 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
+from jaxlib.xla_client import ArrayCopySemantics, batched_copy_array_to_devices_with_sharding
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
-from tinyjax.core.devices import Part, PartitionSpec, Sharding, on_first
+from tinyjax.core.devices import Part, PartitionSpec, Sharding, device_at, on_first
 from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.operands import aligned, first_element, is_splat
+from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.primitive import P, Primitive
 from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind, raise_not_concrete, use_trace
+from tinyjax.core.trace import EVAL, bind, raise_not_concrete, use_trace
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.xla.backend import backend, buffer_of, physical, result_handler
+from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Placement
 from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError
-from tinyjax.xla.placing import on_devices, placement_of, undivided
+from tinyjax.xla.placing import on_devices, placement_by, placement_of, undivided
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
 
@@ -58,6 +60,7 @@ def put(x: Array, sharding: Sharding) -> Array:
             f"{sharding!r} names no devices, so that no array lies so. AbstractMesh is for "
             "programs that are lowered and compiled, but not run."
         )
+    _check_memory(sharding)
     if sharding == on_first():
         found = x if isinstance(x, ConcreteArray) else x.gathered
         if found.aval is not found.aval.plain:
@@ -68,14 +71,27 @@ def put(x: Array, sharding: Sharding) -> Array:
     return at if at.sharding is sharding else ShardedArray(x.aval, sharding, at.shards)
 
 
+def _check_memory(sharding: Sharding) -> None:
+    """Raise where an array is to lie in another memory of a device than its own."""
+    kind, device = sharding.memory_kind, device_at(sharding.ids[0])
+    if kind not in [memory.kind for memory in device.addressable_memories()]:
+        raise ShardingError(
+            f"arrays on {device!r} lie in its own memory, but memory_kind is {kind!r}. Put them on "
+            "the processor: tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
+        )
+
+
 def moved(x: Array, sharding: Sharding) -> ShardedArray:
     """Return an array that lies as a sharding says, by this or by an equivalent one."""
     if isinstance(x, ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
         if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
-            # Devices share the host's memory: a program that moves parts takes up to four times as
-            # long.
+            here, there = (platform_at(s.ids[0]) for s in (x.sharding, sharding))
+            if here is there is not CPU:
+                return _between_devices(x, sharding)
+            # The processor's devices share its memory: a program that moves parts takes up to four
+            # times as long. What goes between platforms goes by way of it.
             if not x.sharding.summed and not sharding.summed:
                 return _recut(x, sharding)
         elif x.sharding.ids == sharding.ids:
@@ -90,6 +106,22 @@ def moved(x: Array, sharding: Sharding) -> ShardedArray:
     if sharding == on_first():
         return ShardedArray(x.aval, sharding, buffer_of(x, backend()))
     return _divided(x.aval, sharding, x.host)
+
+
+def _between_devices(x: ShardedArray, sharding: Sharding) -> ShardedArray:
+    """Move an array between devices of a platform that have memories of their own."""
+    if x.sharding.ids == sharding.ids:
+        return _resharded(x, sharding)
+    if len(x.sharding.ids) == len(sharding.ids) == 1:
+        if x.shards.is_deleted():
+            raise_donated(x)
+        target = placed(sharding, x.ndim)
+        devices = backend_of(sharding.ids).device_list(sharding.ids)
+        (copy,) = batched_copy_array_to_devices_with_sharding(
+            [x.shards], [devices], [target], [ArrayCopySemantics.ALWAYS_COPY]
+        )
+        return ShardedArray(x.aval, sharding, copy)
+    return moved(x.gathered, sharding)
 
 
 def _divided(aval: ShapedArray, sharding: Sharding, host: HostArray) -> ShardedArray:
@@ -177,6 +209,11 @@ def _cuts(
     return cuts, [distinct.index(part) for part in wanted]
 
 
+def on_host(args: Sequence[Array]) -> list[Array]:
+    """Return arrays that were put nowhere with their data on the host, for its first device."""
+    return [x.gathered if isinstance(x, ShardedArray) else x for x in args]
+
+
 def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) -> ShardedArray:
     """Make an array of arrays that lie on this process's devices, in their order, and are kept."""
     on = backend()
@@ -256,8 +293,8 @@ def _run_on_host(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     """
     placement = wanted.placement
     assert placement is not None, "it has one"
-    hosts = [x.gathered if isinstance(x, ShardedArray) else x for x in args]
-    if placement_of(wanted.jaxpr, [None] * len(hosts)) is None:
+    hosts = on_host(args)
+    if placement_by(wanted.jaxpr, [None] * len(hosts)) is None:
         outs = executable_for(attrs.evolve(wanted, donated=(), placement=None))(hosts)
     else:  # it has parts for each device, of which NumPy computes one after the other
         with use_trace(ProgramEvaluation(inf)):
@@ -294,6 +331,7 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
     ]
     key = (primitive, params, settings(), *avals, *lie)
     run = _operations.get(key)
+    given = args
     if bool in map(type, lie):
         args = [
             ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
@@ -304,6 +342,8 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
     if run is None:
         jaxpr = _operation(primitive, params, avals, [how is True for how in lie])
         placement = placement_of(jaxpr, on_devices(args))
+        if placement is None:
+            return EVAL.process(primitive, on_host(given), params)
         wanted = Compilation(jaxpr, primitive.name, placement=placement)
         program = _for_devices(wanted)
         if program is None:

@@ -38,11 +38,12 @@ from tinyjax.core.concrete import ConcreteArray, check_donated
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate
+from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DonatedArrayError, ShardingError
-from tinyjax.xla.backend import Backend, backend, physical, result_handler
+from tinyjax.xla.backend import Backend, backend_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags, Placement, Written
 from tinyjax.xla.forks import hold_at_forks
 from tinyjax.xla.loading import load_or_compile
@@ -93,7 +94,9 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
 @lru_cache(maxsize=4096)
 def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
     """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
-    return GSPMDSharding(backend().device_list(sharding.ids), _hlo_sharding(sharding, ndim))
+    return GSPMDSharding(
+        backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
+    )
 
 
 def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
@@ -133,7 +136,7 @@ def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) 
     Raises:
         ShardingError: none of the devices is of this process.
     """
-    every = backend().device_list(sharding.ids)
+    every = backend_of(sharding.ids).device_list(sharding.ids)
     devices = [every[place] for place in sharding.addressable_places]
     if not devices:
         raise ShardingError(
@@ -188,8 +191,10 @@ class ShardedExecutable:
         self.placement: Placement = placement
         outs = [x for x in placement.outs if x is not None]
         self._devices = len(loaded.local_devices())
-        #: whether its devices wait for each other
-        self._waits = any(_WAITS.search(m.to_string()) for m in loaded.hlo_modules())
+        #: whether its devices wait for each other, in threads of the processor
+        self._waits = platform_at(placement.ids[0]) is CPU and any(
+            _WAITS.search(m.to_string()) for m in loaded.hlo_modules()
+        )
         self._handlers = [
             result_handler(physical(aval), placed(sharding, aval.ndim))
             for aval, sharding in zip(self.out_avals, outs, strict=True)

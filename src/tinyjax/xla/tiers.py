@@ -25,6 +25,7 @@ from tinyjax.core.costs import Cost, cost_of
 from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.primitive import STEPWISE, Primitive
+from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.records import Record
 from tinyjax.xla.background import compile_afterwards, is_under_way
@@ -139,6 +140,10 @@ def run(
         from tinyjax.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
 
         return run_sharded(attrs.evolve(wanted, placement=placement), args)
+    if any_sharded(args):
+        from tinyjax.xla.sharded import on_host  # noqa: PLC0415 (likewise)
+
+        args = on_host(args)
     if tier != "compiled" and _depth.get() < _DEEPEST:
         progress = _progress_of(wanted)
         times, calls = progress.decision.evaluations, progress.count()

@@ -320,6 +320,13 @@ def array_result_handler(  # jaxlib < 0.11.2
     aval: object, sharding: Sharding, committed: bool, _skip_checks: bool = ...
 ) -> ResultHandler: ...
 def batched_block_until_ready(arg: Sequence[Array], /) -> None: ...
+def batched_copy_array_to_devices_with_sharding(
+    arg0: Sequence[Array],
+    arg1: Sequence[DeviceList],
+    arg2: Sequence[object],
+    arg3: Sequence[ArrayCopySemantics],
+    /,
+) -> list[ArrayImpl]: ...
 def batched_device_put(
     aval: object,
     sharding: Sharding,

@@ -1,0 +1,214 @@
+"""Devices of other platforms than the processor: arrays on them, programs there, the default one.
+
+A second client of XLA's for the processor, whose two devices are a platform of its own, stands in
+for a GPU: whatever does not depend on what a device is runs on it as it would there.
+"""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from jaxlib.xla_client import make_cpu_client
+from unchecked import unchecked
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import Array, NamedSharding, P, config, lax, nn, random
+from tinyjax.core.devices import Device, device_at
+from tinyjax.core.platforms import known
+from tinyjax.errors import ArgumentError, PlatformError, ShardingError
+from tinyjax.memory import Space
+from tinyjax.sharding import AxisType, SingleDeviceSharding
+from tinyjax.xla.backend import add_platform
+
+if "stand_in" not in [platform.name for platform in known()]:
+    add_platform(make_cpu_client(asynchronous=True, num_devices=2), "stand_in", "stand_in", "cpu")
+
+FIRST, SECOND = tinyjax.devices("stand_in")
+PROCESSOR = tinyjax.devices("cpu")[0]
+DATA = np.linspace(0.1, 0.9, 9, dtype=np.float32).reshape(3, 3)
+DATA = DATA @ DATA.T + np.eye(3, dtype=np.float32)
+
+
+def product(x: Array) -> Array:
+    return jnp.sin(x @ x + 1.0)
+
+
+def total(x: Array) -> Array:
+    return jnp.sum(product(x) ** 2)
+
+
+#: What is computed of a matrix, by eager operations and programs, under transformations.
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "eager": product,
+    "jit": tinyjax.jit(product),
+    "grad": tinyjax.grad(total),
+    "grad of jit": tinyjax.grad(tinyjax.jit(total)),
+    "jit of hessian": tinyjax.jit(tinyjax.hessian(total)),
+    "vmap": tinyjax.vmap(lambda row: row / jnp.sum(row)),
+    "jit of vmap of grad": tinyjax.jit(tinyjax.vmap(tinyjax.grad(lambda row: jnp.sum(row**3)))),
+    "scan": lambda x: lax.scan(lambda c, row: (c + row, c * row), x[0], x),
+    "grad of scan": tinyjax.jit(
+        tinyjax.grad(lambda x: lax.scan(lambda c, r: (c * r, None), x[0], x)[0].sum())
+    ),
+    "while_loop": lambda x: lax.while_loop(lambda c: jnp.sum(c) < 99, lambda c: 2 * c, x),
+    "eager LAPACK": jnp.linalg.cholesky,
+    "jit of LAPACK": tinyjax.jit(lambda x: jnp.linalg.svd(x, compute_uv=False)),
+    "indexing": lambda x: (x[1], x[jnp.array([0, 2])], x.at[0].set(1.0)),
+    "sorting": lambda x: (jnp.sort(x, 0), jnp.argmax(x)),
+    "numbers of two kinds": lambda x: x.astype(jnp.bfloat16) * 2 + jnp.int32(1),
+    "network": nn.softmax,
+    "callback": tinyjax.jit(
+        lambda x: tinyjax.pure_callback(np.sin, tinyjax.ShapeDtypeStruct(x.shape, x.dtype), x)
+    ),
+}
+
+
+def check(found: Any, expected: Any, device: Device) -> None:
+    leaves = tinyjax.tree.leaves(found)
+    for x, y in zip(leaves, tinyjax.tree.leaves(expected), strict=True):
+        assert x.devices() == {device}
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        np.testing.assert_allclose(np.asarray(x, np.float64), np.asarray(y, np.float64), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_computed_there_is_there(name: str) -> None:
+    fun = PROGRAMS[name]
+    expected = fun(jnp.array(DATA))
+    x = tinyjax.device_put(DATA, SECOND)
+    for _ in range(2):  # the usual way, the short one
+        found = fun(x)
+        check(found, expected, SECOND)
+        assert all(leaf.committed for leaf in tinyjax.tree.leaves(found))
+    with tinyjax.default_device(FIRST):
+        for _ in range(2):
+            found = fun(jnp.array(DATA))
+            check(found, expected, FIRST)
+            assert not any(leaf.committed for leaf in tinyjax.tree.leaves(found))
+        check(fun(x), expected, SECOND)
+    assert {leaf.devices().pop() for leaf in tinyjax.tree.leaves(expected)} == {PROCESSOR}
+
+
+def test_an_array_there() -> None:
+    x = tinyjax.device_put(DATA, FIRST)
+    here = jnp.array(DATA)
+    assert (x.device, x.devices(), x.sharding) == (FIRST, {FIRST}, SingleDeviceSharding(FIRST))
+    assert (repr(x), str(x), f"{x[0, 0]:.2f}") == (repr(here), str(here), "1.14")
+    assert (x.committed, x.is_fully_addressable, x.is_deleted()) == (True, True, False)
+    assert (x.tolist(), float(x[0, 0]), bool(x[0, 0] > 0)) == (
+        *(here.tolist(), float(here[0, 0]), True),
+    )
+    np.testing.assert_array_equal(tinyjax.device_get(x), DATA)
+    (shard,) = x.addressable_shards
+    assert (shard.device, shard.data.devices()) == (FIRST, {FIRST})
+    keys = tinyjax.device_put(random.split(random.key(0), 2), FIRST)
+    np.testing.assert_array_equal(
+        random.key_data(keys), random.key_data(random.split(random.key(0), 2))
+    )
+    assert random.normal(keys[0], (2,)).devices() == {FIRST}
+    again = pickle.loads(pickle.dumps(x.sharding))
+    assert tinyjax.device_put(x, again).devices() == {FIRST}
+    x.delete()
+    assert x.is_deleted()
+
+
+@pytest.mark.parametrize("end", [FIRST, SECOND, PROCESSOR, "cpu:1", "rows"], ids=str)
+@pytest.mark.parametrize("start", [FIRST, PROCESSOR, "cpu:1", "rows"], ids=str)
+def test_moving(start: Any, end: Any) -> None:
+    rows = NamedSharding(
+        tinyjax.make_mesh((2,), "x", AxisType.Auto, devices=[SECOND, FIRST]), P("x")
+    )
+    places = {"rows": rows, "cpu:1": tinyjax.devices("cpu")[1]}
+    there = places.get(end, end)
+    data = DATA[:2].astype(jnp.bfloat16)
+    x = tinyjax.device_put(tinyjax.device_put(data, places.get(start, start)), there)
+    assert x.devices() == ({there} if isinstance(there, Device) else {FIRST, SECOND})
+    np.testing.assert_array_equal(np.asarray(x), data)
+    check(x + x, data + data, there) if isinstance(there, Device) else None
+
+
+def test_programs_on_several_devices() -> None:
+    mesh = tinyjax.make_mesh((2,), "x", AxisType.Auto, devices=tinyjax.devices("stand_in"))
+    assert mesh.device_ids.tolist() == [0, 1]
+    x = tinyjax.device_put(np.arange(4.0), NamedSharding(mesh, P("x")))
+    assert tinyjax.jit(lambda x: x * 2)(x).sharding == x.sharding
+    assert float(tinyjax.jit(jnp.sum)(x)) == 6
+    summed = tinyjax.shard_map(
+        lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P()
+    )
+    np.testing.assert_array_equal(tinyjax.jit(summed)(x), [2.0, 4.0])
+    np.testing.assert_array_equal(
+        tinyjax.pmap(lambda x: lax.psum(x, "i"), "i", devices=[FIRST, SECOND])(np.arange(2.0)), 1.0
+    )
+
+
+def test_the_device_or_the_platform_of_a_program() -> None:
+    x = np.float32(2)
+    assert tinyjax.jit(jnp.sin, device=SECOND)(x).devices() == {SECOND}
+    assert tinyjax.jit(jnp.sin, backend="stand_in")(x).devices() == {FIRST}
+    assert tinyjax.jit(jnp.sin, backend="cpu")(x).devices() == {PROCESSOR}
+    compiled = tinyjax.jit(jnp.sin).lower(tinyjax.device_put(x, SECOND)).compile()
+    assert compiled.input_shardings == (((SingleDeviceSharding(SECOND),)), {})
+    assert compiled(tinyjax.device_put(x, SECOND)).devices() == {SECOND}
+    assert jnp.ones(2, device=SECOND).devices() == {SECOND}
+
+
+def test_devices_that_do_not_go_together() -> None:
+    x, y = (tinyjax.device_put(DATA, device) for device in (FIRST, SECOND))
+    for add in (jnp.add, tinyjax.jit(jnp.add)):
+        with pytest.raises(ShardingError, match="on the devices stand_in:0 and on stand_in:1"):
+            add(x, y)
+        with pytest.raises(ShardingError, match="on the devices cpu:1 and on stand_in:1"):
+            add(tinyjax.device_put(DATA, tinyjax.devices("cpu")[1]), y)
+        # what was put nowhere goes with the others
+        assert add(x, jnp.array(DATA)).devices() == {FIRST}
+        with tinyjax.default_device(FIRST):
+            made = jnp.array(DATA)
+            assert made.devices() == {FIRST}
+            assert add(made, y).devices() == {SECOND}
+        assert add(made, y).devices() == {SECOND}
+        assert add(made, 1.0).devices() == {PROCESSOR}
+    with pytest.raises(ShardingError, match="'pinned_host'"):
+        tinyjax.device_put(x, Space.Host)
+
+
+def test_devices() -> None:
+    assert [repr(FIRST), str(SECOND), SECOND.id, SECOND.platform] == [
+        *("StandInDevice(id=0)", "stand_in:1", 1, "stand_in"),
+    ]
+    assert device_at(SECOND.number) == SECOND
+    assert (FIRST.memory_stats(), FIRST.device_kind, FIRST.process_index) == (None, "cpu", 0)
+    assert [memory.kind for memory in FIRST.addressable_memories()] == ["device"]
+    assert tinyjax.local_devices(backend="stand_in") == [FIRST, SECOND]
+    assert tinyjax.device_count("stand_in") == 2
+    for name in ("gpu", "tpu", "foo"):
+        with pytest.raises(PlatformError, match=f"no devices of the platform '{name}'"):
+            tinyjax.devices(name)
+        with pytest.raises(PlatformError, match=name):
+            tinyjax.jit(jnp.sin, backend=name)
+
+
+def test_the_default() -> None:
+    assert (tinyjax.default_backend(), tinyjax.devices()[0]) == ("cpu", PROCESSOR)
+    with config.scoped(platforms="stand_in,cpu"):
+        assert (tinyjax.default_backend(), tinyjax.devices()) == ("stand_in", [FIRST, SECOND])
+        assert jnp.arange(3).devices() == random.key(0).devices() == {FIRST}
+        assert tinyjax.make_mesh((2,), "x").devices.tolist() == [FIRST, SECOND]
+        with tinyjax.default_device("cpu"):
+            assert (jnp.ones(2) + 1).devices() == {PROCESSOR}
+            assert tinyjax.default_backend() == "stand_in"
+    with tinyjax.default_device("stand_in"):
+        assert tinyjax.default_backend() == "cpu"
+        assert jnp.zeros(2).devices() == tinyjax.device_put(1.0).devices() == {FIRST}
+        found = tinyjax.jit(jnp.sin).lower(1.0).compile()
+        assert found.output_shardings == SingleDeviceSharding(FIRST)
+        assert found(1.0).devices() == {FIRST}
+    with config.scoped(platforms="nowhere"), pytest.raises(PlatformError, match="'nowhere'"):
+        tinyjax.devices()
+    with pytest.raises(ArgumentError, match="default_device takes a device"):
+        unchecked(tinyjax.default_device)(3).__enter__()
+    with pytest.raises(ShardingError, match="the default device is to be CpuDevice"):
+        tinyjax.default_device(Device(id=99)).__enter__()
