@@ -52,7 +52,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ".detach()": (lambda: x.detach(), "stop_gradient"),
     ".backward()": (lambda: x.sum().backward(), r"tinyjax\.grad\(f\)\(x\)"),
     ".to": (lambda: x.to("cpu"), r"x\.astype\(dtype\)"),
-    ".cuda()": (lambda: x.cuda(), "on the CPU"),
+    ".cuda()": (lambda: x.cuda(), "device_put"),
     ".append": (lambda: x.append(1.0), r"jnp\.append"),
     ".unsqueeze": (lambda: x.unsqueeze(0), r"jnp\.expand_dims"),
     ".fill": (lambda: x.fill(0.0), r"jnp\.full_like"),

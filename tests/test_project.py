@@ -76,7 +76,15 @@ def test_top_level_holds_what_it_should_and_nothing_else() -> None:
 def test_dependencies_are_those_that_are_imported() -> None:
     names = {dependency.partition(">")[0] for dependency in PYPROJECT["project"]["dependencies"]}
     assert names == {"numpy", "jaxlib", "ml_dtypes", "attrs", "typeguard"}
-    assert "optional-dependencies" not in PYPROJECT["project"]
+    # plugins of XLA's, which jaxlib loads, of its releases
+    (jaxlib,) = [d for d in PYPROJECT["project"]["dependencies"] if d.startswith("jaxlib")]
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    assert {*extras} == {"cuda12", "cuda13"}
+    for name, packages in extras.items():
+        releases = jaxlib.removeprefix("jaxlib")
+        assert packages == [
+            *(f"jax-{name}-pjrt{releases}", f"jax-{name}-plugin[with-cuda]{releases}"),
+        ]
 
 
 def test_jax_for_comparison_is_the_one_of_jaxlib() -> None:

@@ -6,6 +6,7 @@ for a GPU: whatever does not depend on what a device is runs on it as it would t
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tinyjax.core.platforms import known
 from tinyjax.errors import ArgumentError, PlatformError, ShardingError
 from tinyjax.memory import Space
 from tinyjax.sharding import AxisType, SingleDeviceSharding
+from tinyjax.xla import discovery
 from tinyjax.xla.backend import add_platform
 
 if "stand_in" not in [platform.name for platform in known()]:
@@ -189,6 +191,28 @@ def test_devices() -> None:
             tinyjax.devices(name)
         with pytest.raises(PlatformError, match=name):
             tinyjax.jit(jnp.sin, backend=name)
+
+
+def test_the_plugin_is_found_without_running_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert discovery.installed() is None
+    for part, packages in {"a": ("xla_other",), "b": ("xla_cuda12", "xla_cuda13")}.items():
+        for package in packages:  # the parts of a namespace
+            folder = tmp_path / part / "jax_plugins" / package
+            folder.mkdir(parents=True)
+            (folder / "__init__.py").write_text("raise AssertionError('it was run')")
+        monkeypatch.syspath_prepend(tmp_path / part)
+    assert discovery.installed() is None
+    library = tmp_path / "b" / "jax_plugins" / "xla_cuda12" / "xla_cuda_plugin.so"
+    library.touch()
+    found = discovery.installed()
+    assert found == discovery.Plugin(library, "jax_cuda12_plugin", 12)
+    # of its functions there is no package of jaxlib's version
+    with pytest.raises(PlatformError, match="jax-cuda12-plugin is not installed: pip install"):
+        tinyjax.devices("cuda")
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda, CPU")
+    assert config._from_environment().platforms == "cuda,cpu"
 
 
 def test_the_default() -> None:

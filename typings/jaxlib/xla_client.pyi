@@ -1,5 +1,5 @@
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from jaxlib import _hlo, _jax
 from jaxlib._hlo import HloSharding as HloSharding
@@ -29,6 +29,7 @@ from jaxlib._jax import batched_device_put as batched_device_put
 from jaxlib._jax import custom_call_targets as custom_call_targets
 from typing_extensions import CapsuleType
 
+_NameValueMapping = Mapping[str, str | int | list[int] | float | bool]
 _xla = _jax
 hlo = _hlo
 
@@ -52,6 +53,21 @@ def make_cpu_client(
     get_global_topology_timeout_minutes: int | None = ...,
     transfer_server_factory: None = ...,
 ) -> Client: ...
+def make_c_api_client(
+    plugin_name: str,
+    options: _NameValueMapping | None = ...,
+    distributed_client: _jax.DistributedRuntimeClient | None = ...,
+    transfer_server_factory: None = ...,
+    force_dcn_cross_host_transfers: bool = ...,
+    sort_devices_by_process_index: bool = ...,
+) -> Client: ...
+def generate_pjrt_gpu_plugin_options() -> _NameValueMapping: ...
+def load_pjrt_plugin_dynamically(plugin_name: str, library_path: str) -> CapsuleType: ...
+def initialize_pjrt_plugin(plugin_name: str) -> None: ...
+def pjrt_plugin_loaded(plugin_name: str) -> bool: ...
+def pjrt_plugin_initialized(plugin_name: str) -> bool: ...
+def register_custom_call_handler(platform: str, handler: Callable[..., None]) -> None: ...
+def register_custom_type_handler(platform: str, handler: Callable[..., None]) -> None: ...
 def register_custom_type(
     type_name: str, type_id: Mapping[str, CapsuleType], platform: str = ...
 ) -> None: ...

@@ -68,7 +68,7 @@ _OF_OTHER_LIBRARIES: Final = {
     "append": "Arrays have a fixed size: jnp.append(x, y) makes a longer one.",
     "backward": "Differentiate a function: tinyjax.grad(f)(x).",
     "clone": "Arrays are immutable, so there is no need for copies.",
-    "cuda": "Arrays are on the CPU: tinyjax has no other devices.",
+    "cuda": "Put it on a GPU: tinyjax.device_put(x, tinyjax.devices('gpu')[0]).",
     "detach": "tinyjax.lax.stop_gradient(x) is x without a derivative.",
     "dim": "Use x.ndim.",
     "double": "Use x.astype(jnp.float64).",

@@ -415,6 +415,8 @@ class PlacedTrace(EvalTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if default_place() is None:  # the platform that was wanted is not there
+            return super().process(primitive, args, params)
         check_concrete(args)
         evaluate = primitive.rules.evaluate
         if evaluate is not None:

@@ -23,6 +23,7 @@ from tinyjax.core.costs import cost_of
 from tinyjax.core.platforms import CPU, PER_PLATFORM, platform_at
 from tinyjax.errors import ArgumentError, JaxRuntimeError
 from tinyjax.xla.compilation import Compilation, Flag, Flags, Placement
+from tinyjax.xla.discovery import toolkit
 from tinyjax.xla.versions import PLAIN_LOOPS
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
@@ -133,6 +134,8 @@ def compile_options(flags: Flags, placement: Placement | None = None) -> Compile
         assignment = DeviceAssignment.create(
             np.array([[i % PER_PLATFORM for i in placement.ids]], np.int32)
         )
+        if platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
+            build.debug_options.xla_gpu_cuda_data_dir = str(folder)
         options.device_assignment = build.device_assignment = assignment
     return options
 

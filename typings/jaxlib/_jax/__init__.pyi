@@ -149,6 +149,7 @@ class DebugOptions:
     xla_cpu_fast_math_honor_nans: bool
     xla_disable_hlo_passes: str
     xla_dump_to: str
+    xla_gpu_cuda_data_dir: str
     xla_llvm_disable_expensive_passes: bool
 
 class DeviceAssignment:

@@ -1,0 +1,74 @@
+"""Where XLA's plugins for other platforms are installed: found without loading any, nor jaxlib.
+
+A plugin is a package with a shared library, which jax would import to be told where that is. The
+package imports jax, so that its folder is found here by name.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from tinyjax.records import Record
+
+
+@attrs.frozen(eq=False, repr=False)
+class Plugin(Record):
+    """An installed plugin for GPUs by Nvidia.
+
+    Attributes:
+        library: XLA's compiler and runtime.
+        extensions: the package of functions for its programs: of linear algebra, callbacks.
+        cuda: the major version of CUDA that it was built for.
+    """
+
+    library: Path
+    extensions: str
+    cuda: int
+
+
+#: The plugins of which one is loaded, the first that is there.
+_VERSIONS: Final = (13, 12)
+
+
+def installed() -> Plugin | None:
+    """Return the plugin for GPUs that is installed, if one is."""
+    for cuda in _VERSIONS:
+        folder = folder_of(f"jax_plugins.xla_cuda{cuda}")
+        library = None if folder is None else folder / "xla_cuda_plugin.so"
+        if library is not None and library.exists():
+            return Plugin(library, f"jax_cuda{cuda}_plugin", cuda)
+    return None
+
+
+@cache
+def toolkit() -> Path | None:
+    """Return the folder of CUDA's assembler and library of functions, where it has one of its own.
+
+    That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's.
+    """
+    said = os.environ.get("CUDA_ROOT")
+    packages = map(folder_of, ("nvidia.cu13", "nvidia.cuda_nvcc"))
+    return Path(said) if said else next((folder for folder in packages if folder), None)
+
+
+def folder_of(package: str) -> Path | None:
+    """Return the folder of a package that is installed; nothing of it is run.
+
+    Its parent may be a namespace, of which each distribution has a part.
+    """
+    parent, _, name = package.rpartition(".")
+    if not parent:
+        spec = find_spec(name)
+    else:
+        above = find_spec(parent)
+        places = None if above is None else above.submodule_search_locations
+        spec = None if places is None else PathFinder.find_spec(package, list(places))
+    found = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(found))) if found else None
