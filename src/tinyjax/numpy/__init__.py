@@ -13,29 +13,15 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from tinyjax.lazy import loader
-from tinyjax.numpy import (
-    contraction,
-    creation,
-    elementwise,
-    indexing,
-    manipulation,
-    promotion,
-    reductions,
-    scalar_types,
-    selection,
-)
-from tinyjax.numpy.contraction import *
+from tinyjax.numpy import creation, elementwise, promotion, reductions, scalar_types
 from tinyjax.numpy.creation import *
 from tinyjax.numpy.elementwise import *
-from tinyjax.numpy.indexing import *
-from tinyjax.numpy.manipulation import *
 from tinyjax.numpy.promotion import *
 from tinyjax.numpy.reductions import *
 from tinyjax.numpy.reductions import max as amax
 from tinyjax.numpy.reductions import min as amin
 from tinyjax.numpy.scalar_types import *
 from tinyjax.numpy.scalar_types import bool_
-from tinyjax.numpy.selection import *
 
 if TYPE_CHECKING:
     from tinyjax.numpy import fft as fft
@@ -55,6 +41,20 @@ if TYPE_CHECKING:
         polyval,
         trapezoid,
         unwrap,
+    )
+    from tinyjax.numpy.contraction import (
+        dot,
+        einsum,
+        einsum_path,
+        inner,
+        kron,
+        matmul,
+        matvec,
+        outer,
+        tensordot,
+        vdot,
+        vecdot,
+        vecmat,
     )
     from tinyjax.numpy.correlation import (
         convolve,
@@ -101,6 +101,52 @@ if TYPE_CHECKING:
         r_,
         s_,
     )
+    from tinyjax.numpy.indexing import (
+        getitem,
+        update_at,
+    )
+    from tinyjax.numpy.manipulation import (
+        append,
+        array_split,
+        atleast_1d,
+        atleast_2d,
+        atleast_3d,
+        block,
+        broadcast_arrays,
+        column_stack,
+        concat,
+        concatenate,
+        diff,
+        dsplit,
+        dstack,
+        ediff1d,
+        expand_dims,
+        flip,
+        fliplr,
+        flipud,
+        hsplit,
+        hstack,
+        matrix_transpose,
+        moveaxis,
+        permute_dims,
+        ravel,
+        ravel_multi_index,
+        reshape,
+        resize,
+        roll,
+        rollaxis,
+        rot90,
+        split,
+        squeeze,
+        stack,
+        swapaxes,
+        tile,
+        transpose,
+        unravel_index,
+        unstack,
+        vsplit,
+        vstack,
+    )
     from tinyjax.numpy.padding import pad
     from tinyjax.numpy.polynomials import (
         poly,
@@ -121,6 +167,13 @@ if TYPE_CHECKING:
         iterable,
         printoptions,
         set_printoptions,
+    )
+    from tinyjax.numpy.selection import (
+        argwhere,
+        flatnonzero,
+        nonzero,
+        select,
+        where,
     )
     from tinyjax.numpy.sets import (
         intersect1d,
@@ -199,6 +252,18 @@ __array_api_version__: Final = "2025.12"
 
 # Loaded when first asked for, with the primitives that only they need: a thirtieth of the import.
 _LATER: Final = {
+    "contraction": (
+        "dot einsum einsum_path inner kron matmul matvec outer tensordot vdot vecdot vecmat"
+    ),
+    "indexing": ("getitem update_at"),
+    "manipulation": (
+        "append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays "
+        "column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip "
+        "fliplr flipud hsplit hstack matrix_transpose moveaxis permute_dims ravel "
+        "ravel_multi_index reshape resize roll rollaxis rot90 split squeeze stack "
+        "swapaxes tile transpose unravel_index unstack vsplit vstack"
+    ),
+    "selection": ("argwhere flatnonzero nonzero select where"),
     "taking": (
         "choose compress digitize extract ix_ put_along_axis repeat searchsorted take "
         "take_along_axis"
@@ -264,20 +329,31 @@ __all__ = [
     "__array_namespace_info__",
     "amax",
     "amin",
+    "append",
     "apply_along_axis",
     "apply_over_axes",
     "argpartition",
     "argsort",
+    "argwhere",
     "array_repr",
+    "array_split",
     "array_str",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
     "bartlett",
     "bincount",
     "blackman",
+    "block",
     "bool",
+    "broadcast_arrays",
     "byteswap",
     "c_",
     "choose",
+    "column_stack",
     "compress",
+    "concat",
+    "concatenate",
     "convolve",
     "corrcoef",
     "correlate",
@@ -289,13 +365,25 @@ __all__ = [
     "cumulative_sum",
     "delete",
     "diag_indices_from",
+    "diff",
     "digitize",
+    "dot",
+    "dsplit",
+    "dstack",
     "e",
+    "ediff1d",
+    "einsum",
+    "einsum_path",
     "euler_gamma",
+    "expand_dims",
     "extract",
     "fft",
     "fill_diagonal",
     "finfo",
+    "flatnonzero",
+    "flip",
+    "fliplr",
+    "flipud",
     "frexp",
     "from_dlpack",
     "frombuffer",
@@ -306,6 +394,7 @@ __all__ = [
     "fromstring",
     "gcd",
     "get_printoptions",
+    "getitem",
     "gradient",
     "hamming",
     "hanning",
@@ -313,10 +402,13 @@ __all__ = [
     "histogram2d",
     "histogram_bin_edges",
     "histogramdd",
+    "hsplit",
+    "hstack",
     "i0",
     "iinfo",
     "index_exp",
     "inf",
+    "inner",
     "insert",
     "interp",
     "intersect1d",
@@ -325,13 +417,18 @@ __all__ = [
     "iterable",
     "ix_",
     "kaiser",
+    "kron",
     "lcm",
     "lexsort",
     "linalg",
     "load",
     "mask_indices",
+    "matmul",
+    "matrix_transpose",
+    "matvec",
     "median",
     "mgrid",
+    "moveaxis",
     "nan",
     "nancumprod",
     "nancumsum",
@@ -340,11 +437,14 @@ __all__ = [
     "nanquantile",
     "ndarray",
     "newaxis",
+    "nonzero",
     "ogrid",
+    "outer",
     "packbits",
     "pad",
     "partition",
     "percentile",
+    "permute_dims",
     "pi",
     "piecewise",
     "place",
@@ -363,21 +463,36 @@ __all__ = [
     "put_along_axis",
     "quantile",
     "r_",
+    "ravel",
+    "ravel_multi_index",
     "repeat",
+    "reshape",
+    "resize",
     "result_type",
+    "roll",
+    "rollaxis",
     "roots",
+    "rot90",
     "s_",
     "save",
     "savez",
     "searchsorted",
+    "select",
     "set_printoptions",
     "setdiff1d",
     "setxor1d",
     "sort",
     "sort_complex",
     "spacing",
+    "split",
+    "squeeze",
+    "stack",
+    "swapaxes",
     "take",
     "take_along_axis",
+    "tensordot",
+    "tile",
+    "transpose",
     "trapezoid",
     "trim_zeros",
     "ufunc",
@@ -388,16 +503,21 @@ __all__ = [
     "unique_inverse",
     "unique_values",
     "unpackbits",
+    "unravel_index",
+    "unstack",
     "unwrap",
+    "update_at",
+    "vdot",
+    "vecdot",
+    "vecmat",
     "vectorize",
     "view",
+    "vsplit",
+    "vstack",
+    "where",
 ]
-__all__ += contraction.__all__
 __all__ += creation.__all__
 __all__ += elementwise.__all__
-__all__ += indexing.__all__
-__all__ += manipulation.__all__
 __all__ += promotion.__all__
 __all__ += reductions.__all__
 __all__ += scalar_types.__all__
-__all__ += selection.__all__

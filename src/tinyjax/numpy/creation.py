@@ -63,7 +63,6 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
-from tinyjax.primitives.collective import varying_as
 from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.shape import full as filled
@@ -502,7 +501,10 @@ def _like(
 
 def laid_like(made: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
     """Return an array where it is wanted: by default as another lies, if it has the same shape."""
-    made = varying_as(made, x.aval)
+    if x.aval.across:
+        from tinyjax.primitives.collective import sharing  # noqa: PLC0415 (for several devices)
+
+        made = sharing(made, x.aval.across)
     if where is None and made.shape == x.shape:
         made = lie_as(made, x.aval)
         told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None

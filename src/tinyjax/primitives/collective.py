@@ -461,11 +461,6 @@ def unvary(x: Array, axes: VaryingAxes) -> Array:
     return x
 
 
-def varying_as(x: Array, like: ShapedArray) -> Array:
-    """Return an array as one that varies between devices as those of a type do."""
-    return sharing(x, like.across) if like.across else x
-
-
 def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> VaryingAxes:
     """Return those of some axes that are axes of a mesh."""
     return frozenset(filter(_is_of_devices, _names(axis_name)))

@@ -48,7 +48,6 @@ from tinyjax.primitives.shape import move_batch_axis
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
-from tinyjax.transforms.varying import fitted, refit
 
 
 class CallParams(Protocol):
@@ -84,6 +83,8 @@ def check_call(called: str, jaxpr: Jaxpr, avals: Avals) -> Sequence[ShapedArray]
 
 def fit_call(params: Any, given: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the one program in the parameters to operands that vary between devices."""
+    from tinyjax.transforms.varying import fitted  # noqa: PLC0415 (for several devices)
+
     wanted, jaxpr = fitted(params.jaxpr, given)
     return wanted, params if jaxpr is params.jaxpr else attrs.evolve(params, jaxpr=jaxpr)
 
@@ -194,6 +195,8 @@ def def_linear_map(primitive: Primitive[LinearMapParams], called: str, residuals
     def fit_map(
         params: LinearMapParams, given: Sequence[Axes]
     ) -> tuple[Sequence[Axes], LinearMapParams]:
+        from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
+
         n, forward, backward = params.num_residuals, params.forward, params.backward
         wanted = joined(axes_of(forward.in_avals), given)
         while True:  # until the operands vary along the axes along which their cotangents do
