@@ -25,7 +25,6 @@ if config.settings().typecheck:
     instruct_typeguard()
 
 from tinyjax import dtypes, errors, numpy, tree
-from tinyjax.api import ShapeDtypeStruct, grad, value_and_grad
 from tinyjax.config import (
     allow_f16_reductions,
     array_garbage_collection_guard,
@@ -59,6 +58,7 @@ from tinyjax.config import (
     transfer_guard_host_to_device,
 )
 from tinyjax.core.array import Array, install_namespace, mover
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
 from tinyjax.jit import install_staging, jit
@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from tinyjax.api import device_get as device_get
     from tinyjax.api import device_put as device_put
     from tinyjax.api import eval_shape as eval_shape
+    from tinyjax.api import grad as grad
     from tinyjax.api import hessian as hessian
     from tinyjax.api import jacfwd as jacfwd
     from tinyjax.api import jacrev as jacrev
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from tinyjax.api import linearize as linearize
     from tinyjax.api import make_jaxpr as make_jaxpr
     from tinyjax.api import pmap as pmap
+    from tinyjax.api import value_and_grad as value_and_grad
     from tinyjax.api import vjp as vjp
     from tinyjax.api import vmap as vmap
     from tinyjax.api.shards import make_array_from_callback as make_array_from_callback
@@ -173,8 +175,8 @@ config.follow(_evaluate_as_set)
 # What many programs do not use is loaded when first asked for: half of the time of the import.
 _LATER: Final = {
     "api": (
-        "block_until_ready device_get device_put eval_shape hessian jacfwd jacrev jvp "
-        "linear_transpose linearize make_jaxpr pmap vjp vmap"
+        "block_until_ready device_get device_put eval_shape grad hessian jacfwd jacrev jvp "
+        "linear_transpose linearize make_jaxpr pmap value_and_grad vjp vmap"
     ),
     "tinyjax.api.shards": (
         "make_array_from_callback make_array_from_process_local_data "

@@ -1,7 +1,7 @@
 """A program before it is compiled, and after, by the names of ``jax.stages``."""
 
 from tinyjax.jit.collectives import Collective, Communication
-from tinyjax.jit.program import CompilerOptions
+from tinyjax.jit.options import CompilerOptions
 from tinyjax.jit.stages import ArgInfo, Compiled, Lowered, Traced, Wrapped
 
 __all__ = [

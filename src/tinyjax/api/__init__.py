@@ -1,13 +1,12 @@
 """The transformations as users call them: functions of containers in, and out.
 
-``grad`` needs the fewest of the modules; the others are loaded when first asked for.
+Each is loaded when first asked for. ``grad`` needs the fewest of the modules.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tinyjax.api.gradients import grad, value_and_grad
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.lazy import loader
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from tinyjax.api.arrays import block_until_ready, device_get, device_put
     from tinyjax.api.derivatives import jvp, linearize, vjp
     from tinyjax.api.devices import pmap
+    from tinyjax.api.gradients import grad, value_and_grad
     from tinyjax.api.jacobians import hessian, jacfwd, jacrev
     from tinyjax.api.mapping import vmap
     from tinyjax.api.staging import eval_shape, make_jaxpr
@@ -44,6 +44,7 @@ _LATER: Final = {
     "arrays": "block_until_ready device_get device_put",
     "derivatives": "jvp linearize vjp",
     "devices": "pmap",
+    "gradients": "grad value_and_grad",
     "jacobians": "hessian jacfwd jacrev",
     "mapping": "vmap",
     "staging": "eval_shape make_jaxpr",

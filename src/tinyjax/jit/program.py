@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
 
 import attrs
 
@@ -18,9 +17,6 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.calls import def_call
 from tinyjax.transforms.linearize import linearize_jaxpr
-
-#: Options of XLA's by name, and their values.
-CompilerOptions: TypeAlias = dict[str, Any]
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -21,7 +21,7 @@ from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened
-from tinyjax.jit.program import CompilerOptions
+from tinyjax.jit.options import CompilerOptions
 from tinyjax.records import Record
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
