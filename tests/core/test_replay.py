@@ -15,11 +15,12 @@ import tinyjax.numpy as jnp
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
-from tinyjax.core import replay
+from tinyjax.core import replay, replay_text
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import NO_PARAMS, WITH_NUMBERS, ZERO, Tangent, registry
-from tinyjax.core.replay import _write, replayed
+from tinyjax.core.replay import replayed
+from tinyjax.core.replay_text import _write
 from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
@@ -235,7 +236,7 @@ def test_what_repeats_elements_is_read_in_any_way(
         made.append(_write(*args))
         return made[-1]
 
-    monkeypatch.setattr(replay, "_write", write)
+    monkeypatch.setattr(replay_text, "_write", write)
     for seed in range(3):
         x, y = (random.normal(random.key(seed), shape) for shape in ((4,), (4, 4)))
         expected, found = fun(x, y), replayed_too(x, y)

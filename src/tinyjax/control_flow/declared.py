@@ -21,7 +21,6 @@ from tinyjax.core.staging import Staged, stage
 from tinyjax.core.trace import bind
 from tinyjax.core.varying import axes_of, check_reached, joined
 from tinyjax.transforms.jvp import jvp_jaxpr
-from tinyjax.transforms.varying import fitted, refit
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -41,6 +40,8 @@ cond_p: Primitive[CondParams] = Primitive("cond", CondParams, rules_in="tinyjax.
 
 @cond_p.def_rule(FITS)
 def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], CondParams]:
+    from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
+
     index, *wanted = given
     # What varies as the index does before the choice need not be added up, in reverse mode, behind
     # it: not all devices come there.
@@ -90,6 +91,8 @@ scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams, rules_in="tinyjax.
 
 @scan_p.def_rule(FITS)
 def _fit_scan(params: ScanParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], ScanParams]:
+    from tinyjax.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
+
     n, m = params.num_consts, params.num_consts + params.num_carry
     wanted, body = fitted(params.jaxpr, given)
     while True:
@@ -163,6 +166,8 @@ while_p: Primitive[WhileParams] = Primitive(
 
 @while_p.def_rule(FITS)
 def _fit_while(params: WhileParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], WhileParams]:
+    from tinyjax.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
+
     n, m = params.num_condition, params.num_body
     fixed, other, state = split_list(given, n, m)
     condition, body = params.condition, params.body

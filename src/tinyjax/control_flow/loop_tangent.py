@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from tinyjax.control_flow.common import evaluate_compiled
 from tinyjax.core.array import Array
-from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import asks_within
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import lower_jaxpr
@@ -23,7 +22,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
-from tinyjax.core.programs import ASKED
+from tinyjax.core.programs import ASKED, ITERATIONS
 from tinyjax.core.tangents import nonzeros, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.primitives.rules import instantiate_all

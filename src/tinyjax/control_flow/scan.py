@@ -31,7 +31,6 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray, alike, rows, same_types, stacked
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import (
     asks_within,
     dce,
@@ -40,7 +39,6 @@ from tinyjax.core.dependence import (
     handed_on,
     independent_part,
 )
-from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.integers import fit_int32, integer
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
@@ -70,9 +68,12 @@ from tinyjax.core.programs import (
     FOLLOWED,
     FORWARDS,
     INLINED,
+    ITERATIONS,
+    ON_HOSTS,
     PRUNE,
     SPLIT,
     Follow,
+    RunOnHosts,
     Types,
 )
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs

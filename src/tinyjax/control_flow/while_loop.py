@@ -30,9 +30,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
-from tinyjax.core.costs import ITERATIONS
 from tinyjax.core.dependence import handed_on
-from tinyjax.core.evaluation import ON_HOSTS, RunOnHosts
 from tinyjax.core.integers import fit_int32
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
@@ -51,7 +49,7 @@ from tinyjax.core.primitive import (
     MappedAxis,
     Tangents,
 )
-from tinyjax.core.programs import FORWARDS
+from tinyjax.core.programs import FORWARDS, ITERATIONS, ON_HOSTS, RunOnHosts
 from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros

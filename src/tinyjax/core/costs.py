@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
 
+from tinyjax.core.hints import FLOPS, ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, subjaxprs
-from tinyjax.core.primitive import Avals, Primitive, RuleKey
+from tinyjax.core.primitive import Avals, Primitive
+from tinyjax.core.programs import ITERATIONS
 from tinyjax.records import Record
-
-#: The rule of a primitive that does more, or less, than an operation for each element of its
-#: operands and results: how many, of the parameters and the types of the operands and results.
-FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
-
-#: The rule of a primitive that is a function such as ``exp``, of each element: about how many
-#: operations that takes, of those that a product of matrices has most of.
-TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
-
-#: Marks such a function that XLA computes for one element at a time in any case.
-ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
-
-#: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
-#: where that is not known before it runs.
-ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
 # Measured on one core of a server, with the ten programs of ``benchmarks.real_programs``: they take
 # between a third of what is estimated and all of it.

@@ -22,17 +22,12 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import raw_host
-from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, RuleKey, on_replaced
-from tinyjax.core.replay import EXACT, as_number
+from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, on_replaced
+from tinyjax.core.programs import ON_HOSTS
+from tinyjax.core.replay_text import EXACT, as_number
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
-
-#: Evaluates a program on NumPy arrays.
-RunOnHosts: TypeAlias = Callable[[Jaxpr, Hosts], list[HostArray]]
-#: The rule of a primitive that is a loop, or moves values between devices: evaluates it on NumPy
-#: arrays, given what evaluates its programs: ``rule(operands, params, run) -> results``.
-ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")
 
 
 class EndlessError(Exception):

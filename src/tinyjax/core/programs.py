@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
-from tinyjax.core.primitive import RuleKey
+from tinyjax.core.primitive import Hosts, RuleKey
+from tinyjax.dtypes import HostArray
+
+if TYPE_CHECKING:
+    from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
 
 Types: TypeAlias = Sequence[ShapedArray]
 #: Gives the types of a program's results, of operands of these types.
-Follow: TypeAlias = Callable[[Jaxpr, Types], Types]
+Follow: TypeAlias = "Callable[[Jaxpr, Types], Types]"
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
@@ -78,3 +81,13 @@ SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Sharding], Sequence[Shar
 #: The rule of a primitive whose transpose rule is asked even where all cotangents are known to be
 #: zero, because the user's rule for the way back decides: of the parameters, says whether it is.
 ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
+
+#: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
+#: where that is not known before it runs.
+ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
+
+#: Evaluates a program on NumPy arrays.
+RunOnHosts: TypeAlias = "Callable[[Jaxpr, Hosts], list[HostArray]]"
+#: The rule of a primitive that is a loop, or moves values between devices: evaluates it on NumPy
+#: arrays, given what evaluates its programs: ``rule(operands, params, run) -> results``.
+ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")

@@ -60,6 +60,8 @@ class Trace:
 
     #: What messages call the transformation.
     transformation: ClassVar[str] = "a transformation"
+    #: Whether what it records is run in place of evaluation.
+    replays: ClassVar[bool] = False
     #: Whether it writes equations down instead of computing.
     recording: ClassVar[bool] = False
     #: Whether it writes all of them down, and hands nothing to its parent.

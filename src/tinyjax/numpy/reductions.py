@@ -19,9 +19,10 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.hints import LARGEST
 from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.operands import raw_host
-from tinyjax.core.replay import LARGEST, replayed
+from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError

@@ -15,6 +15,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import Sums, kept, together, undivided
+from tinyjax.core.hints import REPEATS
 from tinyjax.core.placing import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
@@ -30,7 +31,6 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
 )
-from tinyjax.core.replay import REPEATS
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ShapeError

@@ -7,8 +7,6 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.evaluation import ON_HOSTS
-from tinyjax.core.lowering import sharding_text
 from tinyjax.core.operands import first_element, splat
 from tinyjax.core.placing import hider
 from tinyjax.core.primitive import (
@@ -23,9 +21,8 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangents,
 )
-from tinyjax.core.programs import SHARDINGS
+from tinyjax.core.programs import ON_HOSTS, SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray, placer
-from tinyjax.core.staging import StagingTracer
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1, on_devices
 from tinyjax.primitives.rules import def_linear, def_transposes
@@ -75,6 +72,8 @@ def _type(avals: Avals, params: ConstraintParams) -> Avals:
 
 @sharding_constraint_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values:
+    from tinyjax.core.lowering import sharding_text  # noqa: PLC0415 (for programs to compile)
+
     (x,) = operands
     text = sharding_text(b.module, params.sharding, x.ndim)
     if text is None or params.sharding.is_explicit:  # its type says it
@@ -136,6 +135,8 @@ def constrain(
         source: where it lay before, if on other devices.
         as_given: whether results of programs tell it in these words, or as types and XLA do.
     """
+    from tinyjax.core.staging import StagingTracer  # noqa: PLC0415 (for several devices)
+
     if on_devices.get() is not None:
         sharding = sharding.hidden(sharding.axis_names)
     if isinstance(x, StagingTracer) and not as_given:

@@ -12,9 +12,9 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
-from tinyjax.core.costs import FLOPS
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
+from tinyjax.core.hints import FLOPS
 from tinyjax.core.placing import unreduced
 from tinyjax.core.primitive import (
     DIVISION,

@@ -16,7 +16,6 @@ import numpy as np
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import same
-from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,
@@ -29,7 +28,6 @@ from tinyjax.core.primitive import (
     NoParams,
     Primitive,
 )
-from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, current_trace, evaluate_broadcast
 from tinyjax.dtypes import DType, HostArray, is_inexact, kind
 from tinyjax.errors import DtypeError, ShapeError
@@ -238,6 +236,9 @@ def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Va
         fun: takes and returns arrays.
         operands: its arguments.
     """
+    from tinyjax.core.lowering import lower_jaxpr  # noqa: PLC0415 (for programs to compile)
+    from tinyjax.core.staging import stage  # noqa: PLC0415
+
     staged = stage(fun, [ShapedArray(x.shape, x.dtype) for x in operands], fun)
     assert not staged.consts, "the formula of a lowering holds scalars only"
     return lower_jaxpr(b, staged.jaxpr, operands)

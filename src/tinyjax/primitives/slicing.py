@@ -11,6 +11,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import alike, same
+from tinyjax.core.hints import ELEMENT
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.integers import larger
 from tinyjax.core.primitive import (
@@ -30,7 +31,6 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.replay import ELEMENT
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
