@@ -167,6 +167,29 @@ def test_map_coordinates(mode: Any, order: int, dtype: str) -> None:
         check_grads(lambda x, at: ndimage.map_coordinates(x, at, 1, mode), (x, at), 1)
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("order", [0, 1])
+def test_map_coordinates_of_special_values(mode: Any, order: int) -> None:
+    x = np.array([[1.0, np.inf, 2.0, np.nan], [3.0, 4.0, -np.inf, 5.0]], np.float32)
+    places = [-2.5, -1.0, -0.0, 0.5, 1.0, 1.5, 2.0, 7.0, np.nan, np.inf, -1e20]
+    down, right = (p.reshape(-1) for p in np.meshgrid(*[np.array(places, np.float32)] * 2))
+
+    def values(x: Any, *at: Any) -> Any:
+        return ndimage.map_coordinates(x, at, order, mode, 2.0)
+
+    compiled = tinyjax.jit(values)
+    for given in ((x, down, right), (x[:, :1], down, right), (x[0, 0],), (x[1], down[:0])):
+        np.testing.assert_allclose(values(*given), compiled(*given), 1e-6)
+    # what is not a number is left to the operations, where all others are SciPy's
+    finite = np.isfinite(down) & np.isfinite(right)
+    np.testing.assert_allclose(
+        values(np.nan_to_num(x, posinf=9, neginf=-9), down[finite], right[finite]),
+        compiled(np.nan_to_num(x, posinf=9, neginf=-9), down[finite], right[finite]),
+        1e-6,
+        1e-6,
+    )
+
+
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 @pytest.mark.parametrize("fill", [np.nan, 3.0, None])
 def test_grids(method: Any, fill: float | None) -> None:

@@ -23,7 +23,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import PYTHON_NUMBERS, first_element, is_splat, met_splats, raw_host
 from tinyjax.core.primitive import NO_PARAMS, Kernel
-from tinyjax.core.replay import refuse_to_replay, replayed
+from tinyjax.core.replay import by_host, replayed
 from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
@@ -261,17 +261,9 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 def _by_numpy(function: np.ufunc, a: Array, b: Array) -> Array | None:
     """Apply NumPy's own function to floats at hand: its zeros have the standard's signs."""
-    if (
-        type(a) is not ConcreteArray
-        or type(b) is not ConcreteArray
-        or a.dtype not in (dtypes.float32, dtypes.float64)
-        or a.weak_type
-        or current_trace() is not EVAL
-    ):
-        refuse_to_replay()
+    if a.dtype not in (dtypes.float32, dtypes.float64) or a.weak_type:
         return None
-    with np.errstate(all="ignore"):
-        return ConcreteArray(np.asarray(function(raw_host(a), raw_host(b))))
+    return by_host(function, (a, b), a.aval)
 
 
 def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import product
 from typing import Final, Literal
 
@@ -14,11 +14,14 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import is_one_of, listed
-from tinyjax.core.replay import replayed
-from tinyjax.dtypes import DType
+from tinyjax.core.primitive import Kernel
+from tinyjax.core.replay import NotHereError, by_host, replayed
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of
+from tinyjax.primitives.families import all_hold
 
 __all__ = ["map_coordinates"]
 
@@ -35,6 +38,8 @@ def _mirror(index: Array, size: int) -> Array:
 def _reflect(index: Array, size: int) -> Array:
     return (_mirror(2 * index + 1, 2 * size + 1) - 1) // 2
 
+
+_REAL: Final = (dtypes.float32, dtypes.float64)
 
 _INSIDE: Final[dict[str, Callable[[Array, int], Array]]] = {
     "constant": lambda index, size: jnp.clip(index, 0, size - 1),
@@ -66,6 +71,57 @@ def _neighbours(at: Array, order: int, dtype: DType) -> list[tuple[Array, Array]
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """How far the elements next to each other along each axis lie apart, in elements."""
     return tuple([math.prod(shape[i + 1 :]) for i in range(len(shape))])
+
+
+#: SciPy's names of the modes; its ``"constant"`` and ``"wrap"`` are others.
+_OF_SCIPY: Final = {"constant": "grid-constant", "wrap": "grid-wrap"}
+#: The squares of coordinates sum to less, so that they are numbers, and their whole parts are too.
+_FARTHEST: Final = 1e15
+
+
+@lru_cache
+def _by_scipy(order: int, mode: str) -> Kernel:
+    """Make a function of an array, what is outside, and coordinates, that SciPy evaluates."""
+    from scipy.ndimage import _nd_image, map_coordinates  # noqa: PLC0415 (SciPy is slow to load)
+    from scipy.ndimage._ni_support import _extend_mode_to_code  # noqa: PLC0415
+
+    found = _OF_SCIPY.get(mode, mode)
+    # what SciPy's function calls, without its checks, which take 4 us
+    routine = getattr(_nd_image, "geometric_transform", None)
+    code = _extend_mode_to_code(found)
+    is_reversed = mode in ("mirror", "reflect")
+
+    def interpolate(x: HostArray, outside: HostArray, *places: HostArray) -> HostArray:
+        at = np.array(places, np.float64)
+        flat = at.reshape(-1)
+        if not flat.dot(flat) < _FARTHEST:
+            raise NotHereError
+        if is_reversed and not all_hold(np.isfinite(x)):
+            raise NotHereError  # 0 times an infinity counts, of the neighbour on either side
+        if order == 0:
+            at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero
+        if routine is None:
+            return np.asarray(
+                map_coordinates(x, at, x.dtype, order, found, outside.item(), prefilter=False)
+            )
+        out = np.empty(places[0].shape, x.dtype)
+        cval = outside.item()
+        routine(x, None, at, None, None, out, order, code, cval, 0, None, None)
+        return out
+
+    return interpolate
+
+
+def _found_by_scipy(
+    a: Array, places: Sequence[Array], order: int, mode: str, outside: Array
+) -> Array | None:
+    """Let SciPy interpolate real numbers, if they are there."""
+    if a.dtype not in _REAL or not a.size or not places or not places[0].size:
+        return None
+    if any(p.dtype not in _REAL or p.shape != places[0].shape for p in places):
+        return None
+    aval = ShapedArray(places[0].shape, a.dtype)
+    return by_host(_by_scipy(order, mode), (a, outside, *places), aval)
 
 
 @replayed
@@ -115,6 +171,9 @@ def map_coordinates(
     if not is_one_of(order, (0, 1)):
         raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")
     outside = jnp.asarray(cval, a.dtype)
+    found = _found_by_scipy(a, places, order, mode, outside)
+    if found is not None:
+        return found
     flat = jnp.ravel(a)
     dtype = dtypes.int32 if a.size <= np.iinfo(np.int32).max else dtypes.int64
     nodes: list[list[tuple[Array, Array, Array]]] = []
