@@ -170,10 +170,10 @@ pivots_to_permutation_p: Primitive[PermutationParams] = Primitive(
 @pivots_to_permutation_p.def_impl
 def _permutation_impl(operands: Hosts, params: PermutationParams) -> Hosts:
     (pivots,) = operands
+    if pivots.ndim == 1:
+        return (_exchanged(pivots.tolist(), params.size),)
     *batch, k = pivots.shape
     flat = pivots.reshape(prod(batch), k)
-    if len(flat) == 1:
-        return (_exchanged(flat[0].tolist(), params.size).reshape(*batch, params.size),)
     order = np.tile(np.arange(params.size, dtype=np.int32), (len(flat), 1))
     stacked = np.arange(len(flat))
     for i in range(k):

@@ -19,6 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import (
     Arrays,
+    Avals,
     BatchAxes,
     BatchResult,
     Hosts,
@@ -311,8 +312,8 @@ def lapack_of_numpy(
             return where_possible(otherwise, *operands)
         outs = routine(*operands, signature=signature)
         if type(outs) is tuple:
-            return [np.asarray(out, dtype) for out in outs]
-        return (np.asarray(outs, dtype),)
+            return [out.astype(dtype, copy=False) for out in outs]
+        return (outs.astype(dtype, copy=False),)
 
     return call
 
@@ -387,13 +388,26 @@ def def_impl_by_one(
         core: how many axes of the first operand belong to one problem.
     """
 
+    @lru_cache(maxsize=256)
+    def types(params: P, *operands: tuple[tuple[int, ...], DType]) -> tuple[Avals, bool]:
+        avals = [ShapedArray(shape, dtype) for shape, dtype in operands]
+        outs = primitive.rules.abstract_eval(avals, params)
+        return outs, not any(out.size for out in outs)
+
     def impl(operands: Hosts, params: P) -> Hosts:
         first = operands[0]
-        types = primitive.rules.abstract_eval(
-            [ShapedArray(x.shape, x.dtype) for x in operands], params
-        )
-        outs = [np.zeros(aval.shape, aval.dtype) for aval in types]
-        if not any(out.size for out in outs):
+        found, is_empty = types(params, *[(x.shape, x.dtype) for x in operands])
+        if first.ndim == core and not is_empty:
+            try:
+                results = fun(*operands, params)
+            except np.linalg.LinAlgError:
+                return [np.full(aval.shape, np.nan, aval.dtype) for aval in found]
+            return [
+                np.asarray(x, aval.dtype, order="C")
+                for x, aval in zip(results, found, strict=True)
+            ]
+        outs = [np.zeros(aval.shape, aval.dtype) for aval in found]
+        if is_empty:
             return outs
         for index in np.ndindex(*first.shape[: first.ndim - core]):
             try:
@@ -407,6 +421,7 @@ def def_impl_by_one(
     primitive.def_impl(impl)
 
 
+@lru_cache
 def lapack_routine(name: str, dtype: DType) -> Callable[..., tuple[HostArray, ...]]:
     """Return SciPy's binding to a routine of LAPACK.
 

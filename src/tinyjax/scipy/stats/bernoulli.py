@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import isnan, pick
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives import elementwise as ew
@@ -14,6 +15,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 
+@replayed
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithm of the probability of ``k``.
 
@@ -33,6 +35,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return pick((n < 0) | (n > 1), -math.inf, value)
 
 
+@replayed
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probability of ``k``.
 
@@ -49,6 +52,7 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return ew.exp(logpmf(k, p, loc))
 
 
+@replayed
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """Return the probability of a value of at most ``k``.
 
@@ -67,6 +71,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     return pick(wrong, math.nan, value)
 
 
+@replayed
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """Return the value below which a share ``q`` of the probability lies.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betainc, betaln, xlog1py, xlogy
@@ -13,6 +14,7 @@ from tinyjax.scipy.stats.operands import log_of, operands
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
+@replayed
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -38,6 +40,7 @@ def logpdf(
     return pick((a <= 0) | (b <= 0) | (scale <= 0), math.nan, value)
 
 
+@replayed
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -58,6 +61,7 @@ def pdf(
     return ew.exp(logpdf(x, a, b, loc, scale))
 
 
+@replayed
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -81,6 +85,7 @@ def cdf(
     return pick(outside, pick(x < loc, 0.0, 1.0), betainc(a, b, y))
 
 
+@replayed
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -101,6 +106,7 @@ def logcdf(
     return log_of(cdf(x, a, b, loc, scale))
 
 
+@replayed
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``.
 
@@ -122,6 +128,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     return pick(outside, pick(x < loc, 1.0, 0.0), betainc(b, a, 1 - y))
 
 
+@replayed
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:

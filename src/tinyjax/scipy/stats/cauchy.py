@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.operands import log_of, operands
 
@@ -15,6 +16,7 @@ def _share(z: Array) -> Array:
     return 0.5 + ew.atan(z) / math.pi
 
 
+@replayed
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -33,6 +35,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -(ew.log(math.pi * scale) + ew.log1p(z * z))
 
 
+@replayed
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -49,6 +52,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logpdf(x, loc, scale))
 
 
+@replayed
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 
@@ -67,6 +71,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _share(z)
 
 
+@replayed
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value of at most ``x``.
 
@@ -83,6 +88,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return log_of(cdf(x, loc, scale))
 
 
+@replayed
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``.
 
@@ -101,6 +107,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return _share(-z)
 
 
+@replayed
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value above ``x``.
 
@@ -117,6 +124,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return log_of(sf(x, loc, scale))
 
 
+@replayed
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value below which a share ``q`` of the probability lies.
 
@@ -134,6 +142,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return loc + scale * ew.tan(math.pi * q - math.pi / 2)
 
 
+@replayed
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value above which a share ``q`` of the probability lies.
 

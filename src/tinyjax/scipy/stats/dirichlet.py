@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ShapeError
 from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.manipulation import concatenate
@@ -20,6 +21,7 @@ __all__ = ["logpdf", "pdf"]
 _TOLERANCE = 1e-6
 
 
+@replayed
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -57,6 +59,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return pick(all_of(shares > 0, 0) & sums_to_one, value, -math.inf)
 
 
+@replayed
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the density at ``x``.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammainc, gammaln
 from tinyjax.scipy.stats.operands import operands
@@ -10,6 +11,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["cdf", "logpdf", "pdf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -26,6 +28,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return ew.log(0.5 * beta) - gammaln(1 / beta) - ew.abs_(x) ** beta
 
 
+@replayed
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Return the density at ``x``.
 
@@ -41,6 +44,7 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return ew.exp(logpdf(x, beta))
 
 
+@replayed
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """Return the probability of a value of at most ``x``.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import xlog1py
@@ -13,6 +14,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["logpmf", "pmf"]
 
 
+@replayed
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithm of the probability of ``k``.
 
@@ -31,6 +33,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
 
 
+@replayed
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probability of ``k``.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.operands import log_minus_expm1, operands
@@ -12,6 +13,7 @@ from tinyjax.scipy.stats.operands import log_minus_expm1, operands
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -31,6 +33,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return pick(scale > 0, z - ew.exp(z) - ew.log(scale), math.nan)
 
 
+@replayed
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -47,6 +50,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logpdf(x, loc, scale))
 
 
+@replayed
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value of at most ``x``.
 
@@ -66,6 +70,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return pick(scale > 0, -ew.exp(z), math.nan)
 
 
+@replayed
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 
@@ -82,6 +87,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logcdf(x, loc, scale))
 
 
+@replayed
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value above ``x``.
 
@@ -101,6 +107,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return pick(scale > 0, log_minus_expm1(ew.exp(z)), math.nan)
 
 
+@replayed
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``.
 
@@ -120,6 +127,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return pick(scale > 0, -ew.expm1(-ew.exp(z)), math.nan)
 
 
+@replayed
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value below which a share ``p`` of the probability lies.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.operands import operands
@@ -10,6 +11,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["cdf", "logpdf", "pdf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -28,6 +30,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -(ew.abs_(z) + ew.log(2 * scale))
 
 
+@replayed
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -44,6 +47,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logpdf(x, loc, scale))
 
 
+@replayed
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 

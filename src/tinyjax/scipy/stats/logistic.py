@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import logaddexp
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import expit, logit
@@ -11,6 +12,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -29,6 +31,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return -2 * logaddexp(z / 2, -z / 2) - ew.log(scale)
 
 
+@replayed
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -45,6 +48,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logpdf(x, loc, scale))
 
 
+@replayed
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 
@@ -63,6 +67,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return expit(z)
 
 
+@replayed
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``.
 
@@ -81,6 +86,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return expit(-z)
 
 
+@replayed
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value below which a share ``x`` of the probability lies.
 
@@ -98,6 +104,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return logit(x) * scale + loc
 
 
+@replayed
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value above which a share ``x`` of the probability lies.
 

@@ -6,6 +6,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.errors import DtypeError
 from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.promotion import arrays, convert, inexact, promote_dtypes
@@ -16,6 +17,7 @@ from tinyjax.scipy.special import gammaln, xlogy
 __all__ = ["logpmf", "pmf"]
 
 
+@replayed
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the logarithm of the probability of the counts ``x``.
 
@@ -46,6 +48,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return pick(sum_of(counts, -1) == trials, value, -math.inf)
 
 
+@replayed
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the probability of the counts ``x``.
 

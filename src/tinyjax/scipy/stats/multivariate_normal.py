@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.linalg import cholesky, diagonal
 from tinyjax.numpy.manipulation import expand_dims, squeeze
@@ -16,6 +17,7 @@ from tinyjax.scipy.linalg import solve_triangular
 __all__ = ["logpdf", "pdf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -60,6 +62,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     return -0.5 * (sum_of(white * white, -1) + n * math.log(2 * math.pi)) - volume
 
 
+@replayed
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Return the density at ``x``.
 

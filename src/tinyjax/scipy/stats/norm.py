@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.promotion import arrays, broadcast, promote_inexact
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full_like
@@ -19,6 +20,7 @@ def _standard(name: str, x: ArrayLike, loc: ArrayLike, scale: ArrayLike) -> tupl
     return ew.div(ew.sub(value, mean), deviation), deviation
 
 
+@replayed
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -37,6 +39,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.neg(ew.add(ew.mul(full_like(z, 0.5), ew.mul(z, z)), normaliser))
 
 
+@replayed
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -53,6 +56,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logpdf(x, loc, scale))
 
 
+@replayed
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 
@@ -69,6 +73,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ndtr(_standard("norm.cdf", x, loc, scale)[0])
 
 
+@replayed
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value of at most ``x``.
 
@@ -85,6 +90,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return log_ndtr(_standard("norm.logcdf", x, loc, scale)[0])
 
 
+@replayed
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``, accurate where it is small.
 
@@ -101,6 +107,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ndtr(ew.neg(_standard("norm.sf", x, loc, scale)[0]))
 
 
+@replayed
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value above ``x``.
 
@@ -117,6 +124,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return log_ndtr(ew.neg(_standard("norm.logsf", x, loc, scale)[0]))
 
 
+@replayed
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value below which a share ``q`` of the probability lies.
 
@@ -134,6 +142,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.add(mean, ew.mul(deviation, ndtri(share)))
 
 
+@replayed
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value above which a share ``q`` of the probability lies.
 

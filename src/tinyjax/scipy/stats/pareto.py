@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.operands import operands
@@ -18,6 +19,7 @@ def _unit(x: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
     return below, pick(below, 2.0, (x - loc) / scale)
 
 
+@replayed
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -37,6 +39,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return pick(below, -math.inf, ew.log(b / scale) - (b + 1) * ew.log(y))
 
 
+@replayed
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -54,6 +57,7 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return ew.exp(logpdf(x, b, loc, scale))
 
 
+@replayed
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 
@@ -73,6 +77,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return pick(below, 0.0, -ew.expm1(-b * ew.log(y)))
 
 
+@replayed
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value of at most ``x``.
 
@@ -92,6 +97,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return pick(below, -math.inf, ew.log1p(-(y**-b)))
 
 
+@replayed
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the probability of a value above ``x``.
 
@@ -111,6 +117,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     return pick(below, 0.0, -b * ew.log(y))
 
 
+@replayed
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``.
 
@@ -128,6 +135,7 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     return ew.exp(logsf(x, b, loc, scale))
 
 
+@replayed
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value below which a share ``q`` of the probability lies.
 

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.creation import arange
 from tinyjax.numpy.elementwise import maximum, pick
 from tinyjax.numpy.reductions import sum as sum_of
@@ -35,6 +36,7 @@ def _entropy_of_large(mu: Array) -> Array:
     return 0.5 * ew.log(2 * math.pi * math.e * large) - series
 
 
+@replayed
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the logarithm of the probability of ``k``.
 
@@ -54,6 +56,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
 
 
+@replayed
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probability of ``k``.
 
@@ -70,6 +73,7 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return ew.exp(logpmf(k, mu, loc))
 
 
+@replayed
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the probability of a value of at most ``k``.
 
@@ -88,6 +92,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return pick(n < 0, 0.0, gammaincc(ew.floor(maximum(n, 0) + 1), mu))
 
 
+@replayed
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Return the entropy, in natural units.
 

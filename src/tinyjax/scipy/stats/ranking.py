@@ -12,6 +12,7 @@ from tinyjax.api import vmap
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import is_one_of
+from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import full, zeros
 from tinyjax.numpy.elementwise import isnan, logical_not, pick, sqrt
@@ -40,6 +41,7 @@ def _check_policy(name: str, policy: str) -> None:
         )
 
 
+@replayed
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
@@ -112,6 +114,7 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
     return rank
 
 
+@replayed
 def rankdata(
     a: ArrayLike,
     method: Method = "average",
@@ -158,6 +161,7 @@ def rankdata(
     return moveaxis(vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
 
 
+@replayed
 def sem(
     a: ArrayLike,
     axis: int | None = 0,

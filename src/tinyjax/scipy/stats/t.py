@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln
 from tinyjax.scipy.stats.operands import operands
@@ -12,6 +13,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["logpdf", "pdf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -33,6 +35,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return normaliser - (half + 0.5) * ew.log1p(z * z / df)
 
 
+@replayed
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 

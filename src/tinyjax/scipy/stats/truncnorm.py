@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import isnan, pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import log_ndtr, ndtr
@@ -42,6 +43,7 @@ def _log_share(z: Array, a: Array, b: Array) -> Array:
     return pick((a >= b) | isnan(z), math.nan, value)
 
 
+@replayed
 def logpdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -67,6 +69,7 @@ def logpdf(
     return pick(a >= b, math.nan, value)
 
 
+@replayed
 def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -87,6 +90,7 @@ def pdf(
     return ew.exp(logpdf(x, a, b, loc, scale))
 
 
+@replayed
 def logcdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -109,6 +113,7 @@ def logcdf(
     return _log_share(z, a, b)
 
 
+@replayed
 def cdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -129,6 +134,7 @@ def cdf(
     return ew.exp(logcdf(x, a, b, loc, scale))
 
 
+@replayed
 def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
@@ -151,6 +157,7 @@ def logsf(
     return _log_share(-z, -b, -a)
 
 
+@replayed
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value above ``x``.
 

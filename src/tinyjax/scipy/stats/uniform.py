@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.operands import operands
@@ -12,6 +13,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -30,6 +32,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return pick(outside, -math.inf, -ew.log(scale))
 
 
+@replayed
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the density at ``x``.
 
@@ -46,6 +49,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ew.exp(logpdf(x, loc, scale))
 
 
+@replayed
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the probability of a value of at most ``x``.
 
@@ -63,6 +67,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return pick(x < loc, 0.0, pick(x > loc + scale, 1.0, (x - loc) / scale))
 
 
+@replayed
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Return the value below which a share ``q`` of the probability lies.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import i0e
@@ -13,6 +14,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["logpdf", "pdf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -30,6 +32,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     return pick(kappa > 0, value, math.nan)
 
 
+@replayed
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Return the density at ``x``.
 

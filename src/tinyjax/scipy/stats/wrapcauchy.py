@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.operands import operands
@@ -12,6 +13,7 @@ from tinyjax.scipy.stats.operands import operands
 __all__ = ["logpdf", "pdf"]
 
 
+@replayed
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -31,6 +33,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     return pick((c > 0) & (c < 1), value, math.nan)
 
 
+@replayed
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Return the density at ``x``.
 
