@@ -403,8 +403,7 @@ def def_impl_by_one(
             except np.linalg.LinAlgError:
                 return [np.full(aval.shape, np.nan, aval.dtype) for aval in found]
             return [
-                np.asarray(x, aval.dtype, order="C")
-                for x, aval in zip(results, found, strict=True)
+                np.asarray(x, aval.dtype, order="C") for x, aval in zip(results, found, strict=True)
             ]
         outs = [np.zeros(aval.shape, aval.dtype) for aval in found]
         if is_empty:

@@ -285,6 +285,54 @@ def _bits_kernel(avals: Avals, params: RandomBitsParams) -> Kernel | None:
     return draw_keys if dtypes.is_key(dtype) else draw_wide if dtype == dtypes.uint64 else draw
 
 
+@lru_cache(maxsize=256)
+def few_floats(shape: tuple[int, ...]) -> Kernel | None:
+    """Make what draws float32 in [0, 1) with the words of one key, if they are few.
+
+    Its numbers have the first 23 of the bits that ``random_bits`` draws. They are floats before
+    they leave the integer that is hashed: four operations of NumPy less, which are 1.5 us.
+    """
+    size = math.prod(shape)
+    if not 0 < size <= _FEW:
+        return None
+    ones, counters = _few_counters(size)
+    digits, exponents = ((1 << 23) - 1) * ones, 0x3F800000 * ones
+    unit = np.ones(size, np.float32)
+
+    def draw(host: HostArray) -> HostArray:
+        k1, k2 = host.tolist()
+        first, second = _hash_lanes(k1 * ones, k2 * ones, 0, counters, ones)
+        lanes = (first ^ second) >> 9 & digits | exponents  # numbers between 1 and 2
+        words = np.frombuffer(lanes.to_bytes(size * _LANE // 8, "little"), "<f4")
+        drawn: HostArray = words[::2] - unit
+        return drawn.reshape(shape)
+
+    return draw
+
+
+@lru_cache(maxsize=256)
+def few_bits_of_children(shape: tuple[int, ...]) -> Kernel | None:
+    """Make what splits a key in two and draws uint32 with each, of shape (2, *shape), if few."""
+    size = math.prod(shape)
+    if not 0 < 2 * size <= _FEW:
+        return None
+    two, count = _few_counters(2)
+    ones, counters = _few_counters(size)
+    place = _LANE * size  # of what the second child draws
+    all_ones, all_counters = ones | ones << place, counters | counters << place
+
+    def keys(words: int) -> int:
+        return (words & _MASK) * ones | (words >> _LANE) * ones << place
+
+    def draw(host: HostArray) -> HostArray:
+        k1, k2 = host.tolist()
+        first, second = _hash_lanes(k1 * two, k2 * two, 0, count, two)
+        first, second = _hash_lanes(keys(first), keys(second), 0, all_counters, all_ones)
+        return _from_lanes(first ^ second, 2 * size).astype(np.uint32).reshape(2, *shape)
+
+    return draw
+
+
 def _counters(size: int, repeats: int) -> tuple[HostArray, HostArray]:
     """Return the upper and lower words of the numbers below ``size``, repeated."""
     if size <= 1 << 32:

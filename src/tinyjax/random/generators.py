@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from tinyjax.core.array import Array
-from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg
+from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg, uint32
 from tinyjax.errors import ArgumentError
 from tinyjax.random import rbg, threefry
 from tinyjax.random.rules import Rules
@@ -87,3 +87,9 @@ class Key(Printed):
     def bits(self, dtype: DType, shape: tuple[int, ...]) -> Array:
         """Draw unsigned integers, all of their bits random."""
         return self.generator.rules.bits(self.words, dtype, shape)
+
+    def bits_of_children(self, dtype: DType, shape: tuple[int, ...]) -> list[Array]:
+        """Draw unsigned integers with each of two children."""
+        rules = self.generator.rules
+        found = rules.few_bits_of_children(self.words, shape) if dtype == uint32 else None
+        return [child.bits(dtype, shape) for child in self.children()] if found is None else found

@@ -119,6 +119,24 @@ def uniform_of(
     """
     if dtypes.is_complex(dtype):
         raise DtypeError(f"{name} draws by real parameters, but got some of {dtype}.")
+    floats = _floats(own, shape, dtype)
+    if isinstance(minval, float) and isinstance(maxval, float) and (minval, maxval) == (0.0, 1.0):
+        return floats
+    low, high = converted(minval, dtype), converted(maxval, dtype)
+    if not shape and (low.ndim or high.ndim) and low.size == high.size == 1:
+        # One number between bounds that are arrays of one element: JAX shapes it like the lower.
+        number = uniform_between(floats, jnp.reshape(low, ()), jnp.reshape(high, ()))
+        return jnp.reshape(number, low.shape)
+    check_broadcast(name, shape, low.shape, high.shape)
+    return uniform_between(floats, low, high)
+
+
+def _floats(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Draw floats that are uniform in [0, 1)."""
+    if dtype == dtypes.float32:
+        found = own.generator.rules.few_floats(own.words, shape)
+        if found is not None:
+            return found
     digits = jnp.finfo(dtype).nmant
     # a mantissa of less than 8 digits is filled from a byte
     width = dtype.itemsize if digits >= 8 else 1
@@ -129,16 +147,7 @@ def uniform_of(
     drawn = ew.convert_element_type(drawn, np.dtype(f"u{dtype.itemsize}"))
     one = int(np.ones((), dtype).view(drawn.dtype))
     floats = bitcast_convert_type(ew.or_(drawn, full_like(drawn, one)), dtype)
-    floats = ew.sub(floats, full_like(floats, 1.0))
-    if isinstance(minval, float) and isinstance(maxval, float) and (minval, maxval) == (0.0, 1.0):
-        return floats
-    low, high = converted(minval, dtype), converted(maxval, dtype)
-    if not shape and (low.ndim or high.ndim) and low.size == high.size == 1:
-        # One number between bounds that are arrays of one element: JAX shapes it like the lower.
-        number = uniform_between(floats, jnp.reshape(low, ()), jnp.reshape(high, ()))
-        return jnp.reshape(number, low.shape)
-    check_broadcast(name, shape, low.shape, high.shape)
-    return uniform_between(floats, low, high)
+    return ew.sub(floats, full_like(floats, 1.0))
 
 
 def uniform_between(floats: Array, low: Array, high: Array) -> Array:
@@ -209,7 +218,7 @@ def randint(
     root = ew.rem(full_like(span, 1 << wide.itemsize * 4), span)
     power = ew.rem(ew.mul(root, root), span)
 
-    first, second = (child.bits(unsigned, sizes) for child in own.children())
+    first, second = own.bits_of_children(unsigned, sizes)
     span, power, low, everything = (
         broadcast_to_shape(x, sizes) for x in (span, power, low, everything)
     )
