@@ -18,6 +18,7 @@ from tinyjax.core.primitive import (
     Avals,
     Hosts,
     JvpResult,
+    Kernel,
     NoParams,
     Primitive,
     Tangents,
@@ -50,6 +51,11 @@ _det_of_hosts = ma.lapack_of_numpy("det", "d->d", np.linalg.det)
 @det_p.def_impl
 def _det_impl(operands: Hosts, params: NoParams) -> Hosts:
     return _det_of_hosts(*operands)
+
+
+@det_p.def_kernel
+def _det_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    return ma.kernel_of_numpy("det", "d->d", avals[0])
 
 
 @det_p.def_abstract_eval

@@ -26,6 +26,7 @@ from tinyjax.core.primitive import (
     Avals,
     Hosts,
     JvpResult,
+    Kernel,
     NoParams,
     Params,
     Primitive,
@@ -300,6 +301,14 @@ def _solve_impl(operands: Hosts, params: SolveParams) -> Hosts:
     if params.transpose_a:
         a = a.swapaxes(-1, -2)
     return _solve_hosts(a, b)
+
+
+@solve_p.def_kernel
+def _solve_kernel(avals: Avals, params: SolveParams) -> Kernel | None:
+    kernel = ma.kernel_of_numpy("solve", "dd->d", avals[0])
+    if kernel is None or not params.transpose_a:
+        return kernel
+    return lambda a, b: kernel(a.swapaxes(-1, -2), b)
 
 
 @solve_p.def_abstract_eval

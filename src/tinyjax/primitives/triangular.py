@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import attrs
 import numpy as np
 
+from tinyjax import dtypes
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.costs import def_cubic_flops
 from tinyjax.core.explicit import of_stacks
 from tinyjax.core.primitive import (
@@ -16,6 +20,7 @@ from tinyjax.core.primitive import (
     Avals,
     Hosts,
     JvpResult,
+    Kernel,
     NoParams,
     Params,
     Primitive,
@@ -23,7 +28,7 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.elementwise import div, neg
@@ -62,9 +67,38 @@ _BLOCK = 64
 _solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
 
 
+@lru_cache(maxsize=256)
+def _by_lapack(params: TriangularSolveParams, dtype: DType) -> Kernel:
+    """Make what solves one real system in double precision, by substitution."""
+    routine = ma.lapack_routine("trtrs", dtypes.float64)
+    lower, unit = int(params.lower), int(params.unit_diagonal)
+    transposed = int(params.transpose_a != params.left_side)
+
+    def solve(a: HostArray, b: HostArray) -> HostArray:
+        # what is handed over by rows is the transposed matrix to LAPACK, and is not copied
+        out, info = routine(a.T, b if params.left_side else b.T, 1 - lower, transposed, unit)
+        if info:  # zeros on the diagonal
+            return _solve_hosts_by_blocks(a, b, params)
+        return np.asarray(out if params.left_side else out.T, dtype, order="C")
+
+    return solve
+
+
 @triangular_solve_p.def_impl
 def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
     a, b = operands
+    kernel = _triangular_solve_kernel([ShapedArray(x.shape, x.dtype) for x in operands], params)
+    return (_solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b),)
+
+
+@triangular_solve_p.def_kernel
+def _triangular_solve_kernel(avals: Avals, params: TriangularSolveParams) -> Kernel | None:
+    a, b = avals
+    is_one = a.ndim == 2 and b.size > 0 and a.dtype in (dtypes.float32, dtypes.float64)
+    return _by_lapack(params, a.dtype) if is_one else None
+
+
+def _solve_hosts_by_blocks(a: HostArray, b: HostArray, params: TriangularSolveParams) -> HostArray:
     a = ma.lower_of_host(a) if params.lower else ma.upper_of_host(a)
     if params.unit_diagonal:
         np.einsum("...ii->...i", a)[...] = 1
@@ -79,7 +113,7 @@ def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Ho
         out = _substitute(a[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]
     else:
         out = _substitute(a, b)
-    return (out if params.left_side else out.swapaxes(-1, -2),)
+    return out if params.left_side else out.swapaxes(-1, -2)
 
 
 def _substitute(u: HostArray, b: HostArray) -> HostArray:
@@ -218,6 +252,20 @@ def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
     if factor.ndim == 2 and factor.size > 1 and not factor[0, -1]:  # it has not failed
         return (factor,)
     return (ma.lower_of_host(factor),)  # where it failed, NaN below the diagonal only
+
+
+@cholesky_p.def_kernel
+def _cholesky_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    (x,) = avals
+    kernel = ma.kernel_of_numpy("cholesky_lo", "d->d", x)
+    if kernel is None or x.ndim > 2 or x.size < 2:
+        return None
+
+    def factor(x: HostArray) -> HostArray:
+        found = np.asarray(kernel(x))
+        return ma.lower_of_host(found) if found.item(-1) != found.item(-1) else found
+
+    return factor
 
 
 @cholesky_p.def_abstract_eval

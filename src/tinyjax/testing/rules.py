@@ -77,7 +77,8 @@ def check_kernel(spec: Spec) -> None:
     for case, _, operands in spec.samples():
         on = describe(case.params, operands)
         jaxpr = make_jaxpr(spec.applied(case.params))(*map(as_array, operands)).jaxpr
-        known = dict(zip(jaxpr.in_binders, operands, strict=False))
+        binders = jaxpr.in_binders[len(jaxpr.in_binders) - len(operands) :]  # after constants
+        known = dict(zip(binders, operands, strict=True))
         for eqn in jaxpr.eqns:
             kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
             given = [x.value.host if isinstance(x, Lit) else known.get(x) for x in eqn.inputs]
