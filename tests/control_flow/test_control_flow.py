@@ -518,6 +518,36 @@ def test_collectives_in_bodies() -> None:
     np.testing.assert_array_equal(places, [[0, 0], [1, 1]])
 
 
+def test_collectives_are_over_examples_that_take_no_part_too() -> None:
+    xs = np.array([-1.5, -0.25, 0.5, 2.0], np.float32)
+
+    def branch(x: Any) -> Any:
+        return lax.cond(x > 0, lambda: lax.psum(x * x, "i"), lambda: x)
+
+    def loop(x: Any) -> Any:
+        return lax.while_loop(lambda c: c < 3, lambda c: c + lax.pmax(abs(x), "i"), x)
+
+    def inner(x: Any) -> Any:
+        return tinyjax.vmap(lambda p: lax.cond(p * x > 0, lambda: lax.psum(x + p, "i"), lambda: x))(
+            xs
+        )
+
+    for transform in (lambda f: f, tinyjax.jit):
+        chosen, ended, nested = (
+            transform(tinyjax.vmap(f, axis_name="i"))(xs) for f in (branch, loop, inner)
+        )
+        slopes = transform(tinyjax.grad(lambda xs: tinyjax.vmap(branch, axis_name="i")(xs).sum()))(
+            xs
+        )
+        np.testing.assert_allclose(chosen, np.where(xs > 0, np.sum(xs**2), xs))
+        np.testing.assert_allclose(ended, xs + 2 * np.ceil((3 - xs) / 2))
+        sums = np.sum(xs) + 4 * xs
+        np.testing.assert_allclose(
+            nested, np.where(np.outer(xs, xs) > 0, sums[None, :], xs[:, None])
+        )
+        np.testing.assert_allclose(slopes, (xs < 0) + 2 * np.sum(xs > 0) * xs)
+
+
 # Carries
 
 

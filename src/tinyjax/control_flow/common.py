@@ -20,6 +20,7 @@ from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.core.refs import Watch
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.core.trace import enclosing_axes
+from tinyjax.core.varying import communicating
 from tinyjax.display.asking import asked
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
@@ -171,6 +172,18 @@ def of_those(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
     outer = mapped.taking_part
     both = mask if outer is None else and_(outer.mask, mask)
     return attrs.evolve(mapped, taking_part=Participation(both))
+
+
+def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
+    """Whether a collective in a program combines values of examples, of this ``vmap`` or an outer.
+
+    Devices need not be asked about: all of them reach a collective, or it is an error.
+    """
+    names = communicating(program)
+    return bool(names) and any(
+        axis.name in names and not (axis.of_devices and axis.checks)
+        for axis in (mapped, *enclosing_axes())
+    )
 
 
 def paths(treedef: PyTreeDef, name: str) -> list[str]:

@@ -13,6 +13,7 @@ from tinyjax.control_flow.common import (
     contains,
     convert_all,
     convert_outputs,
+    meets_others,
     of_those,
     paths,
     stage_function,
@@ -346,7 +347,8 @@ def _of_those_who_take(
 
     The others come along as copies of the first who does, which keeps the infinities and NaNs that
     they would get out of the derivatives, and ends a ``while_loop`` that might not end for them.
-    Where nobody takes the branch there is nobody to copy, and it is not run.
+    Where nobody takes the branch there is nobody to copy, and it is not run. But a collective in it
+    is over all examples as they are.
     """
     used = {x for eqn in branch.eqns for x in eqn.inputs}
     marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]
@@ -366,7 +368,7 @@ def _of_those_who_take(
 
     differentiable = any(isinstance(x, Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
     matters = differentiable or contains(branch, while_p) or effects(branch).any
-    if not matters or not mapped.size:
+    if not matters or not mapped.size or meets_others(mapped, branch):
         return of_many(here, operands)
     avals = [x.aval for x in (here, *operands)]
     run = stage(lambda here, *operands: of_many(here, first_example(here, operands, marks)), avals)

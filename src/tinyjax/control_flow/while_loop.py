@@ -18,6 +18,7 @@ from tinyjax.control_flow.common import (
     evaluate_compiled,
     fixed_point,
     match_carry,
+    meets_others,
     of_those,
     rearrange,
     stage_function,
@@ -262,11 +263,12 @@ def _while_batch(
         operands = [*other_, *before]
         # A loop inside would not end for examples that are done, and the derivative of a step that
         # is not theirs, times zero, need not be zero. Where one draw serves all, the first example
-        # must not be one whose key stays as it is.
+        # must not be one whose key stays as it is. A collective is over all examples as they are.
         from tinyjax.primitives.philox import rng_bit_generator_p  # noqa: PLC0415 (seldom needed)
 
         draws = contains(params.body, rng_bit_generator_p)
-        if (draws or contains(params.body, while_p) or differentiable) and mapped.size:
+        matters = draws or contains(params.body, while_p) or differentiable
+        if matters and mapped.size and not meets_others(mapped, params.body):
             shared = (False,) * len(body.consts)
             marks = (*shared, *(axis is not None for axis in in_other), *batched)
             operands = first_example(going, operands, marks)

@@ -82,7 +82,7 @@ def check_reached(jaxpr: Jaxpr, decided_by: Axes, what: str) -> None:
     Raises:
         ShardingError: devices would wait for others that never come there.
     """
-    waited_for = decided_by and _communicating(jaxpr) & decided_by
+    waited_for = decided_by and communicating(jaxpr) & decided_by
     if waited_for and is_checked():
         raise ShardingError(
             f"{what} has a collective over {named(waited_for)}, but what decides "
@@ -91,8 +91,8 @@ def check_reached(jaxpr: Jaxpr, decided_by: Axes, what: str) -> None:
         )
 
 
-def _communicating(jaxpr: Jaxpr) -> Axes:
-    """The axes that the collectives in a program are over, by which devices wait for each other."""
+def communicating(jaxpr: Jaxpr) -> Axes:
+    """Return the axes over which collectives in a program combine values."""
 
     def find() -> Axes:
         found: set[Hashable] = set()
@@ -100,7 +100,7 @@ def _communicating(jaxpr: Jaxpr) -> Axes:
             if eqn.primitive.rules.collective is not None and eqn.inputs:
                 found.add(getattr(eqn.params, "axis_name", None))
             for inner in subjaxprs(eqn.params):
-                found |= _communicating(inner)
+                found |= communicating(inner)
         return frozenset(found)
 
     return jaxpr.derive("communicating", find)
