@@ -265,6 +265,12 @@ def test_einsum_of_arrays_and_lists_by_turns() -> None:
     same(co.einsum(x, [7, 1], y, [1, 2]), np.einsum(x, [7, 1], y, [1, 2]))
     z = rand(5, 2, 3)
     same(co.einsum(z, [..., 0, 1], [..., 1, 0]), np.swapaxes(z, 1, 2))
+    # names of any kind, as jax takes them; without an output its axes are in their order
+    same(co.einsum(z, ["b", "row", "col"], ["col", "b"]), np.einsum("brc->cb", z))
+    same(co.einsum(x, ["z", "k"], y, ["k", "a"]), (x @ y).T)
+    assert co.einsum_path(x, ["z", "k"], y, ["k", "a"])[0] == [(0, 1)]
+    many = co.einsum(np.ones((1,) * 60), [*range(60)], [59, 0])
+    assert many.shape == (1, 1)
 
 
 @pytest.mark.parametrize(

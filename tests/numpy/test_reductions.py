@@ -115,6 +115,29 @@ def test_16_bit_floats_are_summed_in_32_bits() -> None:
     assert jnp.mean(many).dtype == jnp.bfloat16
 
 
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((9000, 10), (0,)),
+        ((10, 9000), (1,)),
+        ((3, 3000, 7), (1, 2)),
+        ((3, 3000, 7), (0, 1)),
+        ((70, 1500, 3), (1,)),
+        ((3, 3000, 7), (0, 1, 2)),
+        ((1030, 1), (0,)),
+        ((1025, 2), (0,)),
+    ],
+)
+def test_long_sums_are_as_right_along_any_axis_in_any_layout(shape: Any, axes: Any) -> None:
+    # one by one, as NumPy adds them up along most axes, errors are ten times these
+    x = np.random.default_rng(0).random(shape).astype(np.float32)
+    expected = x.astype(np.float64).sum(axes)
+    for laid in (x, np.asfortranarray(x), np.repeat(x, 2, -1)[..., ::2]):
+        same(jnp.sum(jnp.asarray(laid), axes), expected.astype(np.float32), 7e-7)
+        same(jnp.sum(jnp.asarray(laid + 1j), axes).real, expected.astype(np.float32), 7e-7)
+    assert np.array_equal(jnp.sum(jnp.asarray(x > 0.5), axes), (x > 0.5).sum(axes))
+
+
 def test_64_bit_types_keep_their_width() -> None:
     for dtype in (jnp.int64, jnp.uint64, jnp.float64):
         assert jnp.sum(jnp.ones(2, dtype)).dtype == dtype

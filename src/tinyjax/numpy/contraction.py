@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from math import prod
-from types import EllipsisType
+from string import ascii_letters
 from typing import Any, TypeAlias
 
 import attrs
@@ -22,7 +22,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.integers import listed, one_or_more
 from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed, put_result
 from tinyjax.core.replay import replayed
@@ -471,7 +471,7 @@ def einsum(
 
     Args:
         subscripts: such as ``"ij,jk->ik"``; or an array, in which case arrays and their lists of
-            names (ints or ``...``) follow by turns, and a list of names for the output may end it.
+            names (ints, strings or ``...``) follow by turns, and a list of names for the output may end it.
         *operands: one array for each term.
         out: must be None: arrays are immutable.
         optimize: whether to choose the order of products by their cost; False goes from left to
@@ -546,19 +546,27 @@ def einsum_path(
 
 
 def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
-    """Turn arrays and lists of names by turns into subscripts and arrays."""
+    """Turn arrays and lists of names by turns into subscripts and arrays.
 
-    def letters(names: Iterable[int | EllipsisType]) -> str:
-        return "".join(
-            "..." if n is Ellipsis else chr(0xF000 + integer(n, "a name of an axis"))
-            for n in listed(names, "the names of an operand's axes")
-        )
-
+    Axes that no list names for the output are in the order of their names.
+    """
     count = len(given) // 2
-    terms = ",".join(letters(names) for names in given[1 : 2 * count : 2])
-    if len(given) % 2:
-        terms += "->" + letters(given[-1])
-    return terms, tuple(given[: 2 * count : 2])
+    lists = [
+        listed(names, "the names of an operand's axes")
+        for names in (*given[1 : 2 * count : 2], *given[2 * count :])
+    ]
+    try:
+        names = sorted({name for names in lists for name in names if name is not Ellipsis})
+    except TypeError as error:
+        raise ArgumentError(
+            f"einsum cannot sort the names of axes: name them all by ints, or by strings. ({error})"
+        ) from error
+    symbols = sorted(ascii_letters) if len(names) <= len(ascii_letters) else _symbols(len(names))
+    letters: dict[object, str] = dict(zip(names, symbols, strict=False))
+    letters[Ellipsis] = "..."
+    terms = ["".join([letters[name] for name in names]) for names in lists]
+    text = ",".join(terms[:count])
+    return text if len(given) % 2 == 0 else f"{text}->{terms[-1]}", tuple(given[: 2 * count : 2])
 
 
 @lru_cache(maxsize=1024)
