@@ -471,7 +471,8 @@ def einsum(
 
     Args:
         subscripts: such as ``"ij,jk->ik"``; or an array, in which case arrays and their lists of
-            names (ints, strings or ``...``) follow by turns, and a list of names for the output may end it.
+            names (ints, strings or ``...``) follow by turns, and a list of names for the output may
+            end it.
         *operands: one array for each term.
         out: must be None: arrays are immutable.
         optimize: whether to choose the order of products by their cost; False goes from left to
