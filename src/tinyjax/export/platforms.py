@@ -15,6 +15,12 @@ from tinyjax.errors import ExportError
 PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
 
 
+#: Functions of linear algebra, by the beginnings of their names: jaxlib's and its plugins', which
+#: have the same meaning in every process; and the platforms that have some.
+_OF_LINEAR_ALGEBRA: Final = ("lapack_", "cusolver_", "cusparse_", "cuhybrid_")
+_KNOWN: Final = ("cpu", "cuda")
+
+
 def listed(platforms: Sequence[str]) -> str:
     """Return the platforms as text: ``'cpu', 'cuda'``."""
     return ", ".join([f"'{p}'" for p in platforms])
@@ -41,17 +47,17 @@ def portable_form(jaxpr: Jaxpr, name: str, platform: str) -> str:
         raise calls_python(name)
     targets = re.findall(r'call_target_name = "([^"]*)"', text)
     for target in targets:
-        if not target.startswith("lapack_"):
+        if not target.startswith(_OF_LINEAR_ALGEBRA):
             raise ExportError(
                 f"'{name}' calls the foreign function '{target}' (ffi_call). Another process may "
                 "have another of that name, or none, and nobody there could check what it is "
                 "given. Export the parts of the program before and after that call."
             )
-    if targets and platform != PLATFORM:
+    if targets and platform not in _KNOWN:
         raise ExportError(
             f"'{name}' calls '{targets[0]}', a function of the processor that '{platform}' does "
-            f"not have: of its linear algebra tinyjax knows that of '{PLATFORM}' only. Export it "
-            "for that."
+            f"not have: tinyjax knows the linear algebra of {listed(_KNOWN)} only. Export it "
+            "for these."
         )
     return xla.to_portable(text)
 

@@ -140,6 +140,33 @@ def _eig_lowering(b: Lowering, operands: Values, params: EigParams) -> Values:
     return ma.nan_where_failed(b, info, wanted)
 
 
+@eig_p.def_lowering(platform="cuda")
+def _eig_on_cuda(b: Lowering, operands: Values, params: EigParams) -> Values:
+    """Call what computes by LAPACK on the processor, or by MAGMA where that is installed."""
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (x,), (values, *_) = operands, b.results
+    is_complex = dtypes.is_complex(x.dtype)
+    part = tensor(values.shape, x.dtype), 1
+    vectors = tensor(x.shape, values.dtype), 2
+    *parts, left, right, info = ma.cuda_call(
+        b,
+        f"cuhybrid_eig_{'comp' if is_complex else 'real'}",
+        (ma.matrices(x),),
+        *[part] * (1 if is_complex else 2),
+        vectors,
+        vectors,
+        ma.status(x.type),
+        in_place=(),
+        magma="auto",
+        left=params.left,
+        right=params.right,
+    )
+    found = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
+    wanted = [found, *[left] * params.left, *[right] * params.right]
+    return ma.nan_where_failed(b, info, wanted)
+
+
 @eig_p.def_jvp
 def _eig_jvp(primals: Arrays, tangents: Tangents, params: EigParams) -> JvpResult:
     """``E = V^-1 A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i) + C)`` (Giles 2008, 3.1).
@@ -247,6 +274,9 @@ def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         sort="N",
     )
     return ma.nan_where_failed(b, info, (form, vectors))
+
+
+schur_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("schur"))
 
 
 def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")

@@ -130,8 +130,7 @@ def _product_lowering(b: Lowering, operands: Values, params: NoParams) -> Values
     a, taus = operands
     if not taus.size:
         return lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
-    name = "ungqr" if dtypes.is_complex(a.dtype) else "orgqr"
-    return ma.lapack_call(b, name, (ma.matrices(a), (taus, 1)), (a.type, 2))
+    return ma.reflected_identity(b, a, taus)
 
 
 @householder_product_p.def_jvp
@@ -224,14 +223,13 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
     (columns,) = lower_formula(
         b, lambda x: [slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
     )
-    return ma.lapack_call(
-        b,
-        "unmqr" if dtypes.is_complex(a.dtype) else "ormqr",
-        (ma.matrices(columns), (taus, 1), ma.matrices(c)),
-        (c.type, 2),
-        left=params.left,
-        transpose=params.transpose,
-    )
+    given, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
+    if b.platform == "cuda":
+        return ma.cuda_call(
+            b, "cusolver_ormqr_ffi", given, (c.type, 2), in_place=((2, 0),), **sides
+        )
+    routine = "unmqr" if dtypes.is_complex(a.dtype) else "ormqr"
+    return ma.lapack_call(b, routine, given, (c.type, 2), **sides)
 
 
 @ormqr_p.def_jvp
@@ -337,6 +335,9 @@ def _hessenberg_lowering(b: Lowering, operands: Values, params: NoParams) -> Val
     return ma.nan_where_failed(b, info, results)
 
 
+hessenberg_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("hessenberg"))
+
+
 def_no_derivative(
     hessenberg_p, "What it serves to compute may have: eigenvalues by eig, systems by solve."
 )
@@ -417,6 +418,23 @@ def _tridiagonal_lowering(b: Lowering, operands: Values, params: TridiagonalPara
         *[(of, 1) for of in vectors],
         ma.status(x.type),
         uplo="L" if params.lower else "U",
+    )
+    return ma.nan_where_failed(b, info, results)
+
+
+@tridiagonal_p.def_lowering(platform="cuda")
+def _tridiagonal_on_cuda(b: Lowering, operands: Values, params: TridiagonalParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (x,), (packed, *vectors) = operands, b.results
+    *results, info = ma.cuda_call(
+        b,
+        "cusolver_sytrd_ffi",
+        (ma.matrices(x),),
+        (packed, 2),
+        *[(of, 1) for of in vectors],
+        ma.status(x.type),
+        lower=params.lower,
     )
     return ma.nan_where_failed(b, info, results)
 

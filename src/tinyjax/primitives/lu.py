@@ -90,6 +90,22 @@ def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     return out, b.sub(counted_from_one, b.full(1, pivots))
 
 
+@lu_p.def_lowering(platform="cuda")
+def _lu_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    factors, pivots = b.results
+    out, counted_from_one, _ = ma.cuda_call(
+        b,
+        "cusolver_getrf_ffi",
+        (ma.matrices(operands[0]),),
+        (factors, 2),
+        (pivots, 1),
+        ma.status(factors),
+    )
+    return out, b.sub(counted_from_one, b.full(1, pivots))
+
+
 @lu_p.def_jvp
 def _lu_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     """``L^-1 P A' U^-1`` is ``L^-1 L'`` below the diagonal and ``U' U^-1`` from it upwards.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.linalg import _umath_linalg
@@ -29,7 +29,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.errors import DtypeError, PlatformError, ShapeError
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
@@ -48,7 +48,7 @@ from tinyjax.primitives.shape import (
 )
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, boolean, tensor
+from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, boolean, string, tensor
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]
@@ -504,6 +504,55 @@ def lapack_call(
     )
 
 
+def cuda_call(
+    b: Lowering,
+    target: str,
+    operands: Sequence[tuple[Value, int]],
+    *results: Stack,
+    in_place: Sequence[tuple[int, int]] = ((0, 0),),
+    **options: str | int,
+) -> list[Value]:
+    """Write a call of a routine for GPUs by Nvidia, of cusolver or of jaxlib.
+
+    Args:
+        b: where.
+        target: the name that jaxlib registers it under; the types of operands choose the routine.
+        operands: values, and how many axes of each belong to one problem.
+        results: types, and the same.
+        in_place: pairs of an operand and of the result that takes its memory.
+        options: each a letter, a word, a number or a bool.
+    """
+    return b.custom_call(
+        target,
+        [x for x, _ in operands],
+        [of for of, _ in results],
+        {name: _option(given) for name, given in options.items()},
+        ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
+        aliases=in_place,
+    )
+
+
+def reflected_identity(b: Lowering, columns: Value, factors: Value) -> list[Value]:
+    """Write the first columns of a product of reflections, which are packed."""
+    operands, result = (matrices(columns), (factors, 1)), (columns.type, 2)
+    if b.platform == "cuda":
+        return cuda_call(b, "cusolver_orgqr_ffi", operands, result)
+    is_complex = dtypes.is_complex(columns.dtype)
+    return lapack_call(b, "ungqr" if is_complex else "orgqr", operands, result)
+
+
+def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
+    """Return the lowering rule of a primitive for which there is no routine on GPUs."""
+
+    def rule(b: Lowering, operands: Values, params: object) -> NoReturn:
+        raise PlatformError(
+            f"'{name}' is not computed on GPUs: LAPACK's routine for it is the processor's alone. "
+            "Put its operand there: tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
+        )
+
+    return rule
+
+
 def _option(given: str | int) -> str:
     """How the attributes of a call say an option."""
     match given:
@@ -511,6 +560,8 @@ def _option(given: str | int) -> str:
             return boolean(given)
         case int():
             return f"{given} : i32"
+        case _ if len(given) > 1:
+            return string(given)
         case _:
             return f"{ord(given)} : ui8"
 

@@ -110,16 +110,19 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
     pivots = []
     if params.pivoting:
         free = b.full(0, order[0])
-        packed, counted_from_one, factors = ma.lapack_call(
-            b, "geqp3", (ma.matrices(x), (free, 1)), (x.type, 2), (order[0], 1), (scales, 1)
-        )
+        given, results = (ma.matrices(x), (free, 1)), ((x.type, 2), (order[0], 1), (scales, 1))
+        if b.platform == "cuda":  # by LAPACK on the processor, or by MAGMA
+            packed, counted_from_one, factors = ma.cuda_call(
+                b, "cuhybrid_geqp3", given, *results, in_place=((0, 0), (1, 1)), magma="auto"
+            )
+        else:
+            packed, counted_from_one, factors = ma.lapack_call(b, "geqp3", given, *results)
         pivots.append(b.sub(counted_from_one, b.full(1, order[0])))
     else:
         packed, factors = _reflect(b, x, scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
     (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
-    routine = "ungqr" if dtypes.is_complex(x.dtype) else "orgqr"
-    (orthogonal,) = ma.lapack_call(b, routine, (ma.matrices(columns), (factors, 1)), (q, 2))
+    (orthogonal,) = ma.reflected_identity(b, columns, factors)
     (triangular,) = lower_formula(
         b, lambda y: [ma.upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
@@ -128,6 +131,8 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
 
 def _reflect(b: Lowering, x: Value, scales: TensorType) -> list[Value]:
     """Write the reflections that make matrices triangular: packed, and their factors."""
+    if b.platform == "cuda":
+        return ma.cuda_call(b, "cusolver_geqrf_ffi", (ma.matrices(x),), (x.type, 2), (scales, 1))
     return ma.lapack_call(b, "geqrf", (ma.matrices(x),), (x.type, 2), (scales, 1))
 
 

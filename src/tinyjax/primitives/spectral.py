@@ -8,7 +8,9 @@ values are right.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import attrs
 import numpy as np
@@ -38,8 +40,9 @@ from tinyjax.primitives.families import all_hold, lower_formula
 from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like
+from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, tensor
+from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 # eigh
 
@@ -79,6 +82,28 @@ def _eigh_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         uplo="L",
     )
     return ma.nan_where_failed(b, info, results)
+
+
+@eigh_p.def_lowering(platform="cuda")
+def _eigh_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    vectors, values = b.results
+    *results, info = ma.cuda_call(
+        b,
+        "cusolver_syevd_ffi",
+        (ma.matrices(operands[0]),),
+        (vectors, 2),
+        (values, 1),
+        ma.status(vectors),
+        lower=True,
+        algorithm=_BY_SIZE,
+    )
+    return ma.nan_where_failed(b, info, results)
+
+
+#: Lets cusolver choose between QR and Jacobi's iteration.
+_BY_SIZE: Final = "\0"
 
 
 @eigh_p.def_jvp
@@ -188,18 +213,91 @@ def _svd_type(avals: Avals, params: SvdParams) -> Avals:
 def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
     (x,), (values, *vectors) = operands, b.results
     if ma.nothing_to_do(operands):
-        made = lower_formula(b, lambda: [ma.identities(v.shape, v.dtype) for v in vectors], ())
-        return (b.full(0, values), *made)
+        return _nothing_decomposed(b)
     *batch, m, n = x.shape
     # Vectors that are not wanted have a place all the same.
     u, vh = vectors or (tensor((*batch, k, k), x.dtype) for k in (m, n))
     mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
     places = (x.type, 2), (values, 1), (u, 2), (vh, 2), ma.status(x.type)
-    (finite,) = lower_formula(b, lambda x: [_is_finite(x)], operands)
-    x = b.select(b.broadcast_in_dim(finite, x.shape, range(len(batch))), x, b.full_like(x, 0))
+    x, finite = _zero_unless_finite(b, x)
     _, *results, info = ma.lapack_call(b, "gesdd", (ma.matrices(x),), *places, mode=mode)
     info = b.select(finite, info, b.full_like(info, 1))
     return ma.nan_where_failed(b, info, results[: len(b.results)])
+
+
+def _nothing_decomposed(b: Lowering) -> Values:
+    values, *vectors = b.results
+    made = lower_formula(b, lambda: [ma.identities(v.shape, v.dtype) for v in vectors], ())
+    return (b.full(0, values), *made)
+
+
+def _zero_unless_finite(b: Lowering, x: Value) -> tuple[Value, Value]:
+    """Write matrices for which the iterations end, and which of them were given."""
+    (finite,) = lower_formula(b, lambda x: [_is_finite(x)], (x,))
+    good = b.broadcast_in_dim(finite, x.shape, range(x.ndim - 2))
+    return b.select(good, x, b.full_like(x, 0)), finite
+
+
+#: Matrices with no more rows and columns are decomposed by Jacobi's iteration on GPUs, and of those
+#: with no more than the second number whole stacks at once, which gives all vectors.
+_JACOBI: Final = 1024
+_STACKED: Final = 32
+
+
+@svd_p.def_lowering(platform="cuda")
+def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
+    (x,), (values, *vectors) = operands, b.results
+    if ma.nothing_to_do(operands):
+        return _nothing_decomposed(b)
+    *batch, m, n = x.shape
+    k = min(m, n)
+    x, finite = _zero_unless_finite(b, x)
+    if max(m, n) <= _JACOBI:
+        are_all = params.full_matrices or k <= _STACKED
+        left, right = (m, n) if are_all else (k, k)
+        u, v = (tensor((*batch, *size), x.dtype) for size in ((m, left), (n, right)))
+        _, *results, info = ma.cuda_call(
+            b,
+            "cusolver_gesvdj_ffi",
+            (ma.matrices(x),),
+            *((x.type, 2), (values, 1), (u, 2), (v, 2), ma.status(x.type)),
+            full_matrices=are_all,
+            compute_uv=params.compute_uv,
+        )
+        if params.compute_uv:
+            results = [results[0], *_as_wanted(b, results[1], results[2], vectors)]
+    else:
+        # Routines take matrices that are not wider than tall: others they take by rows, and so
+        # transposed.
+        turned = m < n
+        axes = 0 if turned else 2
+        u, vh = vectors or [tensor((), x.dtype)] * 2
+        pair = [(of, axes if vectors else 0) for of in ((vh, u) if turned else (u, vh))]
+        _, *results, info = ma.cuda_call(
+            b,
+            "cusolver_gesvd_ffi",
+            ((x, axes),),
+            *((x.type, axes), (values, 1), *pair, ma.status(x.type)),
+            full_matrices=params.full_matrices,
+            compute_uv=params.compute_uv,
+            transposed=turned,
+        )
+        if turned:
+            results = [results[0], results[2], results[1]]
+    info = b.select(finite, info, b.full_like(info, 1))
+    return ma.nan_where_failed(b, info, results[: len(b.results)])
+
+
+def _as_wanted(b: Lowering, u: Value, v: Value, wanted: Sequence[TensorType]) -> Values:
+    """Write the first vectors of ``U`` and of ``V^H``, where there may be more, and ``V``."""
+    count, *_ = wanted[1].shape[-2:]
+
+    def formula(u: Array, v: Array) -> list[Array]:
+        axis = u.ndim - 1
+        columns = slice_in_dim(u, 0, wanted[0].shape[-1], axis=axis)
+        return [columns, ma.mH(slice_in_dim(v, 0, count, axis=axis))]
+
+    return lower_formula(b, formula, (u, v))
 
 
 @svd_p.def_jvp

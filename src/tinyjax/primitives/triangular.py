@@ -36,7 +36,7 @@ from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.rules import add_tangents, def_derivatives, def_transposes, instantiate
 from tinyjax.primitives.shape import def_simple_batch, full_like
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.stablehlo.types import Value, Values, boolean
 
 # triangular_solve
 
@@ -172,6 +172,29 @@ def _triangular_solve_lowering(
     )
 
 
+@triangular_solve_p.def_lowering(platform="cuda")
+def _triangular_solve_on_cuda(
+    b: Lowering, operands: Values, params: TriangularSolveParams
+) -> Values:
+    matrix, rhs = operands
+    if params.conjugate_a and not params.transpose_a:
+        (matrix,) = lower_formula(b, lambda x: [ma.conjugated(x)], (matrix,))
+    transposed = "ADJOINT" if params.conjugate_a else "TRANSPOSE"
+    chosen = transposed if params.transpose_a else "NO_TRANSPOSE"
+    return [
+        b.op(
+            "stablehlo.triangular_solve",
+            matrix,
+            rhs,
+            left_side=boolean(params.left_side),
+            lower=boolean(params.lower),
+            unit_diagonal=boolean(params.unit_diagonal),
+            transpose_a=f"#stablehlo<transpose {chosen}>",
+            result=rhs.type,
+        )
+    ]
+
+
 @triangular_solve_p.def_jvp
 def _triangular_solve_jvp(
     primals: Arrays, tangents: Tangents, params: TriangularSolveParams
@@ -283,6 +306,21 @@ def _cholesky_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
     factor, info = ma.lapack_call(
         b, "potrf", (ma.matrices(x),), (x.type, 2), ma.status(x.type), uplo="L"
     )
+    return _lower_where_successful(b, factor, info)
+
+
+@cholesky_p.def_lowering(platform="cuda")
+def _cholesky_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    (x,) = operands
+    factor, info = ma.cuda_call(
+        b, "cusolver_potrf_ffi", (ma.matrices(x),), (x.type, 2), ma.status(x.type), lower=True
+    )
+    return _lower_where_successful(b, factor, info)
+
+
+def _lower_where_successful(b: Lowering, factor: Value, info: Value) -> Values:
     return lower_formula(b, lambda y: [ma.lower_part(y)], ma.nan_where_failed(b, info, (factor,)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -30,9 +31,10 @@ from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import mul, neg
+from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.rules import add_tangents, def_transposes, instantiate
 from tinyjax.primitives.shape import full, move_batch_axis
-from tinyjax.primitives.slicing import pad
+from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -92,6 +94,44 @@ def _solve_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         ma.status(right.type),
     )
     return ma.nan_where_failed(b, info, (x,))
+
+
+#: The routine for GPUs takes no fewer equations.
+_FEWEST_ON_CUDA: Final = 3
+
+
+@tridiagonal_solve_p.def_lowering(platform="cuda")
+def _solve_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    count = operands[3].shape[-2]
+    missing = _FEWEST_ON_CUDA - count
+    if missing > 0:  # further equations say that something else is 0
+        given = operands
+        operands = lower_formula(b, lambda *xs: _longer(xs, missing), given)
+    *diagonals, right = operands
+    (x,) = ma.cuda_call(
+        b,
+        "cusparse_gtsv2_ffi",
+        (*((x, 1) for x in diagonals), ma.matrices(right)),
+        (right.type, 2),
+        in_place=((3, 0),),
+    )
+    if missing <= 0:
+        return (x,)
+    return lower_formula(b, lambda x: [slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
+
+
+def _longer(operands: Sequence[Array], by: int) -> list[Array]:
+    *diagonals, right = operands
+    dtype = right.dtype
+    axis = right.ndim - 2
+    longer: list[Array] = []
+    for x, more in zip((*diagonals, right), (0, 1, 0, 0), strict=True):
+        config = [(0, 0, 0)] * x.ndim
+        config[axis] = (0, by, 0)
+        longer.append(pad(x, full((), more, dtype), config))
+    return longer
 
 
 def _spread(diagonal: Array, like: Array) -> Array:

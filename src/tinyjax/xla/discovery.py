@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -59,16 +58,13 @@ def toolkit() -> Path | None:
 
 
 def folder_of(package: str) -> Path | None:
-    """Return the folder of a package that is installed; nothing of it is run.
+    """Return the folder of a package in a namespace, if it is installed; nothing of it is run.
 
-    Its parent may be a namespace, of which each distribution has a part.
+    Args:
+        package: its name, such as "nvidia.cublas"; each distribution has a part of the namespace.
     """
-    parent, _, name = package.rpartition(".")
-    if not parent:
-        spec = find_spec(name)
-    else:
-        above = find_spec(parent)
-        places = None if above is None else above.submodule_search_locations
-        spec = None if places is None else PathFinder.find_spec(package, list(places))
-    found = None if spec is None else spec.submodule_search_locations
-    return Path(next(iter(found))) if found else None
+    namespace, _, name = package.partition(".")
+    spec = find_spec(namespace)
+    parts = None if spec is None else spec.submodule_search_locations
+    folders = [Path(part, name) for part in parts or ()]
+    return next((folder for folder in folders if folder.is_dir()), None)

@@ -8,18 +8,29 @@ XLA takes a name twice where it means the same function.
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 import numpy as np
 from jaxlib import lapack, xla_client
 
 _MARK: Final = "lapack_"
+#: Functions of the plugin for GPUs that compute on the processor.
+_MARK_OF_GPUS: Final = "cuhybrid_"
 
 
 def prepare_calls(text: str) -> None:
     """Make LAPACK ready where a program calls it."""
     if _MARK in text:
         _prepare()
+    if _MARK_OF_GPUS in text:
+        _prepare_for_gpus()
+
+
+@cache
+def _prepare_for_gpus() -> None:
+    of_plugins: Any = import_module("jaxlib.gpu_solver")  # which looks for them when it is loaded
+    of_plugins.initialize_hybrid_kernels()
 
 
 @cache
