@@ -16,9 +16,8 @@ PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
 
 
 #: Functions of linear algebra, by the beginnings of their names: jaxlib's and its plugins', which
-#: have the same meaning in every process; and the platforms that have some.
+#: have the same meaning in every process.
 _OF_LINEAR_ALGEBRA: Final = ("lapack_", "cusolver_", "cusparse_", "cuhybrid_")
-_KNOWN: Final = ("cpu", "cuda")
 
 
 def listed(platforms: Sequence[str]) -> str:
@@ -53,11 +52,10 @@ def portable_form(jaxpr: Jaxpr, name: str, platform: str) -> str:
                 "have another of that name, or none, and nobody there could check what it is "
                 "given. Export the parts of the program before and after that call."
             )
-    if targets and platform not in _KNOWN:
+    if targets and platform != PLATFORM:
         raise ExportError(
-            f"'{name}' calls '{targets[0]}', a function of the processor that '{platform}' does "
-            f"not have: tinyjax knows the linear algebra of {listed(_KNOWN)} only. Export it "
-            "for these."
+            f"'{name}' calls '{targets[0]}'. Whoever loads an exported program checks its calls of "
+            f"linear algebra, and knows those of '{PLATFORM}' alone. Export it for that."
         )
     return xla.to_portable(text)
 
