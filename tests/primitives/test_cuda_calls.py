@@ -39,7 +39,7 @@ PROGRAMS: dict[str, Callable[[Any], Program]] = {
     "singular values": lambda la: lambda x: la.svd(x, full_matrices=False, compute_uv=False),
 }
 #: Where the shape decides what is called.
-SHAPES = {
+SHAPES: dict[str, list[tuple[int, ...]]] = {
     "svd": [(4, 40, 40), (40, 50), (1100, 4), (2, 4, 1100)],
     "full svd": [(5, 3), (4, 1100)],
     "singular values": [(40, 50), (1100, 4), (4, 1100)],
@@ -71,7 +71,8 @@ def check(name: str, shape: tuple[int, ...], dtype: Any) -> None:
     x = np.ones(shape, dtype)
     ours = tinyjax.make_jaxpr(PROGRAMS[name](tinyjax.lax.linalg))(x).jaxpr
     with jax.enable_x64(True):
-        traced = jax.jit(PROGRAMS[name](jax.lax.linalg)).trace(x)
+        program: Any = jax.jit(PROGRAMS[name](jax.lax.linalg))
+        traced = program.trace(x)
         theirs = traced.lower(lowering_platforms=("cuda",)).as_text()
     found = calls(write_module(ours, "f", platform="cuda")[0], _OURS)
     assert found == calls(theirs, _JAX)

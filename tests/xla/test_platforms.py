@@ -6,6 +6,7 @@ for a GPU: whatever does not depend on what a device is runs on it as it would t
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, NamedSharding, P, config, lax, nn, random
+from tinyjax import Array, NamedSharding, P, config, io_callback, lax, nn, random
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.platforms import known
-from tinyjax.errors import ArgumentError, PlatformError, ShardingError
+from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 from tinyjax.xla import discovery
@@ -156,6 +157,45 @@ def test_the_device_or_the_platform_of_a_program() -> None:
     assert compiled.input_shardings == (((SingleDeviceSharding(SECOND),)), {})
     assert compiled(tinyjax.device_put(x, SECOND)).devices() == {SECOND}
     assert jnp.ones(2, device=SECOND).devices() == {SECOND}
+
+
+def test_python_functions_are_called_from_programs_there(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    seen: list[Any] = []
+    double = tinyjax.jit(lambda x: 2 * x)
+
+    def note(x: Any) -> None:
+        made = double(x)  # which runs on the processor meanwhile
+        seen.append((int(made), made.devices().pop()))
+
+    def program(x: Array) -> Array:
+        def body(carry: Array, row: Array) -> tuple[Array, Array]:
+            io_callback(note, None, row, ordered=True)
+            return carry + row, row
+
+        total, rows = lax.scan(body, jnp.int32(0), x)
+        tinyjax.debug.print("total {t}", t=total)
+        kind = tinyjax.ShapeDtypeStruct((), np.int32)
+        halve = partial(tinyjax.pure_callback, lambda a: a // 2, kind, vmap_method="sequential")
+        halves = tinyjax.vmap(halve)(rows)
+        return tinyjax.error_if(halves, total > 6, "too much")
+
+    jitted = tinyjax.jit(program)
+    x = np.array([1, 2, 3], np.int32)
+    with tinyjax.default_device(FIRST):
+        for given, device in ((jnp.array(x), FIRST), (tinyjax.device_put(x, SECOND), SECOND)):
+            check(jitted(given), x // 2, device)
+            assert seen == [(2, PROCESSOR), (4, PROCESSOR), (6, PROCESSOR)]
+            seen.clear()
+    assert capfd.readouterr().out == "total 6\n" * 2
+    text = tinyjax.jit(program).lower(tinyjax.device_put(x, SECOND)).compile().as_text()
+    assert "xla_ffi_python_cpu_callback" in text
+    with pytest.raises(CheckFailedError, match="too much"):
+        jitted(tinyjax.device_put(x + 1, SECOND))
+    # devices that compute together leave a program with callbacks to the host
+    mesh = tinyjax.make_mesh((2,), "x", AxisType.Auto, devices=[FIRST, SECOND])
+    assert jitted(tinyjax.device_put(x, NamedSharding(mesh, P()))).devices() == {FIRST, SECOND}
 
 
 def test_devices_that_do_not_go_together() -> None:

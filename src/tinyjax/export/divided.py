@@ -66,7 +66,7 @@ class Divided:
         whole = NamedSharding(self.mesh, PartitionSpec())
         ins = tuple([x or whole for x in self.ins])
         placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
-        return lowered_for(placement, self.jaxpr, self.name)
+        return lowered_for(placement, self.jaxpr, self.name)[0]
 
     def on(self, devices: Sequence[Device]) -> Divided:
         """Return the program for given devices."""

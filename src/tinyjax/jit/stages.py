@@ -198,7 +198,7 @@ class Lowered(_Stage):
         locate = location_text if debug_info else None
         placement = self.compilation.placement
         if placement is not None:
-            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)
+            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)[0]
         aliases = xla.match_donations(self.jaxpr, self.donated)
         return xla.lowered(self.jaxpr, self.name, aliases, locate)[0]
 

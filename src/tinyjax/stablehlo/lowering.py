@@ -140,7 +140,7 @@ class Lowering(Builder):
             results = [tensor((), dtypes.int32), *results]
         self.module.host_functions.append(fun)
         outs = self.custom_call(
-            "xla_ffi_python_cpu_callback",
+            f"xla_ffi_python_{'gpu' if self.platform == 'cuda' else 'cpu'}_callback",
             operands,
             results,
             {"index": f"{len(self.module.host_functions) - 1} : ui64"},

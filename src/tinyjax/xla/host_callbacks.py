@@ -16,18 +16,21 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from typing import Any, Final, NoReturn
 
 import numpy as np
-from jaxlib._jax import collect_garbage
+from jaxlib._jax import ResultHandler, collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
+from tinyjax.config import scoped
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.devices import PLATFORM
 from tinyjax.core.events import span
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.display.runs import Reports
@@ -36,7 +39,7 @@ from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import Backend, backend
-from tinyjax.xla.compilation import Flags
+from tinyjax.xla.compilation import Flags, Placement
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
@@ -50,11 +53,76 @@ _INTERRUPTED: Final = re.compile(r"^KeyboardInterrupt\b", re.MULTILINE)
 
 # Each level of nesting has threads of its own.
 _DEEPEST: Final = 16
+#: Of programs with callbacks that run inside those of other devices' programs.
+_FROM_DEVICES: Final = _DEEPEST // 2
 _depth: ContextVar[int] = ContextVar("tinyjax_callback_depth", default=0)
 
 
 class _FailedError(Exception):
     """What XLA is told of an exception."""
+
+
+def compile_with(
+    on: Backend,
+    text: str,
+    functions: Sequence[HostFunction],
+    name: str,
+    flags: Flags,
+    placement: Placement,
+) -> LoadedExecutable:
+    """Compile a program that calls Python from another device than the processor's.
+
+    Within the functions the default device is the processor's: the other one waits for them.
+
+    Args:
+        on: the client.
+        text: the program's module.
+        functions: what it calls, by their numbers.
+        name: the program's name.
+        flags: XLA's, and their values.
+        placement: the device.
+    """
+    guarded = [_guarded(f, _FROM_DEVICES, on_host=True) for f in functions]
+    return _compile(on, text, guarded, name, flags, placement)
+
+
+def _compile(
+    on: Backend,
+    text: str,
+    functions: Sequence[HostFunction],
+    name: str,
+    flags: Flags,
+    placement: Placement | None = None,
+) -> LoadedExecutable:
+    # Programs without callbacks need no bindings of MLIR, which take 25 ms to load.
+    from tinyjax.xla.modules import parse  # noqa: PLC0415
+
+    prepare_calls(text)
+    module = parse(text)
+    devices = on.devices if placement is None else on.device_list(placement.ids)
+    options = compile_options(flags, placement)
+    with compiling(flags), span("compile", program=name):
+        return aside(
+            lambda: on.client.compile_and_load(
+                module, devices, options, host_callbacks=[*functions]
+            ),
+            waiting=waiting(),
+        )
+
+
+def run_to_end(
+    loaded: LoadedExecutable, buffers: list[Any], handlers: list[ResultHandler]
+) -> list[ArrayImpl]:
+    """Run a program with callbacks to its end, and raise what a callback raised."""
+    collect_garbage()  # see tinyjax.xla.executable; nothing to the cost of a callback
+    try:
+        results = loaded.execute_sharded(buffers, with_tokens=True)
+        token = results.consume_token()
+        outs = results.consume_with_handlers(handlers)
+        token.block_until_ready()
+    except (RuntimeError, ValueError) as error:
+        _raise_original(error)
+    return outs
 
 
 class HostProgram:
@@ -78,9 +146,6 @@ class HostProgram:
 
     def loaded(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
-        # Programs without callbacks need no bindings of MLIR, which take 25 ms to load.
-        from tinyjax.xla.modules import parse  # noqa: PLC0415
-
         depth = _depth.get()
         if depth > _DEEPEST:
             raise CallbackError(
@@ -89,19 +154,10 @@ class HostProgram:
             )
         found = self._loaded.get(depth)
         if found is None:
-            on = backend(depth)
-            prepare_calls(self._text)
-            module = parse(self._text)
-            with compiling(self._flags), span("compile", program=self.name):
-                found = self._loaded[depth] = aside(
-                    lambda: on.client.compile_and_load(
-                        module,
-                        on.devices,
-                        compile_options(self._flags),
-                        host_callbacks=[_guarded(f, depth + 1) for f in self._functions],
-                    ),
-                    waiting=waiting(),
-                )
+            functions = [_guarded(f, depth + 1) for f in self._functions]
+            found = self._loaded[depth] = _compile(
+                backend(depth), self._text, functions, self.name, self._flags
+            )
         return found
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
@@ -121,23 +177,14 @@ class HostProgram:
             raise
 
     def _run(self, args: Sequence[Array]) -> list[Array]:
-        collect_garbage()  # see tinyjax.xla.executable; nothing to the cost of a callback
         loaded, on = self.loaded(), backend(_depth.get())
-        buffers = [_buffer_of(x.concrete("data"), x.aval, on) for x in args]
-        handlers = on.handlers(self._out_avals)
-        try:
-            results = loaded.execute_sharded(buffers, with_tokens=True)
-            token = results.consume_token()
-            outs = results.consume_with_handlers(handlers)
-            token.block_until_ready()
-            on_device = [
-                ConcreteArray(None, aval, out)
-                for out, aval in zip(outs, self._out_avals, strict=True)
-            ]
-            # as host arrays, since the buffers are of no use to other clients
-            return [ConcreteArray(x.host, x.aval) for x in on_device]
-        except (RuntimeError, ValueError) as error:
-            _raise_original(error)
+        buffers: list[Any] = [_buffer_of(x.concrete("data"), x.aval, on) for x in args]
+        outs = run_to_end(loaded, buffers, on.handlers(self._out_avals))
+        on_device = [
+            ConcreteArray(None, aval, out) for out, aval in zip(outs, self._out_avals, strict=True)
+        ]
+        # as host arrays, since the buffers are of no use to other clients
+        return [ConcreteArray(x.host, x.aval) for x in on_device]
 
 
 def _buffer_of(host: HostArray, aval: ShapedArray, on: Backend) -> ArrayImpl:
@@ -155,13 +202,19 @@ def _buffer_of(host: HostArray, aval: ShapedArray, on: Backend) -> ArrayImpl:
     return on.put(host if contiguous else np.ascontiguousarray(host), aval)
 
 
-def _guarded(fun: HostFunction, depth: int) -> HostFunction:
-    """Call a function outside all transformations, and keep what it raises."""
+def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:
+    """Call a function outside all transformations, and keep what it raises.
+
+    Args:
+        fun: the function.
+        depth: that of the programs with callbacks that it runs.
+        on_host: whether the default device is the processor's within it.
+    """
 
     def call(*args: HostArray) -> Sequence[HostArray]:
         token = _depth.set(depth)
         try:
-            with use_trace(EVAL):
+            with scoped(default_device=PLATFORM) if on_host else nullcontext(), use_trace(EVAL):
                 return tuple(fun(*args))
         except BaseException as error:
             number = next(_numbers)

@@ -8,7 +8,8 @@ from typing import Final
 from tinyjax.core.events import span
 from tinyjax.core.jaxpr import Jaxpr, effects
 from tinyjax.core.lowering import Locate, write_module, write_sharded_module
-from tinyjax.core.platforms import platform_at
+from tinyjax.core.platforms import CPU, platform_at
+from tinyjax.display.runs import Reports
 from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.compilation import Placement
@@ -42,14 +43,19 @@ def lowered(
         return write_module(unnest(jaxpr), name, aliases, platform, locate)
 
 
+def calls_from(placement: Placement) -> bool:
+    """Whether programs on these devices call Python: on one, which is not the processor's."""
+    return len(placement.ids) == 1 and platform_at(placement.ids[0]) is not CPU
+
+
 def lowered_for(
     placement: Placement,
     jaxpr: Jaxpr,
     name: str,
     donated: Sequence[int] = (),
     locate: Locate | None = None,
-) -> str:
-    """Return the module that computes a jaxpr where a placement says.
+) -> tuple[str, tuple[HostFunction, ...]]:
+    """Return the module that computes a jaxpr where a placement says, and its Python functions.
 
     Args:
         placement: how arguments and results lie.
@@ -59,16 +65,17 @@ def lowered_for(
         locate: says where equations come from; nothing does by default.
 
     Raises:
-        CallsPythonError: it calls Python functions.
+        CallsPythonError: it calls Python functions, and these devices do not.
     """
     ins, outs = placement.ins, placement.outs
-    if not effects(jaxpr).any:
+    may_call = calls_from(placement)
+    if may_call or not effects(jaxpr).any:
         with span("lower", program=name):
             flat = unnest(jaxpr)
             rules = platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
-        if not functions:
-            return text
+        if not functions or (may_call and not any(isinstance(f, Reports) for f in functions)):
+            return text, functions
     raise CallsPythonError(
         f"'{name}' calls Python functions (callbacks, prints, checks), for which programs on "
         "other devices than the first are not compiled. Call it without lower(), and where its "

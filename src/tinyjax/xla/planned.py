@@ -75,7 +75,7 @@ def compile_planned(
             f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
         )
     on = Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
-    loaded, decided = compile_placed(on, wanted, placement, flags, locate)
+    loaded, decided, _ = compile_placed(on, wanted, placement, flags, locate)
     costs = dict(loaded.cost_analysis())
     plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
     return PlannedExecutable(wanted.name, plan, decided)

@@ -35,7 +35,7 @@ from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Placement
 from tinyjax.xla.executable import Executable, compiled, executable_for
-from tinyjax.xla.lowering import CallsPythonError
+from tinyjax.xla.lowering import CallsPythonError, calls_from
 from tinyjax.xla.placing import on_devices, placement_by, placement_of, undivided
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
@@ -117,8 +117,9 @@ def _between_devices(x: ShardedArray, sharding: Sharding) -> ShardedArray:
             raise_donated(x)
         target = placed(sharding, x.ndim)
         devices = backend_of(sharding.ids).device_list(sharding.ids)
+        shards: Any = x.shards
         (copy,) = batched_copy_array_to_devices_with_sharding(
-            [x.shards], [devices], [target], [ArrayCopySemantics.ALWAYS_COPY]
+            [shards], [devices], [target], [ArrayCopySemantics.ALWAYS_COPY]
         )
         return ShardedArray(x.aval, sharding, copy)
     return moved(x.gathered, sharding)
@@ -262,14 +263,13 @@ def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
 
 def _for_devices(wanted: Compilation) -> _Compiled | None:
     """Compile a program that has a placement; None if it calls Python, so that the host runs it."""
-    calls_python = _calls_python(wanted.jaxpr)
-    if calls_python:
+    calls_python, placement = _calls_python(wanted.jaxpr), wanted.placement
+    assert placement is not None, "only such programs are compiled for a placement"
+    if calls_python and not calls_from(placement):
         return None
     try:
         return compiled(wanted)
     except CallsPythonError:
-        placement = wanted.placement
-        assert placement is not None, "only such programs are compiled for a placement"
         if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
             raise
         calls_python.append(True)

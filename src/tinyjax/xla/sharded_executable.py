@@ -46,6 +46,7 @@ from tinyjax.errors import DonatedArrayError, ShardingError
 from tinyjax.xla.backend import Backend, backend_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags, Placement, Written
 from tinyjax.xla.forks import hold_at_forks
+from tinyjax.xla.host_callbacks import compile_with, run_to_end
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.placing import undivided
@@ -166,6 +167,7 @@ class ShardedExecutable:
     """
 
     __slots__ = (
+        "_calls_python",
         "_devices",
         "_handlers",
         "_waits",
@@ -178,10 +180,16 @@ class ShardedExecutable:
         "results",
     )
 
-    #: Such programs call no Python functions.
+    #: What has functions of Python is no program of the host's.
     host_program: Final = None
 
-    def __init__(self, loaded: LoadedExecutable, wanted: Compilation, placement: Placement) -> None:
+    def __init__(
+        self,
+        loaded: LoadedExecutable,
+        wanted: Compilation,
+        placement: Placement,
+        calls_python: bool = False,
+    ) -> None:
         jaxpr = wanted.jaxpr
         self.name: str = wanted.name
         self.loaded: LoadedExecutable = loaded
@@ -189,6 +197,7 @@ class ShardedExecutable:
         self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = wanted.donated
         self.placement: Placement = placement
+        self._calls_python = calls_python
         outs = [x for x in placement.outs if x is not None]
         self._devices = len(loaded.local_devices())
         #: whether its devices wait for each other, in threads of the processor
@@ -262,6 +271,9 @@ class ShardedExecutable:
         """
         if self.donated:
             self._check_given_once(buffers)
+        if self._calls_python:  # outside of the lock: the functions may run programs
+            check_donated(args)
+            return run_to_end(self.loaded, buffers, self._handlers)
         with _lock:
             check_donated(args)  # here, so that no other thread comes in between
             if not self._waits:  # a token takes a tenth of a small program's time
@@ -325,8 +337,8 @@ def compile_sharded(
     What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
     it, or an axis is not divisible, the program is compiled again with that result undivided.
     """
-    loaded, decided = compile_placed(on, wanted, placement, flags, locate)
-    return ShardedExecutable(loaded, wanted, decided)
+    loaded, decided, calls_python = compile_placed(on, wanted, placement, flags, locate)
+    return ShardedExecutable(loaded, wanted, decided, calls_python)
 
 
 def compile_placed(
@@ -335,17 +347,22 @@ def compile_placed(
     placement: Placement,
     flags: Flags,
     locate: Locate | None = None,
-) -> tuple[LoadedExecutable, Placement]:
-    """Compile a program, and return how its results lie, too."""
-    text = lowered_for(placement, wanted.jaxpr, wanted.name, wanted.donated, locate)
-    loaded = load_or_compile(on, text, wanted.name, flags, placement)
+) -> tuple[LoadedExecutable, Placement, bool]:
+    """Compile a program, and return how its results lie, and whether it calls Python."""
+    name = wanted.name
+    text, functions = lowered_for(placement, wanted.jaxpr, name, wanted.donated, locate)
+    loaded = (
+        compile_with(on, text, functions, name, flags, placement)
+        if functions
+        else load_or_compile(on, text, name, flags, placement)
+    )
     outs = _read_back(loaded, wanted.jaxpr, placement)
     whole = [undivided((a.sharding, *placement.ins), placement.ids) for a in wanted.jaxpr.out_avals]
     found = tuple([alone if x is None else x for x, alone in zip(outs, whole, strict=True)])
     decided = attrs.evolve(placement, outs=found)
     if None in outs:
         return compile_placed(on, wanted, decided, flags, locate)
-    return loaded, decided
+    return loaded, decided, bool(functions)
 
 
 def _read_back(
