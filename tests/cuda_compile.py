@@ -19,12 +19,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import tinyjax
 from specs import Spec, all_specs
 from tinyjax import NamedSharding, P, lax
+from tinyjax.core import discovery
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import write_module
 from tinyjax.core.operands import as_array
 from tinyjax.errors import PlatformError
 from tinyjax.sharding import AbstractMesh
-from tinyjax.xla import discovery, modules, plugins
+from tinyjax.xla import modules, plugins
 from tinyjax.xla.compilation import Placement
 from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.options import compile_options

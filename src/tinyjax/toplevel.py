@@ -207,10 +207,18 @@ def default_device(device: Device | Sharding | str | None) -> Iterator[None]:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """Return the arrays in this process that hold data and are not deleted."""
-    devices(platform)
+    """Return the arrays in this process that hold data and are not deleted.
+
+    Args:
+        platform: where they are; None for anywhere.
+
+    Raises:
+        PlatformError: there is no such platform.
+    """
+    name = None if platform is None else devices(platform)[0].platform
     with_data = (ConcreteArray, ShardedArray)
-    return [x for x in gc.get_objects() if isinstance(x, with_data) and not x.is_deleted()]
+    found: list[Array] = [x for x in gc.get_objects() if isinstance(x, with_data)]
+    return [x for x in found if not x.is_deleted() and name in (None, x.platform())]
 
 
 def effects_barrier() -> None:

@@ -18,12 +18,12 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, nn, random
+from tinyjax.core import discovery
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.platforms import known
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
 from tinyjax.sharding import AxisType, SingleDeviceSharding
-from tinyjax.xla import discovery
 from tinyjax.xla.backend import add_platform
 
 if "stand_in" not in [platform.name for platform in known()]:
@@ -105,6 +105,9 @@ def test_an_array_there() -> None:
         *(here.tolist(), float(here[0, 0]), True),
     )
     np.testing.assert_array_equal(tinyjax.device_get(x), DATA)
+    assert (x.platform(), here.platform()) == ("stand_in", "cpu")
+    assert any(x is y for y in tinyjax.live_arrays("stand_in"))
+    assert not any(x is y for y in tinyjax.live_arrays("cpu"))
     (shard,) = x.addressable_shards
     assert (shard.device, shard.data.devices()) == (FIRST, {FIRST})
     keys = tinyjax.device_put(random.split(random.key(0), 2), FIRST)
@@ -267,6 +270,12 @@ def test_the_default() -> None:
     with tinyjax.default_device("stand_in"):
         assert tinyjax.default_backend() == "cpu"
         assert jnp.zeros(2).devices() == tinyjax.device_put(1.0).devices() == {FIRST}
+        jitted = tinyjax.jit(lambda x, y: {"scaled": x * y})
+        for number in (2.0, 3.0, 4.0, np.float32(5), jnp.float32(6)):
+            x = np.full(3, number, np.float32)
+            check(jitted(x, number), {"scaled": x * float(number)}, FIRST)
+            check(jitted(y=x, x=jnp.array(number)), [x * float(number)], FIRST)
+            check(jnp.array(x) + number, x + number, FIRST)
         found = tinyjax.jit(jnp.sin).lower(1.0).compile()
         assert found.output_shardings == SingleDeviceSharding(FIRST)
         assert found(1.0).devices() == {FIRST}

@@ -547,6 +547,10 @@ class Array:
         """The devices that hold the array."""
         return {first_device()}
 
+    def platform(self) -> str:
+        """The platform of these devices: "cpu" or "gpu"."""
+        return next(iter(self.devices())).platform
+
     @property
     def at(self) -> IndexUpdater:
         """Functional updates: ``x.at[index].set(value)`` is a changed copy of ``x``."""

@@ -28,8 +28,6 @@ _PLACES: Final = {"cpu": 0, "gpu": 1}
 #: The platform that is the default one where it is there.
 ACCELERATOR: Final = "gpu"
 
-#: Says whether a plugin for it is installed: handed in by ``tinyjax.xla``.
-plugin_finder: Final[list[Callable[[], bool]]] = []
 #: What a machine with a GPU shows: its driver, within a container too; or that of WSL.
 _DRIVERS: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
@@ -37,8 +35,12 @@ _DRIVERS: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 @cache
 def is_accelerated() -> bool:
     """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded."""
-    # most machines show none, and need not look for plugins
-    return any(map(os.path.exists, _DRIVERS)) and any(find() for find in plugin_finder)
+    if not any(map(os.path.exists, _DRIVERS)):
+        return False
+    # Most machines show none, and need not look for plugins.
+    from tinyjax.core.discovery import installed  # noqa: PLC0415
+
+    return installed() is not None
 
 
 def _nothing_known(number: int) -> None:

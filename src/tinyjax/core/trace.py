@@ -533,7 +533,10 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
 EVAL: Final = EvalTrace()
 #: The same where the default device is another.
 PLACED: Final = PlacedTrace()
-_current: ContextVar[Trace] = ContextVar("tinyjax_trace", default=EVAL)
+#: Threads begin with the default, whatever others have set.
+_current: ContextVar[Trace] = ContextVar(
+    "tinyjax_trace", default=PLACED if may_be_elsewhere(settings()) else EVAL
+)
 
 #: The line of the equation that is being evaluated under a transformation: what is staged
 #: meanwhile comes from that line, and not from the one that started the transformation.

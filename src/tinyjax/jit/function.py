@@ -464,12 +464,13 @@ class JitFunction(Generic[P, R]):
         self, plans: Plans, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry
     ) -> None:
         """Prepare for calls whose arguments have these types and lie as these do."""
-        if not all(type(x) is ConcreteArray or type(x) is ShardedArray for x in leaves):
+        kinds = (ConcreteArray, ShardedArray, ndarray, *PYTHON_NUMBERS)
+        if not all(type(x) in kinds for x in leaves):
             return
         params = entry.params
         if xla.runs_on_host(params.jaxpr):
             return
-        given = xla.on_devices((*entry.consts, *leaves))
+        given = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
         placement = xla.placement_of(params.jaxpr, given)
         if placement is None:
             return

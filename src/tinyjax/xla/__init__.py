@@ -10,7 +10,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from tinyjax.core.platforms import finder, plugin_finder
+from tinyjax.core.platforms import finder
 from tinyjax.core.sharded_array import evaluator, placer
 from tinyjax.lazy import loader
 
@@ -124,7 +124,6 @@ def _evaluate(primitive: Any, args: Any, params: Any) -> Any:
 
 evaluator[:] = [_evaluate]
 finder[:] = [lambda name: import_module("tinyjax.xla.plugins").load(name)]
-plugin_finder[:] = [lambda: import_module("tinyjax.xla.discovery").installed() is not None]
 placer[:] = [lambda x, sharding: import_module("tinyjax.xla.sharded").put(x, sharding)]
 
 

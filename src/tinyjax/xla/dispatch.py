@@ -24,7 +24,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.operands import PYTHON_NUMBERS, aligned
+from tinyjax.core.operands import PYTHON_NUMBERS, aligned, as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.records import Printed
@@ -236,17 +236,19 @@ class PlacedLaunch:
         ins = program.placement.ins
         n = len(consts)
         fixed = [moved(x, sharding).shards for x, sharding in zip(consts, ins[:n], strict=True)]
-        lie = tuple([x.sharding if type(x) is ShardedArray else type(x) for x in args])
+        lie = tuple([x._sharding if type(x) is ShardedArray else type(x) for x in args])
         wanted = program.moves(lie)
         result = _result(program.results, out_tree, lambda _, how, out: result_of(how, out))
         execute = program.execute
 
         def launch(args: Sequence[Any]) -> Any:
             buffers = fixed.copy()
+            given: list[ShardedArray] = []
             for x, sharding in zip(args, wanted, strict=True):
-                at: ShardedArray = x if sharding is None else moved(x, sharding)
+                at = x if sharding is None else moved(as_array(x), sharding)
+                given.append(at)
                 buffers.append(at.shards)
-            return result(execute(args, buffers))
+            return result(execute(given, buffers))
 
         if len(self._programs) >= _MOST_PLACEMENTS:
             self._programs.clear()

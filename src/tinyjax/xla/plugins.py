@@ -18,9 +18,9 @@ import jaxlib
 from jaxlib import xla_client
 
 from tinyjax.core.devices import group
+from tinyjax.core.discovery import Plugin, folder_of, installed
 from tinyjax.core.platforms import ACCELERATOR
 from tinyjax.xla.backend import add_platform
-from tinyjax.xla.discovery import Plugin, folder_of, installed
 from tinyjax.xla.versions import release_of
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
