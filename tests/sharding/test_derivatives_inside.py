@@ -397,8 +397,15 @@ def plain_vjp(fun: Any, operands: Any, chosen: Any) -> Any:
     return loss
 
 
-#: They are bound in functions given to shard_map already.
-WITHIN = ("shard_map", "pvary", "recast", "all_gather_invariant")
+#: They are bound in functions given to shard_map already, or say how whole values lie.
+WITHIN = (
+    "shard_map",
+    "pvary",
+    "unvary",
+    "recast",
+    "all_gather_invariant",
+    "sharding_constraint",
+)
 
 
 def test_what_is_made_like_a_value_varies_as_it_does() -> None:

@@ -111,12 +111,15 @@ def test_types() -> None:
     explicit = on(tinyjax, "Explicit")
     with tinyjax.set_mesh(explicit):
         a = tinyjax.reshard(A, P("x"))
-        f = tinyjax.jit(lambda a: tinyjax.numpy.sin(a).T)
-        exported: Exported = deserialize(exported_of(f, a).serialize(vjp_order=1))
-        assert str(exported.out_avals[0]) == "float32[4,8@x]"
-        assert tinyjax.typeof(exported.call(a)) is tinyjax.typeof(f(a))
-        gradient = tinyjax.grad(lambda a: exported.call(a).sum())(a)
-        np.testing.assert_allclose(gradient, np.cos(A), rtol=1e-5)
+        along_y = tinyjax.shard_map(
+            tinyjax.numpy.sin, in_specs=P(None, "y"), out_specs=P(None, "y"), axis_names={"y"}
+        )
+        for f, told in ((tinyjax.numpy.sin, "float32[8@x,4]"), (along_y, "float32[8@x,4@y]")):
+            exported: Exported = deserialize(exported_of(tinyjax.jit(f), a).serialize(vjp_order=1))
+            assert str(exported.out_avals[0]) == told
+            assert tinyjax.typeof(exported.call(a)) is tinyjax.typeof(tinyjax.jit(f)(a))
+            gradient = tinyjax.grad(lambda a, e=exported: e.call(a).sum())(a)
+            np.testing.assert_allclose(gradient, np.cos(A), rtol=1e-5)
 
 
 def test_refused() -> None:

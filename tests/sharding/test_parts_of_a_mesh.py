@@ -10,7 +10,7 @@ import pytest
 import tinyjax
 from tinyjax import NamedSharding, P, lax
 from tinyjax.errors import ShardingError
-from tinyjax.sharding import AxisType
+from tinyjax.sharding import AxisType, reshard
 
 DATA = np.arange(64, dtype=np.float32).reshape(8, 8) / 100
 W = np.cos(np.arange(64, dtype=np.float32)).reshape(8, 8)
@@ -49,7 +49,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     )(x),
     "turns": lambda lib, x: over(
         lib,
-        lambda a: lib.lax.ppermute(a, "y", [(0, 1), (1, 0)]) + lib.numpy.cumsum(a, 0),
+        lambda a: lib.lax.ppermute(a, "y", [(0, 1), (1, 0)]) + lib.numpy.cumsum(a, 1),
         *(lib.P(None, "y"), lib.P(None, "y"), "y"),
     )(x),
     "loops": lambda lib, x: over(
@@ -187,6 +187,208 @@ def test_results_lie_as_the_program_says(name: str) -> None:
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
 
 
+# Types inside tell of the other axes
+
+
+class Told(list[str]):
+    """The types of values inside programs, as they are met."""
+
+    def __init__(self, lib: Any) -> None:
+        super().__init__()
+        self.lib = lib
+
+    def __call__(self, *xs: Any) -> Any:
+        for x in xs:
+            text = str(self.lib.typeof(x))
+            if text not in self:
+                self.append(text)
+        return xs[0]
+
+
+def random(*shape: int) -> Any:
+    return (np.cos(np.arange(np.prod(shape)) * 0.7).reshape(shape) / 2).astype(np.float32)
+
+
+def tensor_in_data_parallel(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+    def loss(w: Any, v: Any, x: Any) -> Any:
+        h = told(lib.numpy.tanh(x @ w))
+        y = lib.numpy.matmul(h, v, out_sharding=lib.P(None, None))
+        return told(lib.numpy.mean((told(y) - x) ** 2))
+
+    def step(x: Any, w: Any, v: Any) -> Any:
+        told(x, w, v)
+        value, grads = lib.value_and_grad(loss, (0, 1))(w, v, x)
+        told(value, *grads)
+        return lib.lax.pmean(value, "x"), grads
+
+    p = lib.P
+    return over(lib, step, (p("x"), p(), p()), (p(), p()), "x")(x, w, v)
+
+
+def layers_computed_again(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+    @lib.checkpoint
+    def layer(x: Any, wv: Any) -> Any:
+        told(x, *wv)
+        h = told(lib.nn.gelu(x @ wv[0]))
+        return x + lib.numpy.matmul(h, wv[1], out_sharding=lib.P(None, None))
+
+    def loss(x: Any, w: Any, v: Any) -> Any:
+        y, _ = lib.lax.scan(lambda c, wv: (layer(c, wv), None), x, (w, v))
+        return lib.lax.psum(lib.numpy.sum(y**2), "x")
+
+    p = lib.P
+    return over(lib, loss, (p("x"), p(), p()), p(), "x")(x, w, v)
+
+
+def pipeline(lib: Any, told: Any, xs: Any, w: Any, v: Any) -> Any:
+    jnp, lax, p = lib.numpy, lib.lax, lib.P
+
+    def body(xs: Any, w: Any, v: Any) -> Any:
+        place, count = lax.axis_index("x"), 2
+
+        def turn(state: Any, t: Any) -> Any:
+            given = xs[jnp.clip(t, 0, 2)]
+            x = jnp.where(place == 0, given, state)
+            h = told(jnp.tanh(x @ w[0]))
+            y = told(x + jnp.matmul(h, v[0], out_sharding=p(None, None)))
+            last = jnp.where(place == count - 1, y, 0)
+            return told(lax.ppermute(y, "x", [(0, 1), (1, 0)])), lax.psum(last, "x")
+
+        first = lax.pcast(jnp.zeros_like(xs[0]), "x", to="varying")
+        return told(lax.scan(turn, first, jnp.arange(4))[1][1:])
+
+    return over(lib, body, (p(), p("x"), p("x")), p(), "x")(xs, w, v)
+
+
+def experts(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+    def body(x: Any, w: Any, v: Any) -> Any:
+        told(x, w, v)
+        exchange, reshard = lib.lax.all_to_all, lib.sharding.reshard
+        sent = told(exchange(x.reshape(4, 1, 8), "x", 0, 1, tiled=True))
+        h = told(lib.numpy.tanh(lib.numpy.einsum("etd,edf->etf", sent, reshard(w, lib.P()))))
+        y = lib.numpy.einsum("etf,efd->etd", h, reshard(v, lib.P()))
+        return told(exchange(y, "x", 1, 0, tiled=True)).reshape(4, 8)
+
+    rows = lib.P("x")
+    return over(lib, body, (rows, rows, rows), rows, "x")(x, w, v)
+
+
+def collectives(lib: Any, told: Any, x: Any) -> Any:
+    lax = lib.lax
+
+    def body(x: Any) -> Any:
+        found = (
+            lax.all_gather(x, "x", axis=1, tiled=True),
+            lax.all_gather(x, "x", tiled=True, to="invarying"),
+            lax.all_to_all(x, "x", 1, 0, tiled=True),
+            lax.ppermute(x.T, "x", [(0, 1)]),
+            lax.pmean(x, "x") + lax.axis_index("x"),
+        )
+        told(*found)
+        return found
+
+    p = lib.P
+    return over(lib, body, p("x"), (p("x"), p(), p("x"), p("x"), p("x")), "x")(x)
+
+
+def others(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
+    jnp, lax = lib.numpy, lib.lax
+    halved = lib.sharding.auto_axes(
+        lambda x: told(x @ x.T), axes="y", out_sharding=lib.P(None, "y")
+    )
+
+    def body(x: Any, w: Any, v: Any) -> Any:
+        told(x, w)
+        mapped = lib.vmap(lambda c: told(c) + lax.psum(c, "x"), 1, 1)(x)
+        chosen = lax.cond(lax.psum(x.sum(), "x") > 0, jnp.sin, jnp.cos, told(mapped))
+        looped = lib.lax.fori_loop(0, 2, lambda i, c: told(c * x), chosen)
+        moved = told(lib.sharding.reshard(looped, lib.P("y")))
+        made = jnp.ones((4, 8)) + told(jnp.zeros_like(x)) + lib.jit(lambda y: 2 * told(y))(x * w[:4])
+        return moved, made, halved(x), told(lib.grad(lambda x: jnp.sin(x).sum())(x))
+
+    p = lib.P
+    return over(lib, body, (p("x"), p(), p()), p("x"), "x")(x, w, v)
+
+
+#: On which mesh, programs and their arguments, with how these lie.
+INSIDE: dict[str, tuple[Any, Any, list[tuple[Any, Any]]]] = {
+    "tensor in data parallel": (
+        (2, 2),
+        tensor_in_data_parallel,
+        [(DATA, ("x",)), (W, (None, "y")), (W.T, ("y",))],
+    ),
+    "layers computed again": (
+        (2, 2),
+        layers_computed_again,
+        [
+            (DATA, ("x",)),
+            (random(3, 8, 4), (None, None, "y")),
+            (random(3, 4, 8), (None, "y")),
+        ],
+    ),
+    "pipeline": (
+        (2, 2),
+        pipeline,
+        [(random(3, 2, 8), ()), (random(2, 8, 4), ("x", None, "y")), (random(2, 4, 8), ("x", "y"))],
+    ),
+    "pipeline of batches": (
+        (2, 2, 1),
+        pipeline,
+        [
+            (random(3, 2, 8), (None, "z")),
+            (random(2, 8, 4), ("x", None, "y")),
+            (random(2, 4, 8), ("x", "y")),
+        ],
+    ),
+    "experts": (
+        (2, 2),
+        experts,
+        [
+            (DATA, ("x",)),
+            (random(4, 8, 4), ("x", None, "y")),
+            (random(4, 4, 8), ("x", None, "y")),
+        ],
+    ),
+    "collectives": ((2, 2), collectives, [(DATA, SPEC)]),
+    "others": ((2, 2), others, [(DATA, SPEC), (W, (None, "y")), (W, ("y",))]),
+}
+#: Programs that jax does not differentiate.
+NO_SLOPES = {"collectives", "others"}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.sampled(3)
+def test_types_inside_tell_of_other_axes(name: str) -> None:
+    sizes, program, given = INSIDE[name]
+    found = []
+    for lib in (jax, tinyjax):
+        kinds = (lib.sharding.AxisType.Explicit,) * len(sizes)
+        with lib.set_mesh(lib.make_mesh(sizes, ("x", "y", "z")[: len(sizes)], kinds)):
+            args = [lib.device_put(a, lib.P(*spec)) for a, spec in given]
+            told = Told(lib)
+
+            def run(*args: Any, told: Any = told, lib: Any = lib) -> Any:
+                return lib.tree.leaves(program(lib, told, *args))
+
+            def total(*args: Any, run: Any = run, lib: Any = lib) -> Any:
+                return sum(lib.numpy.sum(lib.numpy.sin(out)) for out in run(*args))
+
+            outs = lib.jit(run)(*args)
+            types = [str(lib.typeof(x)) for x in outs]
+            slopes = []
+            if name not in NO_SLOPES:
+                slopes = lib.jit(lib.grad(total, range(len(args))))(*args)
+            found.append(([*told], types, [*map(np.asarray, (*outs, *slopes))]))
+            if lib is tinyjax:  # the same for arrays of the host, and one operation at a time
+                for again in (run(*[np.asarray(x) for x in args]), run(*args)):
+                    for a, b in zip(again, outs, strict=True):
+                        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+    (told, types, values), (ours, our_types, our_values) = found
+    assert (ours, our_types) == (told, types)
+    for a, b in zip(our_values, values, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
+
+
 def test_axes_within_are_manual() -> None:
     found = []
     for lib in (jax, tinyjax):
@@ -248,6 +450,15 @@ def test_what_a_function_closes_over_is_a_copy_on_each_device() -> None:
         (
             "may differ",
             over(tinyjax, lambda a: a + lax.axis_index("x"), P(), P(), "x"),
+        ),
+        ("runs on its own part", over(tinyjax, lambda a: reshard(a, P("x")), P("x"), P(), "x")),
+        (
+            "on a mesh of",
+            over(
+                tinyjax,
+                lambda a: reshard(a, NamedSharding(tinyjax.make_mesh((2,), ("z",)), P("z"))),
+                *(P("x"), P(), "x"),
+            ),
         ),
     ],
 )

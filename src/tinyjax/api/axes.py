@@ -209,7 +209,9 @@ def _types(mesh: Mesh, names: tuple[str, ...] | None, of: AxisType) -> list[Axis
     for name in names or ():
         if name not in mesh.axis_names and not mesh.empty:
             raise ShardingError(f"the mesh in force, {mesh}, has no axis {name!r}.")
-    return mesh.types_with(dict.fromkeys(mesh.axis_names if names is None else names, of))
+    manual = mesh.manual_axes  # along which each device runs what is staged
+    chosen = mesh.axis_names if names is None else names
+    return mesh.types_with({name: of for name in chosen if name not in manual})
 
 
 def _hidden(x: Any, names: tuple[str, ...] | None) -> Any:

@@ -65,16 +65,13 @@ from tinyjax.core.primitive import (
 from tinyjax.core.programs import (
     ASKED,
     DEPENDS,
-    FOLLOWED,
     FORWARDS,
     INLINED,
     ITERATIONS,
     ON_HOSTS,
     PRUNE,
     SPLIT,
-    Follow,
     RunOnHosts,
-    Types,
 )
 from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
@@ -181,15 +178,6 @@ def _scan_inlined(params: ScanParams) -> Jaxpr | None:
 
 def _reshaped(x: Atom, to: Var) -> JaxprEqn:
     return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
-
-
-@scan_p.def_rule(FOLLOWED)
-def _followed(params: ScanParams, given: Types, follow: Follow) -> Types | None:
-    first, xs = split_list(given, params.num_consts + params.num_carry)
-    if any(x.entries[0] for x in xs):  # slices are divided over no axis of their own
-        return None
-    carry, ys = split_list(follow(params.jaxpr, [*first, *rows(xs)]), params.num_carry)
-    return [*carry, *stacked(ys, params.length)]
 
 
 @scan_p.def_rule(FORWARDS)

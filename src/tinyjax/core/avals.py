@@ -143,7 +143,7 @@ class ShapedArray:
             raise ShardingError(
                 f"a value of type {self.plain} is no sum, so that it cannot lie by {told.spec}."
             )
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, told, self.across)
 
     @property
     def varying(self) -> Axes:
@@ -269,23 +269,17 @@ class VaryingArray(ShapedArray):
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "weak_type", weak_type)
         object.__setattr__(self, "_across", axes)
-        if Share in map(type, axes):
-            SHARING.add(axes)
+        _note_shares(axes)
         interned.setdefault(key, self)
         return cls(shape, dtype, weak_type, axes)
 
     @property
     def varying(self) -> Axes:
-        if self._across not in SHARING:
-            return self._across
-        return frozenset([name for name in self._across if not isinstance(name, Share)])
+        return _varying(self._across)
 
     @property
     def across(self) -> Axes:
         return self._across
-
-    def lying(self, sharding: Sharding) -> ShapedArray:
-        return self
 
     def with_varying(self, axes: Axes) -> ShapedArray:
         if axes == self._across:
@@ -311,13 +305,19 @@ class VaryingArray(ShapedArray):
         return (VaryingArray, (self.shape, self.dtype, self.weak_type, self._across))
 
     def __str__(self) -> str:
-        by_letter: dict[str, list[str]] = {"V": [], "U": [], "R": []}
-        for name in self._across:
-            if isinstance(name, Share):
-                by_letter[name.letter].append(str(name.name))
-            else:
-                by_letter["V"].append(str(name))
-        return f"{super().__str__()}{_lettered({k: sorted(v) for k, v in by_letter.items()})}"
+        return f"{super().__str__()}{_differing(self._across)}"
+
+
+def _varying(across: Axes) -> Axes:
+    """The axes along which values vary, of those along which something differs."""
+    if across not in SHARING:
+        return across
+    return frozenset([name for name in across if not isinstance(name, Share)])
+
+
+def _note_shares(across: Axes) -> None:
+    if Share in map(type, across):
+        SHARING.add(across)
 
 
 def transposed(axes: Axes) -> Axes:
@@ -328,24 +328,31 @@ def transposed(axes: Axes) -> Axes:
 
 
 #: The types that say where values lie: none, in programs for one device.
-explicit_types: Final[dict[tuple[tuple[int, ...], DType, bool, Sharding], ExplicitArray]] = {}
+explicit_types: Final[dict[tuple[tuple[int, ...], DType, bool, Sharding, Axes], ExplicitArray]] = {}
 
 
 class ExplicitArray(ShapedArray):
     """The type of a value that lies as the type says; ``NamedSharding.typed`` makes it.
 
     Such types are of values on a mesh with axes that are ``Explicit`` (``core.explicit``). Like
-    those that vary they are a class of their own.
+    those that vary they are a class of their own. Inside a function that ``shard_map`` runs along
+    other axes of the mesh a type says both.
     """
 
-    __slots__ = ("_sharding",)
+    __slots__ = ("_across", "_sharding")
 
     _sharding: Sharding
+    _across: Axes
 
     def __new__(
-        cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, sharding: Sharding
+        cls,
+        shape: tuple[int, ...],
+        dtype: DType,
+        weak_type: bool,
+        sharding: Sharding,
+        across: Axes = NOWHERE,
     ) -> ExplicitArray:
-        key = (shape, dtype, weak_type, sharding)
+        key = (shape, dtype, weak_type, sharding, across)
         found = explicit_types.get(key)
         if found is not None:
             return found
@@ -354,6 +361,8 @@ class ExplicitArray(ShapedArray):
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "weak_type", weak_type)
         object.__setattr__(self, "_sharding", sharding)
+        object.__setattr__(self, "_across", across)
+        _note_shares(across)
         if len(explicit_types) >= _MOST_UNUSED:
             _drop_unused(explicit_types)
         return explicit_types.setdefault(key, self)
@@ -368,6 +377,19 @@ class ExplicitArray(ShapedArray):
         return tuple([self._sharding.spec.axes(axis) for axis in range(self.ndim)])
 
     @property
+    def varying(self) -> Axes:
+        return _varying(self._across)
+
+    @property
+    def across(self) -> Axes:
+        return self._across
+
+    def with_varying(self, axes: Axes) -> ShapedArray:
+        if axes == self._across:
+            return self
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, self._sharding, axes)
+
+    @property
     def is_summed(self) -> bool:
         """Whether devices have parts of a sum, or of a sum that is the cotangent."""
         spec = self._sharding.spec
@@ -378,37 +400,37 @@ class ExplicitArray(ShapedArray):
         """The type of values that lie alike and of whose parts none is of a sum."""
         sharding = self._sharding
         settled = sharding.spec.settled
-        if settled is sharding.spec:
-            return self
-        told = sharding.update(spec=settled)
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
+        return self if settled is sharding.spec else self._on(sharding.update(spec=settled))
 
     @property
     def plain(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        return ShapedArray(self.shape, self.dtype, self.weak_type).with_varying(self._across)
 
     @property
     def is_hidden(self) -> bool:
         """Whether XLA chooses how values lie, along all axes of the mesh (``auto_axes``)."""
         return self._sharding.in_types(self.ndim) is None
 
+    def _on(self, sharding: Sharding) -> ExplicitArray:
+        """The type of values of this shape that lie otherwise."""
+        return ExplicitArray(self.shape, self.dtype, self.weak_type, sharding, self._across)
+
     def _with(self, plain: ShapedArray, entries: Entries | None = None) -> ShapedArray:
         """Another type of values on the same mesh."""
         sharding = self._sharding
         if entries is not None:
             sharding = sharding.update(spec=sharding.spec.with_partitions(entries))
-        return ExplicitArray(plain.shape, plain.dtype, plain.weak_type, sharding)
+        return ExplicitArray(plain.shape, plain.dtype, plain.weak_type, sharding, self._across)
 
     def divided(self, entries: Entries) -> ShapedArray:
         """The type of values that lie otherwise on the same mesh."""
-        return self._with(self.plain, entries)
+        return self._with(self, entries)
 
     def hidden(self, names: Sequence[str]) -> ShapedArray:
         """The type of values of which XLA chooses how they lie along some axes of the mesh."""
         sharding = self._sharding.hidden(names)
         entries = [tuple([n for n in entry if n not in names]) for entry in self.entries]
-        told = sharding.update(spec=sharding.spec.with_partitions(entries))
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, told)
+        return self._on(sharding.update(spec=sharding.spec.with_partitions(entries)))
 
     def strip_weak(self) -> ShapedArray:
         return self._with(self.plain.strip_weak())
@@ -433,19 +455,21 @@ class ExplicitArray(ShapedArray):
         return self._with(self.plain.tangent())
 
     def cotangent(self) -> ShapedArray:
-        spec = self._sharding.spec
-        if spec.transposed is spec:
-            return self
-        sharding = self._sharding.update(spec=spec.transposed)
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, sharding)
+        spec, found = self._sharding.spec, self
+        if spec.transposed is not spec:
+            found = self._on(self._sharding.update(spec=spec.transposed))
+        return found.with_varying(transposed(self._across))
 
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
-        return (ExplicitArray, (self.shape, self.dtype, self.weak_type, self._sharding))
+        return (
+            ExplicitArray,
+            (self.shape, self.dtype, self.weak_type, self._sharding, self._across),
+        )
 
     def __str__(self) -> str:
         shown = zip(self.shape, self.entries, strict=True)
         lengths = ",".join([f"{n}{_at(names)}" for n, names in shown])
-        return f"{dtype_name(self.dtype)}[{lengths}]{_sums(self._sharding)}"
+        return f"{dtype_name(self.dtype)}[{lengths}]{_differing(self._across, self._sharding)}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
@@ -456,11 +480,18 @@ def _at(names: tuple[str, ...]) -> str:
     return f"@{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}" if names else ""
 
 
-def _sums(sharding: Sharding) -> str:
-    """Along which axes of the mesh values, or cotangents, are sums of what devices have."""
-    spec, axes = sharding.spec, sharding.axis_names
-    several = {"U": spec.unreduced, "R": spec.reduced}
-    return _lettered({k: [name for name in axes if name in v] for k, v in several.items()})
+def _differing(across: Axes, sharding: Sharding | None = None) -> str:
+    """Along which axes of the mesh values vary, or they, or cotangents, are sums, as text."""
+    by_letter: dict[str, list[str]] = {"V": [], "U": [], "R": []}
+    for name in across:
+        share = name if isinstance(name, Share) else Share("V", name)
+        by_letter[share.letter].append(str(share.name))
+    found = {letter: sorted(names) for letter, names in by_letter.items()}
+    if sharding is not None:
+        spec, axes = sharding.spec, sharding.axis_names
+        found["U"] += [name for name in axes if name in spec.unreduced]
+        found["R"] += [name for name in axes if name in spec.reduced]
+    return _lettered(found)
 
 
 def _lettered(by_letter: Mapping[str, Sequence[str]]) -> str:

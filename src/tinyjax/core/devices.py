@@ -725,6 +725,13 @@ class Sharding:
         """The same, with axes of the mesh that types do not tell of: they are ``Auto``."""
         return self
 
+    def within(self, names: Sequence[str]) -> Sharding | None:
+        """How a device's part lies in a program that each runs along some axes of the mesh.
+
+        None where they are all axes.
+        """
+        return self
+
     def constraint_text(self, ndim: int, mesh_name: str) -> str:
         """What a type says of how values lie, as Shardy writes it, on a mesh of that name."""
         return self.text(ndim, mesh_name)

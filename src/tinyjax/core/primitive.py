@@ -582,15 +582,15 @@ class Primitive(Generic[P]):
 
     def _result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
         rules = self.rules
-        if rules.evaluate is None and ExplicitArray in map(type, avals):
-            return typer[0](self, avals, params)
+        lies = rules.evaluate is None and ExplicitArray in map(type, avals)
         given = [aval.across for aval in avals]
         axes = NOWHERE.union(*given)
         if VARIES in rules.extensions:
             _, axes = self.rule(VARIES)(params, axes)
-        elif not axes or FITS in rules.extensions:
+        elif not lies and (not axes or FITS in rules.extensions):
             return rules.abstract_eval(avals, params)
-        outs = rules.abstract_eval([aval.with_varying(NOWHERE) for aval in avals], params)
+        plain = [aval.with_varying(NOWHERE) for aval in avals]
+        outs = typer[0](self, plain, params) if lies else rules.abstract_eval(plain, params)
         if SHARING and not SHARING.isdisjoint(given):
             return sharer[0](self, avals, params, [out.with_varying(axes) for out in outs])
         return [out.with_varying(axes) for out in outs]

@@ -60,11 +60,6 @@ RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[
     "recorded_in"
 )
 
-#: The rule of a loop that says of which types its results are: of the parameters, the types of the
-#: operands, which tell more than the loop asks for, and what gives those of a program's results.
-#: None where that does not follow.
-FOLLOWED: Final[RuleKey[Callable[[Any, Types, Follow], Types | None]]] = RuleKey("followed")
-
 #: The rule of a primitive that each device runs a program of: of the parameters, the operands, a
 #: program that returns a code and some values after so many results, and that number. It gives
 #: these results, and the code and the values of the first device whose code is not 0.

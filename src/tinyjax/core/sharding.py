@@ -649,12 +649,29 @@ class NamedSharding(Sharding):
 
     @property
     def is_explicit(self) -> bool:
-        return self.mesh.are_all_axes_explicit
+        return bool(self.mesh.explicit_axes) and not self.mesh.auto_axes
 
-    def hidden(self, names: Sequence[str]) -> NamedSharding:
-        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(names, AxisType.Auto)))
+    def within(self, names: Sequence[str]) -> NamedSharding | None:
+        gone = {*names} & {*self.mesh.axis_names}
+        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(gone, AxisType.Manual)))
+        if mesh.are_all_axes_manual:
+            return None
         if mesh == self.mesh:
             return self
+        spec = self.spec
+        entries = [
+            x if x is PartitionSpec.UNCONSTRAINED else [n for n in spec.axes(i) if n not in gone]
+            for i, x in enumerate(spec)
+        ]
+        if spec.unreduced or spec.reduced:
+            spec = spec.update(unreduced=spec.unreduced - gone, reduced=spec.reduced - gone)
+        return NamedSharding(mesh, spec.with_partitions(entries), memory_kind=self.memory_kind)
+
+    def hidden(self, names: Sequence[str]) -> NamedSharding:
+        told = [name for name in names if name in self.mesh.explicit_axes]
+        if not told:
+            return self
+        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(told, AxisType.Auto)))
         spec, gone = self.spec, {*names}
         if spec.unreduced or spec.reduced:
             spec = spec.update(unreduced=spec.unreduced - gone, reduced=spec.reduced - gone)

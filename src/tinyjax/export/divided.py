@@ -113,7 +113,7 @@ class _Remeshing(Rewriting):
         if not isinstance(aval, ExplicitArray):
             return aval
         sharding = self.value(aval.sharding)
-        return ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding)
+        return ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding, aval.across)
 
     def literal(self, x: Lit) -> Lit:
         aval = self.aval(x.aval)

@@ -438,14 +438,18 @@ def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
         sizes.append(size)
     found = ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
     match lies:
+        case [list() as names, *lies]:
+            found = found.with_varying(frozenset(map(_differing, names)))
+        case _:
+            pass
+    match lies:
         case []:
             return found
-        case [list() as names]:
-            return found.with_varying(frozenset(map(_differing, names)))
         case [{"sharding": where}]:
             sharding = decode_sharding(where)
             sharding.check(found.shape)
-            return ExplicitArray(found.shape, found.dtype, found.weak_type, sharding)
+            across = found.across
+            return ExplicitArray(found.shape, found.dtype, found.weak_type, sharding, across)
         case _:
             raise ValueError(f"{lies!r:.100} is no place")
 

@@ -13,7 +13,7 @@ from tinyjax.core.avals import ExplicitArray, lie_alike
 from tinyjax.core.devices import is_place
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ShardingTypeError
-from tinyjax.primitives.constraint import as_typed, constrain
+from tinyjax.primitives.constraint import as_typed, check_inside, constrain
 
 T = TypeVar("T")
 
@@ -108,6 +108,7 @@ def constrained(
         array = as_array(leaf)
         name = tree.path_str(what, path)
         sharding = checked(where, array.shape, function, name)
+        check_inside(sharding)
         own = array.aval
         if checks and isinstance(own, ExplicitArray):
             sharding = sharding.beside(own.entries)

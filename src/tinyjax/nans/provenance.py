@@ -25,7 +25,7 @@ from tinyjax.nans.trace import backward_pass, direction_here
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.transforms.linearize import LinearTrace
-from tinyjax.transforms.transpose import Transposer
+from tinyjax.transforms.transpose import ApplyTranspose, Transposer
 
 P = TypeVar("P")
 
@@ -170,8 +170,8 @@ def _relabel(recorder: Recorder, start: int, primals: Sequence[Array]) -> None:
 class SourcedTransposer(Transposer):
     """Transposes equations, each as belonging to the backward pass of its line."""
 
-    def __init__(self, eqns: Sequence[JaxprEqn]) -> None:
-        super().__init__(eqns)
+    def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
+        super().__init__(eqns, rule)
         self._examples_of: dict[Var, tuple[ExampleAxis, ...]] = {}
         for eqn in eqns:
             if isinstance(eqn.source, TracedSource):

@@ -24,12 +24,15 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, SHARING, ShapedArray, Share
+from tinyjax.core.avals import NOWHERE, SHARING, ExplicitArray, ShapedArray, Share
 from tinyjax.core.avals import Axes as VaryingAxes
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.devices import Entries
+from tinyjax.core.explicit import kept, same, whole
 from tinyjax.core.integers import is_one_of, listed
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
+    DIVISION,
     VARIES,
     Arrays,
     Avals,
@@ -46,6 +49,7 @@ from tinyjax.core.varying import union
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.constraint import constrain, unsaid
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.primitives.reduce import reduce_max, reduce_min
@@ -209,6 +213,27 @@ def _one_more(x: TensorType, axis: int) -> TensorType:
     return tensor((*x.shape[:axis], 1, *x.shape[axis:]), x.dtype)
 
 
+# Values whose types say how they lie along other axes of the mesh
+
+_OF_EXAMPLES = "of the examples"
+
+
+def _with_entry(entries: Entries, axis: int) -> Entries:
+    """How an array is divided with one more axis, which is not."""
+    return (*entries[:axis], (), *entries[axis:])
+
+
+def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
+    """Return an array in another shape that is divided as is said, which need not follow."""
+    own = x.aval
+    if not any(entries) or not isinstance(own, ExplicitArray):
+        return reshape(x, shape)
+    sharding = own.sharding
+    lies = sharding.update(spec=sharding.spec.with_partitions(entries))
+    lies.check(shape)
+    return constrain(reshape(unsaid(x), shape), lies)
+
+
 # psum, pmax, pmin
 
 Combine = Callable[[Array, tuple[int, ...]], Array]
@@ -241,6 +266,7 @@ def _reduction(
         check_kind(name, x, kinds)
         return (x,)
 
+    primitive.def_rule(DIVISION)(same)
     def_simple_batch(primitive)
 
     @primitive.def_collective
@@ -298,6 +324,7 @@ pvary_p: Primitive[CollectiveParams] = Primitive("pvary", CollectiveParams)
 
 
 def_identity(pvary_p)
+pvary_p.def_rule(DIVISION)(same)
 
 
 @pvary_p.def_rule(VARIES)
@@ -343,6 +370,7 @@ class RecastParams(Params):
 #: The operand, of which types say from here on that devices share something else.
 recast_p: Primitive[RecastParams] = Primitive("recast", RecastParams)
 def_identity(recast_p)
+recast_p.def_rule(DIVISION)(same)
 def_linear(recast_p)
 def_simple_batch(recast_p)
 
@@ -435,6 +463,7 @@ def parts_along(x: Array, name: Hashable) -> Array:
 #: The operand, of which all devices along an axis are taken to have the same.
 unvary_p: Primitive[CollectiveParams] = Primitive("unvary", CollectiveParams)
 def_identity(unvary_p)
+unvary_p.def_rule(DIVISION)(same)
 def_linear(unvary_p)
 def_simple_batch(unvary_p)
 
@@ -689,6 +718,10 @@ def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
         (x,) = avals
         return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
 
+    @primitive.def_rule(DIVISION)
+    def gathered_division(params: GatherAxisParams, avals: Avals, outs: Avals) -> list[Entries]:
+        return [_with_entry(avals[0].entries, params.axis)]
+
     @primitive.def_collective
     def gather(
         mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
@@ -742,6 +775,13 @@ def _psum_scatter_type(avals: Avals, params: GatherAxisParams) -> Avals:
             f"the size of the mapped one, {params.size}, but got {x}."
         )
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
+
+
+@psum_scatter_p.def_rule(DIVISION)
+def _psum_scatter_division(params: GatherAxisParams, avals: Avals, outs: Avals) -> list[Entries]:
+    (x,) = avals
+    whole(x.entries, (params.axis,), _OF_EXAMPLES)
+    return [kept(x, (params.axis,))]
 
 
 def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
@@ -802,7 +842,7 @@ def all_gather(
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
-        shape = array.shape
+        shape, entries = array.shape, array.aval.entries
         place = canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
             params = GatherAxisParams(name, _size("all_gather", name), place)
@@ -812,7 +852,8 @@ def all_gather(
             for name in shared_axes(names):
                 array = recast(array, name, "R")
         middle = (count * shape[place],) if tiled else (count,)
-        return reshape(array, (*shape[:place], *middle, *shape[place + tiled :]))
+        wanted = (*shape[:place], *middle, *shape[place + tiled :])
+        return _reshaped(array, wanted, entries if tiled else _with_entry(entries, place))
 
     result: T = tree.map(one, x)
     return result
@@ -870,7 +911,8 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
             f"{name}, tiled, needs axis {axis} of {x.aval} to be divisible by the size {size} of "
             "the mapped axis."
         )
-    return reshape(x, (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :]))
+    shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :])
+    return _reshaped(x, shape, _with_entry(x.aval.entries, axis))
 
 
 # all_to_all
@@ -931,6 +973,13 @@ def _all_to_all_type(avals: Avals, params: AllToAllParams) -> Avals:
     del shape[params.split_axis]
     shape.insert(params.concat_axis, params.size)
     return (x.with_shape(tuple(shape)),)
+
+
+@all_to_all_p.def_rule(DIVISION)
+def _all_to_all_division(params: AllToAllParams, avals: Avals, outs: Avals) -> list[Entries]:
+    (x,) = avals
+    whole(x.entries, (params.split_axis,), _OF_EXAMPLES)
+    return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
 
 
 def _all_to_all_transpose(ct: Array, x: UndefinedPrimal, params: AllToAllParams) -> Array:
@@ -1008,7 +1057,7 @@ def all_to_all(
             return out
         shape = list(out.shape)
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
-        return reshape(out, tuple(shape))
+        return _reshaped(out, tuple(shape), kept(out.aval, (concat,)))
 
     result: T = tree.map(one, x)
     return result
@@ -1047,6 +1096,7 @@ def_simple_batch(ppermute_p)
 
 
 ppermute_p.def_abstract_eval(lambda avals, params: avals)
+ppermute_p.def_rule(DIVISION)(same)
 
 
 def _ppermute_transpose(ct: Array, x: UndefinedPrimal, params: PermuteParams) -> Array:

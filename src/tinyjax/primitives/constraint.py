@@ -25,6 +25,8 @@ from tinyjax.core.programs import ON_HOSTS, SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray, placer
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1, on_devices
+from tinyjax.core.varying import manual_axes
+from tinyjax.errors import ShardingError
 from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -124,21 +126,45 @@ def as_typed(sharding: Sharding, ndim: int) -> Sharding:
     return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
 
 
+def check_inside(sharding: Sharding) -> None:
+    """Check that a value can lie so within a program that devices run along some axes of a mesh.
+
+    Raises:
+        ShardingError: it names such an axis, or is of another mesh.
+    """
+    names = manual_axes() if sharding.axis_names else ()
+    wrong = names and {*sharding.spec.names}.intersection(names)
+    if wrong or not {*names} <= {*sharding.axis_names}:
+        shown = " and ".join(map(repr, sorted(names)))
+        raise ShardingError(
+            f"a value is to lie by {sharding.spec} on a mesh of {sharding.axis_names}, inside a "
+            f"function that each device along {shown} runs on its own part. Name the other axes of "
+            "that mesh only; along these use lax.all_gather, lax.psum_scatter or lax.all_to_all."
+        )
+
+
 def constrain(
     x: Array, sharding: Sharding, source: Sharding | None = None, *, as_given: bool = False
 ) -> Array:
-    """Say where a value lies; within ``shard_map``, only to XLA.
+    """Say where a value lies; within ``shard_map``, along the other axes of the mesh.
 
     Args:
         x: the value.
         sharding: where.
         source: where it lay before, if on other devices.
         as_given: whether results of programs tell it in these words, or as types and XLA do.
+
+    Raises:
+        ShardingError: within ``shard_map``, it names an axis along which each device runs that.
     """
     from tinyjax.core.staging import StagingTracer  # noqa: PLC0415 (for several devices)
 
     if on_devices.get() is not None:
-        sharding = sharding.hidden(sharding.axis_names)
+        check_inside(sharding)
+        found = sharding.within(manual_axes())
+        if found is None:  # the function sees to all that there is
+            return x
+        sharding = found
     if isinstance(x, StagingTracer) and not as_given:
         sharding = as_typed(sharding.stripped(), x.ndim)
     own = x.aval.sharding
@@ -215,7 +241,9 @@ hider[:] = [unsaid]
 def lie_as(x: Array, aval: ShapedArray) -> Array:
     """Return an array that lies as a type says."""
     own = x.aval
-    if not isinstance(aval, ExplicitArray) or own is aval.with_dtype(own.dtype, own.weak_type):
+    if not isinstance(aval, ExplicitArray):
+        return x
+    if own is aval.with_dtype(own.dtype, own.weak_type).with_varying(own.across):
         return x
     if not aval.is_hidden:
         return constrain(x, aval.sharding)

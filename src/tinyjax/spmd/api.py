@@ -17,21 +17,29 @@ from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Avals
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import AnyMesh, AxisType, Mesh, NamedSharding, get_mesh, use_mesh
+from tinyjax.core.sharding import (
+    AbstractMesh,
+    AnyMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    get_mesh,
+    use_mesh,
+)
 from tinyjax.core.staging import Staged, extend, stage
-from tinyjax.core.trace import enclosing_axes
-from tinyjax.core.varying import named
+from tinyjax.core.varying import manual_axes, named
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives.collective import pvary, recast, unvary
 from tinyjax.primitives.constraint import constrain
 from tinyjax.spmd.declared import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
-from tinyjax.transforms.varying import on_axes
+from tinyjax.transforms.varying import on_axes, part_type
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M", Mesh, AbstractMesh)
 
 
 @overload
@@ -238,13 +246,13 @@ def _mesh(mesh: AnyMesh | None) -> AnyMesh:
             "shard_map needs a mesh of devices: give mesh=tinyjax.make_mesh(shape, names), or put "
             "one in force by tinyjax.set_mesh."
         )
-    auto = dict.fromkeys(found.manual_axes, AxisType.Auto)
-    return found.of_types(found.types_with(auto)) if auto else found
+    outside = [name for name in manual_axes() if name in found.axis_names]
+    return _manual(found, tuple(outside)) if outside else found
 
 
 def _axes(mesh: AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
     """The axes of a mesh along which each device is to run a function, in the mesh's order."""
-    outside = [axis.name for axis in enclosing_axes() if axis.of_devices]
+    outside = manual_axes()
     wanted = {*axis_names} or {*mesh.axis_names} - {*outside}
     wrong = wanted - {*mesh.axis_names}
     if wrong:
@@ -281,8 +289,8 @@ def _call(
         NamedSharding(mesh, spec).check(x.shape, what)
     flat = FlatFunction(fun, in_tree)
     if ExplicitArray in {type(x.aval) for x in arrays} or any(s is not s.settled for s in specs):
-        arrays = [_summed_as(x, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
-    parts = [local_type(x.aval, mesh, spec) for x, spec in zip(arrays, specs, strict=True)]
+        arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
+    parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
@@ -306,7 +314,7 @@ def _call(
         told = zip(outs, joined, strict=True)
         outs = [_as_written(x, NamedSharding(mesh, spec)) for x, spec in told]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
-        outs = [_summed_as(x, mesh, spec) for x, spec in zip(outs, joined, strict=True)]
+        outs = [_summed_as(x, mesh, axes, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
 
 
@@ -318,12 +326,22 @@ def _told(aval: ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
     return PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
 
-def _summed_as(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
-    """Return an argument that is a sum of which devices have parts as a specification says."""
+def _summed_as(x: Array, mesh: AnyMesh, axes: tuple[str, ...], spec: PartitionSpec) -> Array:
+    """Return an array that is a sum of which devices have parts as a specification says.
+
+    Along other axes of the mesh than those of the program it lies as before.
+    """
     own = x.aval.sharding.spec if isinstance(x.aval, ExplicitArray) else COPIES
-    if (own.unreduced, own.reduced) == (spec.unreduced, spec.reduced):
+    here = frozenset(axes)
+    if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
-    return constrain(x, NamedSharding(mesh, spec))
+    rest = part_type(x.aval, axes).entries
+    told = PartitionSpec(
+        *[(*spec.axes(i), *names) for i, names in enumerate(rest)],
+        unreduced=spec.unreduced | (own.unreduced - here),
+        reduced=spec.reduced | (own.reduced - here),
+    )
+    return constrain(x, NamedSharding(mesh, told))
 
 
 def _as_written(x: Array, sharding: NamedSharding) -> Array:
@@ -346,7 +364,7 @@ def _taken_as_parts(staged: Staged, out_specs: Sequence[PartitionSpec]) -> Stage
 
 
 @lru_cache(maxsize=256)
-def _manual(mesh: Mesh, axes: tuple[str, ...]) -> Mesh:
+def _manual(mesh: M, axes: tuple[str, ...]) -> M:
     """The mesh as it is within the function: each device runs it along some axes."""
     return mesh.of_types(mesh.types_with(dict.fromkeys(axes, AxisType.Manual)))
 
@@ -369,7 +387,8 @@ def _taken_to_be_shared(
         outs = eval_jaxpr(staged.jaxpr, own)
         return [unvary(x, axes - {*s.names}) for x, s in zip(outs, out_specs, strict=True)]
 
-    program = stage(run, [*[x.aval.plain for x in staged.consts], *parts])
+    copies = [part_type(x.aval, manual_axes()) for x in staged.consts]
+    program = stage(run, [*copies, *parts])
     assert not program.consts, "a program is closed"
     return Staged(program.jaxpr, staged.consts)
 

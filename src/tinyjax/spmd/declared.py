@@ -6,12 +6,13 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import Entries, PartitionSpec
+from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.sharding import AnyMesh, NamedSharding
 from tinyjax.core.varying import along
+from tinyjax.transforms.varying import part_type
 
 #: How operands are divided, or results joined.
 Specs = tuple[PartitionSpec, ...]
@@ -63,32 +64,39 @@ class ShardMapParams(Params):
 shard_map_p: Primitive[ShardMapParams] = Primitive("shard_map", ShardMapParams)
 
 
-def local_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
+def local_type(
+    aval: ShapedArray, mesh: AnyMesh, axes: tuple[str, ...], spec: PartitionSpec
+) -> ShapedArray:
     """The type of a device's part of an array, which varies along the axes that divide it, too.
 
+    Along other axes it lies as the array.
+
+    Args:
+        aval: the type of the array.
+        mesh: the devices.
+        axes: the axes of the mesh along which they have parts.
+        spec: how the array is divided.
+
     Raises:
-        ShardingError: the array cannot be divided so.
+        ShardingError: it cannot be divided so.
     """
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
-    plain = aval.plain
-    return plain.with_shape(shape).with_varying(plain.across | along(spec))
+    whole = part_type(aval, axes)
+    part = whole.plain.with_shape(shape)
+    part = part.with_varying(part.across | along(spec))
+    return part.lying(whole.sharding) if isinstance(whole, ExplicitArray) else part
 
 
-def global_type(
-    aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec, rest: Entries
-) -> ShapedArray:
+def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
     """The type of an array of which devices have parts of a type.
 
     Args:
         aval: the type of the parts.
         mesh: the devices.
         spec: how the parts are joined.
-        rest: over which other axes of the mesh each axis of a part is divided.
     """
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
-    whole = aval.with_shape(shape).with_varying(aval.across - along(spec))
-    if whole.across:
-        return whole
-    entries = [(*spec.axes(i), *names) for i, names in enumerate(rest)]
+    entries = [(*spec.axes(i), *names) for i, names in enumerate(aval.entries)]
+    whole = aval.plain.with_shape(shape).with_varying(aval.across - along(spec))
     return whole.lying(NamedSharding(mesh, spec.with_partitions(entries)))

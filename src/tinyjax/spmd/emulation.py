@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Arrays, MappedAxis
 from tinyjax.core.sharding import AnyMesh
 from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.constraint import unsaid
 from tinyjax.primitives.shape import full, move_batch_axis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.spmd.declared import ShardMapParams
@@ -26,12 +28,20 @@ def emulate(args: Arrays, params: ShardMapParams) -> Arrays:
     """Evaluate a program for each device of a mesh, all on one."""
     mesh = params.mesh
     names = [_rows(mesh, spec) for spec in params.in_specs]
-    parts = [_divided(x, mesh, spec) for x, spec in zip(args, params.in_specs, strict=True)]
+    given = zip(map(_untyped, args), params.in_specs, strict=True)
+    parts = [_divided(x, mesh, spec) for x, spec in given]
     outs = _along(0, parts, names, params)
     return [
         _joined(out, mesh, spec, aval)
         for out, spec, aval in zip(outs, params.out_specs, params.jaxpr.out_avals, strict=True)
     ]
+
+
+def _untyped(x: Array) -> Array:
+    """Return an array whose type does not tell how it lies."""
+    if isinstance(x, ConcreteArray):
+        return x if x.aval is x.aval.plain else ConcreteArray(x.host, x.aval.plain)
+    return unsaid(x)
 
 
 def _along(
@@ -46,7 +56,7 @@ def _along(
         params: the parameters.
     """
     if number == len(params.axes):
-        return eval_jaxpr(erased(params.jaxpr), args)
+        return eval_jaxpr(erased(params.jaxpr, on_host=True), args)
     name, size = params.sizes[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]

@@ -52,7 +52,6 @@ from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.collective import axis_index, pmin, psum
 from tinyjax.primitives.elementwise import convert_element_type, eq, ne, select
 from tinyjax.primitives.shape import full_like, reshape, zeros_like
-from tinyjax.spmd.beside import beside
 from tinyjax.spmd.declared import (
     COPIES,
     ShardMapParams,
@@ -119,15 +118,16 @@ def _fit(params: ShardMapParams, given: Sequence[Axes]) -> tuple[Sequence[Axes],
 
 @shard_map_p.def_abstract_eval
 def _type(avals: Avals, params: ShardMapParams) -> Avals:
-    mesh, jaxpr = params.mesh, params.jaxpr
-    parts = [local_type(a, mesh, spec) for a, spec in zip(avals, params.in_specs, strict=True)]
+    mesh, axes, jaxpr = params.mesh, params.axes, params.jaxpr
+    given = zip(avals, params.in_specs, strict=True)
+    parts = [local_type(aval, mesh, axes, spec) for aval, spec in given]
     if not same_types(parts, jaxpr.in_avals):
         raise ArgumentError(
             f"a program for each device of type {jaxpr.type} was applied to parts of types "
             f"({', '.join(map(str, parts))})."
         )
-    given = zip(jaxpr.out_avals, params.out_specs, beside(avals, params), strict=True)
-    return [global_type(aval, mesh, spec, rest) for aval, spec, rest in given]
+    outs = zip(jaxpr.out_avals, params.out_specs, strict=True)
+    return [global_type(aval, mesh, spec) for aval, spec in outs]
 
 
 @shard_map_p.def_evaluate
@@ -367,6 +367,9 @@ def _batch(
 ) -> BatchResult:
     if mapped.name in params.axes:  # by that name the program means an axis of the mesh
         mapped = attrs.evolve(mapped, name=None)
+    if mapped.divided:  # examples are the device's own along its axes
+        names = tuple([name for name in mapped.divided if name not in params.axes])
+        mapped = attrs.evolve(mapped, divided=names)
     with _on_axes(params):
         staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
 

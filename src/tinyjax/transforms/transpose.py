@@ -60,8 +60,9 @@ ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 class Transposer:
     """Applies transpose rules in a backward pass; the debugger has its own class."""
 
-    def __init__(self, eqns: Sequence[JaxprEqn]) -> None:
+    def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
         self.eqns = eqns
+        self._rule = rule
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +76,8 @@ class Transposer:
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         """Apply the transpose rule of one of the equations."""
+        if self._rule is not None:
+            return self._rule(eqn, cotangents, operands)
         return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
 
@@ -116,15 +119,15 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
+    rule: ApplyTranspose | None = None
+    if explicit_types and explicit.says_where(eqns):
+        rule = explicit.Transposing(eqns, outs)
     kind = stand_in(Transposer)
     if kind is Transposer:
-        if explicit_types and explicit.says_where(eqns):
-            rule = explicit.Transposing(eqns, outs)
-            return _pull_back(eqns, known, linear_inputs, outs, cotangents, rule)
-        if current_trace() is EVAL and len(eqns) >= _FEWEST:
+        if rule is None and current_trace() is EVAL and len(eqns) >= _FEWEST:
             return _replayed_pull_back(eqns, known, linear_inputs, outs, cotangents)
-        return _pull_back(eqns, known, linear_inputs, outs, cotangents)
-    with kind(eqns) as transposer:
+        return _pull_back(eqns, known, linear_inputs, outs, cotangents, rule)
+    with kind(eqns, rule) as transposer:
         seeds = transposer.seed(outs, cotangents)
         return _pull_back(eqns, known, linear_inputs, outs, seeds, transposer.apply)
 

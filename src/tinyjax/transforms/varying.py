@@ -38,8 +38,8 @@ from tinyjax.core.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
-from tinyjax.core.trace import Running, Trace, current_trace, enclosing_axes, on_devices, use_trace
-from tinyjax.core.varying import axes_of, is_checked, joined, named, union
+from tinyjax.core.trace import Running, Trace, current_trace, on_devices, use_trace
+from tinyjax.core.varying import axes_of, is_checked, joined, manual_axes, named, union
 from tinyjax.errors import DifferentiationError, ShardingError
 from tinyjax.frames import Source
 from tinyjax.primitives.broadcast import broadcast_in_dim
@@ -54,6 +54,7 @@ from tinyjax.primitives.collective import (
     sharing,
     unvary_p,
 )
+from tinyjax.primitives.constraint import hide_p, sharding_constraint_p
 from tinyjax.primitives.elementwise import eq as equal
 from tinyjax.primitives.elementwise import select
 from tinyjax.primitives.shape import zeros_like
@@ -150,38 +151,64 @@ def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
     return attrs.evolve(params, **changes)
 
 
-def erased(jaxpr: Jaxpr) -> Jaxpr:
-    """Return the same program with types that do not say what varies, and without casts."""
+def part_type(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
+    """The type, in a program that devices run along axes of a mesh, of what has a type outside.
+
+    It says how values lie along the other axes, if the type does.
+    """
+    if type(aval) is not ExplicitArray:
+        return aval
+    sharding = aval.sharding.within(names)
+    if sharding is aval.sharding:
+        return aval
+    return aval.plain if sharding is None else aval.plain.lying(sharding)
+
+
+def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
+    """Return the same program with types that do not say what varies, and without casts.
+
+    Args:
+        jaxpr: the program.
+        on_host: whether types are not to say how values lie, either, nor equations.
+    """
+    casts: tuple[Primitive[Any], ...] = (pvary_p, recast_p, unvary_p)
+    if on_host:
+        casts = (*casts, sharding_constraint_p, hide_p)
+
+    def typed(aval: ShapedArray) -> ShapedArray:
+        return (aval.plain if on_host else aval).with_varying(NOWHERE)
 
     def make() -> Jaxpr:
         env: dict[Var, Atom] = {}
 
         def define(var: Var) -> Var:
-            plain = Var(var.aval.with_varying(NOWHERE)) if var.aval.across else var
-            env[var] = plain
+            aval = typed(var.aval)
+            env[var] = plain = var if aval is var.aval else Var(aval)
             return plain
 
         def read(x: Atom) -> Atom:
             if isinstance(x, Var):
                 return env.get(x, x)
-            if not (x.aval.across or x.value.aval.across):
+            aval = typed(x.aval)
+            if aval is x.aval and typed(x.value.aval) is x.value.aval:
                 return x
-            aval = x.aval.with_varying(NOWHERE)
             return Lit(ConcreteArray(x.value.host, aval), aval)
 
         binders = tuple(map(define, jaxpr.in_binders))
         eqns: list[JaxprEqn] = []
         for eqn in jaxpr.eqns:
             inputs = tuple(map(read, eqn.inputs))
-            if eqn.primitive in (pvary_p, recast_p, unvary_p):
+            if eqn.primitive in casts:
                 env[eqn.out_binders[0]] = inputs[0]
                 continue
-            params = _with_programs(eqn.params, erased) if subjaxprs(eqn.params) else eqn.params
+            params = eqn.params
+            if subjaxprs(params):
+                params = _with_programs(params, lambda j: erased(j, on_host))
             outs = tuple(map(define, eqn.out_binders))
             eqns.append(JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
         return Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
 
-    return jaxpr.derive("erased", make)
+    return jaxpr.derive(("erased", on_host), make)
 
 
 # Traces within the function given to shard_map
@@ -191,7 +218,7 @@ class _VaryingRecorder(Recorder):
     """A recorder that makes operands vary along the same axes.
 
     What a function closes over is a copy on each device here, whatever its type says of how it lies
-    outside.
+    outside; along the axes of the mesh that are left it lies as there.
     """
 
     __slots__ = ()
@@ -202,11 +229,14 @@ class _VaryingRecorder(Recorder):
             type(value) is StagingTracer and value._trace is self
         ):
             return super().atom(value)
+        own = part_type(aval, manual_axes())
+        if own is aval:
+            return super().atom(value)
         if type(value) is ConcreteArray:  # one number everywhere
-            return super().atom(splat(first_element(value.host), aval.plain))
+            return super().atom(splat(first_element(value.host), own))
         if id(value) not in self.consts:
             super().atom(value)
-            self.consts[id(value)] = (Var(aval.plain), value)
+            self.consts[id(value)] = (Var(own), value)
         return self.consts[id(value)][0]
 
     def record(
@@ -385,7 +415,7 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
 
 
 def _everywhere() -> Axes:
-    return frozenset([axis.name for axis in enclosing_axes() if axis.of_devices])
+    return frozenset(manual_axes())
 
 
 class _OwnRecorder(_VaryingRecorder):
