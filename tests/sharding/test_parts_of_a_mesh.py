@@ -303,7 +303,9 @@ def others(lib: Any, told: Any, x: Any, w: Any, v: Any) -> Any:
         chosen = lax.cond(lax.psum(x.sum(), "x") > 0, jnp.sin, jnp.cos, told(mapped))
         looped = lib.lax.fori_loop(0, 2, lambda i, c: told(c * x), chosen)
         moved = told(lib.sharding.reshard(looped, lib.P("y")))
-        made = jnp.ones((4, 8)) + told(jnp.zeros_like(x)) + lib.jit(lambda y: 2 * told(y))(x * w[:4])
+        made = (
+            jnp.ones((4, 8)) + told(jnp.zeros_like(x)) + lib.jit(lambda y: 2 * told(y))(x * w[:4])
+        )
         return moved, made, halved(x), told(lib.grad(lambda x: jnp.sin(x).sum())(x))
 
     p = lib.P
