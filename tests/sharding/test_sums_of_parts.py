@@ -382,6 +382,101 @@ def test_a_checkpointed_layer(parts: Any) -> None:
             np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-4)
 
 
+def along_y(f: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
+    return tinyjax.shard_map(f, in_specs=ins, out_specs=outs, axis_names={"y"})
+
+
+def unchecked(f: Callable[..., Any], ins: Any, outs: Any) -> Callable[..., Any]:
+    return tinyjax.shard_map(f, in_specs=ins, out_specs=outs, check_vma=False)
+
+
+def steps(w: Any, x: Any) -> Any:
+    """Gradients of minibatches, added up in a loop, of weights that are reduced along x."""
+    w = tinyjax.reshard(w, P(reduced={"x"}))
+    slope = tinyjax.checkpoint(tinyjax.grad(lambda w, x: ((x @ w) ** 2).sum()))
+    first = tinyjax.reshard(tinyjax.numpy.zeros((4, 4)), P(unreduced={"x"}))
+    return tinyjax.lax.scan(lambda c, x: (c + slope(w, x), None), first, x)[0]
+
+
+MINIBATCHES = RNG.standard_normal((3, 8, 4)).astype(np.float32)
+U_OF_X = P(unreduced={"x"})
+#: Programs in which jax ends the process, or raises an error; the result's type; what it is.
+WITHIN: dict[str, tuple[Callable[[Any, Any], Any], str, Callable[[Any, Any], Any]]] = {
+    "taken and given": (
+        lambda a, b: along_y(lambda u: 3 * u, P("y"), P("y"))(dot(tinyjax, a, b)),
+        "float32[4@y,4]{U:x}",
+        lambda a, b: 3 * a @ b,
+    ),
+    "taken and added": (
+        lambda a, b: along_y(
+            lambda u: tinyjax.lax.psum(tinyjax.reshard(u.T, P("x")), "y"), P("y"), P()
+        )(dot(tinyjax, a, b)),
+        "float32[4@x,2]",
+        lambda a, b: (a @ b)[:2].T + (a @ b)[2:].T,
+    ),
+    "made": (
+        along_y(lambda a, b: tinyjax.lax.psum(dot(tinyjax, a, b), "y"), (P("y"), P()), P()),
+        "float32[2,4]{U:x}",
+        lambda a, b: (a @ b)[:2] + (a @ b)[2:],
+    ),
+    "made and added": (
+        along_y(
+            lambda a, b: tinyjax.numpy.sin(whole(tinyjax, dot(tinyjax, a, b))),
+            *((P("y"), P()), P("y")),
+        ),
+        "float32[4@y,4]",
+        lambda a, b: tinyjax.numpy.sin(a @ b),
+    ),
+    "added up in a loop": (
+        lambda a, b: along_y(
+            lambda w: steps(w, tinyjax.reshard(MINIBATCHES, P(None, "x"))), P(), P()
+        )(whole(tinyjax, a)),
+        "float32[4,4]{U:x}",
+        lambda a, b: 2 * sum(x.T @ x for x in MINIBATCHES) @ a,
+    ),
+    "unchecked, taken": (
+        lambda a, b: unchecked(lambda u: tinyjax.lax.psum(u, "x") ** 2, U_OF_X, P())(
+            dot(tinyjax, a, b)
+        ),
+        "float32[4,4]",
+        lambda a, b: (a @ b) ** 2,
+    ),
+    "unchecked, given": (
+        unchecked(lambda a, b: a @ b, (P("y", "x"), P("x")), P("y", unreduced={"x"})),
+        "float32[4@y,4]{U:x}",
+        lambda a, b: a @ b,
+    ),
+    "unchecked, reduced": (
+        lambda a, b: unchecked(lambda r: r * r, P(reduced={"x"}), P(reduced={"x"}))(
+            reduced(tinyjax, b)
+        ),
+        "float32[4,4]{R:x}",
+        lambda a, b: b * b,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+@pytest.mark.sampled(2)
+def test_within_other_axes_and_without_checks(name: str) -> None:
+    program, told, of_whole = WITHIN[name]
+
+    def total(f: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        return lambda a, b: tinyjax.numpy.sum(tinyjax.reshard(f(a, b), P()) ** 2)
+
+    slopes = tinyjax.grad(lambda a, b: tinyjax.numpy.sum(of_whole(a, b) ** 2), (0, 1))(A, B)
+    with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), ("x", "y"))):
+        a, b = tinyjax.reshard(A, P(None, "x")), tinyjax.reshard(B, P("x"))
+        for run in (program, tinyjax.jit(program)):
+            out = run(a, b)
+            assert str(tinyjax.typeof(out)) == told
+            np.testing.assert_allclose(out, of_whole(A, B), rtol=1e-4, atol=1e-4)
+        for mine, own in zip(
+            tinyjax.jit(tinyjax.grad(total(program), (0, 1)))(a, b), slopes, strict=True
+        ):
+            np.testing.assert_allclose(mine, own, rtol=1e-3, atol=1e-3)
+
+
 def test_devices_add_once() -> None:
     explicit = tinyjax.make_mesh((4,), ("x",))
     with tinyjax.set_mesh(explicit):

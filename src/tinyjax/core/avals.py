@@ -398,9 +398,8 @@ class ExplicitArray(ShapedArray):
     @property
     def settled(self) -> ShapedArray:
         """The type of values that lie alike and of whose parts none is of a sum."""
-        sharding = self._sharding
-        settled = sharding.spec.settled
-        return self if settled is sharding.spec else self._on(sharding.update(spec=settled))
+        settled = self._sharding.settled
+        return self if settled is self._sharding else self._on(settled)
 
     @property
     def plain(self) -> ShapedArray:

@@ -725,6 +725,11 @@ class Sharding:
         """The same, with axes of the mesh that types do not tell of: they are ``Auto``."""
         return self
 
+    @property
+    def settled(self) -> Sharding:
+        """The same of values of whose parts none is of a sum, nor of its cotangent's."""
+        return self
+
     def within(self, names: Sequence[str]) -> Sharding | None:
         """How a device's part lies in a program that each runs along some axes of the mesh.
 

@@ -140,7 +140,7 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
             if is_divided and any(map(_is_summed, eqn.out_binders)):
                 at_once = _are_parts_kept(b, eqn, given)
                 if not at_once:
-                    given = [_whole(b, v, x.aval) for v, x in zip(given, eqn.inputs, strict=True)]
+                    given = [whole(b, v, x.aval) for v, x in zip(given, eqn.inputs, strict=True)]
             outs = rules.lowerings.get(b.platform, rules.lowering)(b, given, eqn.params)
             if is_divided:
                 outs = [*map(partial(_lying, b, at_once), outs, eqn.out_binders)]
@@ -180,7 +180,7 @@ def _are_parts_kept(b: Lowering, eqn: JaxprEqn, given: Sequence[Value]) -> bool:
     return len(lines) <= 1 and not any(name in line for line in lines for name in _SEVERAL)
 
 
-def _whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """Let devices add a sum of which each has a part, if its type says so."""
     if type(aval) is not ExplicitArray or not aval.sharding.summed:
         return x
@@ -221,7 +221,7 @@ def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) 
     """Let devices add sums that a branch returns beside other results."""
     if not _may_differ(b, avals):
         return xs
-    return [_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+    return [whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
 
 
 def from_branches(

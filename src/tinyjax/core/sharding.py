@@ -651,6 +651,11 @@ class NamedSharding(Sharding):
     def is_explicit(self) -> bool:
         return bool(self.mesh.explicit_axes) and not self.mesh.auto_axes
 
+    @property
+    def settled(self) -> NamedSharding:
+        spec = self.spec.settled
+        return self if spec is self.spec else self._of(spec)
+
     def within(self, names: Sequence[str]) -> NamedSharding | None:
         gone = {*names} & {*self.mesh.axis_names}
         mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(gone, AxisType.Manual)))

@@ -30,7 +30,7 @@ from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.varying import manual_axes, named
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
-from tinyjax.primitives.collective import pvary, recast, unvary
+from tinyjax.primitives.collective import recast, unvary
 from tinyjax.primitives.constraint import constrain
 from tinyjax.spmd.declared import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
@@ -283,7 +283,7 @@ def _call(
     if divided.ins is None:
         specs = [_told(x.aval, axes) for x in arrays]
     else:
-        specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0], checks)
+        specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0])
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         NamedSharding(mesh, spec).check(x.shape, what)
@@ -295,11 +295,11 @@ def _call(
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
     inside = use_mesh(_manual(mesh, axes)) if isinstance(mesh, Mesh) else nullcontext()
-    shares = checks and len(sizes) == len(mesh.axis_names) == len(mesh.explicit_axes)
+    shares = checks and here <= {*mesh.explicit_axes}
     with inside, on_axes(sizes, partly, checks, own=not checks, shares=shares):
-        own = [aval.with_varying(aval.across | here) for aval in parts]
+        own = [aval.with_varying(aval.varying | here) for aval in parts]
         staged = stage(flat, parts if checks else own, fun)
-    joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1], checks)
+    joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1])
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
     else:
@@ -383,14 +383,20 @@ def _taken_to_be_shared(
     n = len(staged.consts)
 
     def run(*args: Array) -> list[Array]:
-        own = [x if i < n else pvary(x, axes) for i, x in enumerate(args)]
+        own = [x if i < n else _each(x, axes) for i, x in enumerate(args)]
         outs = eval_jaxpr(staged.jaxpr, own)
-        return [unvary(x, axes - {*s.names}) for x, s in zip(outs, out_specs, strict=True)]
+        apart = [{*spec.names} | spec.unreduced for spec in out_specs]
+        return [unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
 
     copies = [part_type(x.aval, manual_axes()) for x in staged.consts]
     program = stage(run, [*copies, *parts])
     assert not program.consts, "a program is closed"
     return Staged(program.jaxpr, staged.consts)
+
+
+def _each(x: Array, axes: Axes) -> Array:
+    """Return a value as each device's own along axes, whatever they share of it."""
+    return reduce(lambda x, name: recast(x, name, "V"), sorted(map(str, axes)), x)
 
 
 def _specs(
@@ -399,7 +405,6 @@ def _specs(
     mesh: AnyMesh,
     axes: tuple[str, ...],
     name: str,
-    checks: bool,
 ) -> list[PartitionSpec]:
     found: list[PartitionSpec] = []
     for spec in tree.flatten_prefix(given, treedef, is_place, name):
@@ -409,10 +414,11 @@ def _specs(
                 f"one is {spec!r}."
             )
         told = NamedSharding(mesh, spec).spec
-        if not checks and told.settled is not told:
+        if told.settled is not told and len(axes) < len(mesh.axis_names):
             raise ShardingError(
-                f"{name} of shard_map has {spec!r}, but with check_vma=False nothing is known of "
-                "what devices have parts of."
+                f"{name} of shard_map has {spec!r}, but each device runs the function along "
+                f"{', '.join(axes)} only, and XLA takes parts of sums along all axes of a mesh or "
+                "none. Let devices add first: tinyjax.reshard(x, P(...)) outside, lax.psum inside."
             )
         named_axes = [*told.names, *sorted(told.unreduced | told.reduced)]
         others = [axis for axis in named_axes if axis not in axes]

@@ -49,7 +49,7 @@ class ShardMapParams(Params):
     @property
     def shares(self) -> bool:
         """Whether types inside say of sums of which devices have parts."""
-        return self.checks and {*self.axes} == {*self.mesh.explicit_axes} == {*self.mesh.axis_names}
+        return self.checks and {*self.axes} <= {*self.mesh.explicit_axes}
 
     @property
     def is_partial(self) -> bool:
@@ -98,5 +98,11 @@ def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> Shaped
     sharding = NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
     entries = [(*spec.axes(i), *names) for i, names in enumerate(aval.entries)]
+    told = spec.with_partitions(entries)
+    if isinstance(aval, ExplicitArray) and aval.is_summed:
+        rest = aval.sharding.spec
+        told = told.update(
+            unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
+        )
     whole = aval.plain.with_shape(shape).with_varying(aval.across - along(spec))
-    return whole.lying(NamedSharding(mesh, spec.with_partitions(entries)))
+    return whole.lying(NamedSharding(mesh, told))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import repeat
 from math import prod
 from typing import Any
 
@@ -25,7 +26,7 @@ from tinyjax.core.avals import NOWHERE, Axes, Share, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked, split_list
-from tinyjax.core.lowering import call_jaxpr, tensors
+from tinyjax.core.lowering import call_jaxpr, parts_of_whole, tensors, whole
 from tinyjax.core.primitive import (
     FITS,
     STEPWISE,
@@ -145,7 +146,7 @@ def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
     checks = params.get("checks", True)
-    shares = checks and len(sizes) == len(mesh.axis_names) == len(mesh.explicit_axes)
+    shares = checks and {*params["axes"]} <= {*mesh.explicit_axes}
     return on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
 
 
@@ -229,7 +230,14 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         else x
         for x, spec in zip(operands, params.in_specs, strict=True)
     ]
-    return b.emit("sdy.manual_computation", given, b.results, attributes, (region,))
+    ins = map(global_type, params.jaxpr.in_avals, repeat(mesh), params.in_specs)
+    outs = map(global_type, params.jaxpr.out_avals, repeat(mesh), params.out_specs)
+    if params.is_partial:  # inside there are no parts of sums along other axes
+        given = [whole(b, x, aval) for x, aval in zip(given, ins, strict=True)]
+    found = b.emit("sdy.manual_computation", given, b.results, attributes, (region,))
+    if params.is_partial:
+        found = [parts_of_whole(b, x, aval) for x, aval in zip(found, outs, strict=True)]
+    return found
 
 
 @shard_map_p.def_jvp

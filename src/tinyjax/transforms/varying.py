@@ -54,7 +54,7 @@ from tinyjax.primitives.collective import (
     sharing,
     unvary_p,
 )
-from tinyjax.primitives.constraint import hide_p, sharding_constraint_p
+from tinyjax.primitives.constraint import ConstraintParams, hide_p, sharding_constraint_p
 from tinyjax.primitives.elementwise import eq as equal
 from tinyjax.primitives.elementwise import select
 from tinyjax.primitives.shape import zeros_like
@@ -167,6 +167,9 @@ def part_type(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
 def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
     """Return the same program with types that do not say what varies, and without casts.
 
+    Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
+    within programs that devices run along some axes of a mesh.
+
     Args:
         jaxpr: the program.
         on_host: whether types are not to say how values lie, either, nor equations.
@@ -176,7 +179,9 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
         casts = (*casts, sharding_constraint_p, hide_p)
 
     def typed(aval: ShapedArray) -> ShapedArray:
-        return (aval.plain if on_host else aval).with_varying(NOWHERE)
+        if type(aval) is ExplicitArray:
+            aval = aval.plain if on_host else aval.settled
+        return aval.with_varying(NOWHERE)
 
     def make() -> Jaxpr:
         env: dict[Var, Atom] = {}
@@ -204,6 +209,8 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
             params = eqn.params
             if subjaxprs(params):
                 params = _with_programs(params, lambda j: erased(j, on_host))
+            if isinstance(params, ConstraintParams):
+                params = attrs.evolve(params, sharding=params.sharding.settled)
             outs = tuple(map(define, eqn.out_binders))
             eqns.append(JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
         return Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
