@@ -35,11 +35,8 @@ from tinyjax.export.parsing import parse_shape
 from tinyjax.export.programs import check
 from tinyjax.primitives.convolution import ConvDimensionNumbers
 from tinyjax.primitives.fft import FftKind
-from tinyjax.primitives.gather_scatter import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, ScatterDimensionNumbers
+from tinyjax.primitives.modes import GatherScatterMode
 
 T = TypeVar("T")
 

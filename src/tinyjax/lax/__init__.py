@@ -245,11 +245,8 @@ if TYPE_CHECKING:
         dynamic_update_slice_in_dim,
     )
     from tinyjax.primitives.gather import gather
-    from tinyjax.primitives.gather_scatter import (
-        GatherDimensionNumbers,
-        GatherScatterMode,
-        ScatterDimensionNumbers,
-    )
+    from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, ScatterDimensionNumbers
+    from tinyjax.primitives.modes import GatherScatterMode
     from tinyjax.primitives.scatter import (
         scatter,
         scatter_add,
@@ -313,9 +310,8 @@ _LATER: Final = {
         "dynamic_update_slice dynamic_update_slice_in_dim"
     ),
     "tinyjax.primitives.gather": "gather",
-    "tinyjax.primitives.gather_scatter": (
-        "GatherDimensionNumbers GatherScatterMode ScatterDimensionNumbers"
-    ),
+    "tinyjax.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
+    "tinyjax.primitives.modes": "GatherScatterMode",
     "tinyjax.primitives.scatter": (
         "scatter scatter_add scatter_apply scatter_max scatter_min scatter_mul scatter_sub"
     ),

@@ -36,7 +36,7 @@ from tinyjax.core.operands import (
     splat,
 )
 from tinyjax.core.placing import put_result
-from tinyjax.core.primitive import NO_PARAMS, Primitive
+from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError, TinyjaxError
@@ -49,21 +49,7 @@ from tinyjax.primitives.dynamic_slice import (
     dynamic_slice_p,
     dynamic_update_slice_p,
 )
-from tinyjax.primitives.gather import canonical_fill
-from tinyjax.primitives.gather_scatter import (
-    GatherDimensionNumbers,
-    GatherParams,
-    GatherScatterMode,
-    Mode,
-    ScatterDimensionNumbers,
-    ScatterParams,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
+from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.shape import full_like, reshape, rev
 from tinyjax.primitives.slicing import pad, slice_
 from tinyjax.primitives.wrap_index import same_dtype
@@ -175,19 +161,9 @@ def getitem(
     for keep in parsed.keeps:
         whole[keep.axis] = (keep.start, keep.limit, keep.stride, keep.is_reversed)
     x = _sliced(x, whole)
-    sizes = list(x.shape)
-    for axis in lookup.axes:
-        sizes[axis] = 1
-    numbers = GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes)
-    params = GatherParams(
-        numbers,
-        tuple(sizes),
-        wanted,
-        canonical_fill(fill_value, x.dtype),
-        indices_are_sorted,
-        unique_indices,
-    )
-    return reshape(bind1(gather_p, (x, lookup.indices), params), lookup.shape)
+    from tinyjax.numpy.lookups import taken_at  # noqa: PLC0415 (for arrays of indices)
+
+    return taken_at(x, lookup, wanted, fill_value, indices_are_sorted, unique_indices)
 
 
 def _eager_getitem(x: ConcreteArray, index: Indices) -> Array | None:
@@ -263,13 +239,6 @@ _COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "max": ew.max_,
     "div": ew.div,
     "pow": power,
-}
-_SCATTER: Final[dict[str, Primitive[ScatterParams]]] = {
-    "set": scatter_p,
-    "add": scatter_add_p,
-    "mul": scatter_mul_p,
-    "min": scatter_min_p,
-    "max": scatter_max_p,
 }
 #: What NumPy computes of real numbers as the primitives do.
 _UFUNCS: Final = {
@@ -511,16 +480,11 @@ def _update_places(
     axes = [d for d, k in zip(lookup.window_dims, parsed.keeps, strict=True) if k.is_reversed]
     if axes and not is_splat(update):
         update = rev(update, tuple(axes))
-    numbers = ScatterDimensionNumbers(
-        lookup.window_dims, sorted([look.axis for look in parsed.looks]), lookup.axes
-    )
-    is_single = lookup.indices.ndim == 1
-    params = ScatterParams(
-        numbers,
-        mode,
-        indices_are_sorted or is_single,
-        unique_indices or is_single,
-    )
+    from tinyjax.numpy.lookups import updated_at  # noqa: PLC0415 (for arrays of indices)
+
     into = _sliced(x, bounds) if is_strided else x
-    changed = bind1(_SCATTER[kind], (into, lookup.indices, update), params)
+    places = sorted([look.axis for look in parsed.looks])
+    changed = updated_at(
+        into, lookup, places, update, kind, mode, indices_are_sorted, unique_indices
+    )
     return reshape(_put(x, bounds, changed) if is_strided else changed, given)

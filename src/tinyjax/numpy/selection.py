@@ -26,7 +26,6 @@ from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.shape import full, full_like, iota, reshape
 from tinyjax.primitives.slicing import pad as pad_with
 from tinyjax.primitives.slicing import slice_in_dim
-from tinyjax.primitives.sort import sort
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "select", "where"]
 
@@ -149,6 +148,8 @@ def nonzero(
     (size,) = canonical_shape((size,), "size")
     flat = ravel(mask)
     n = flat.shape[0]
+    from tinyjax.primitives.sort import sort  # noqa: PLC0415 (for positions alone)
+
     # a stable sort brings the places where the mask holds to the front, in order
     _, places = sort([ew.not_(flat), iota((n,), index_type, 0)], 0)
     if size <= n:

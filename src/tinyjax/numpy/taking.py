@@ -39,12 +39,8 @@ from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import gather
-from tinyjax.primitives.gather_scatter import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    Mode,
-    ScatterDimensionNumbers,
-)
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, ScatterDimensionNumbers
+from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.scatter import scatter
 from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index

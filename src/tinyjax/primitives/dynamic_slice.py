@@ -39,15 +39,7 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.gather_scatter import (
-    GatherDimensionNumbers,
-    GatherParams,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    ScatterParams,
-    gather_p,
-    scatter_p,
-)
+from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
 from tinyjax.primitives.slicing import concatenate, slice_
@@ -184,6 +176,12 @@ def _dynamic_slice_batch(
     if axis is not None and not mapped.size:
         return (moveaxis(x, axis, 0),), (0,)
     batched = axis is not None
+    from tinyjax.primitives.gather_scatter import (  # noqa: PLC0415 (few slices are mapped)
+        GatherDimensionNumbers,
+        GatherParams,
+        gather_p,
+    )
+
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) + 1)),
         collapsed_slice_dims=(),
@@ -264,6 +262,12 @@ def _dynamic_update_slice_batch(
     chosen, indices = _index_vectors(x.shape[1:], update.shape[1:], starts, start_axes, mapped.size)
     if not chosen or not mapped.size:
         return (update if not chosen else x,), (0,)
+    from tinyjax.primitives.gather_scatter import (  # noqa: PLC0415 (few updates are mapped)
+        ScatterDimensionNumbers,
+        ScatterParams,
+        scatter_p,
+    )
+
     numbers = ScatterDimensionNumbers(
         update_window_dims=tuple(range(1, x.ndim)),
         inserted_window_dims=(),

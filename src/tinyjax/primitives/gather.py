@@ -13,14 +13,8 @@ from tinyjax.core.operands import as_array
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, ShapeError, described
-from tinyjax.primitives.gather_scatter import (
-    GatherDimensionNumbers,
-    GatherParams,
-    GatherScatterMode,
-    Mode,
-    Scalar,
-    gather_p,
-)
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherParams, Scalar, gather_p
+from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.shape import reshape
 from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.windows import as_axes

@@ -12,7 +12,6 @@ on CPU that is the last.
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import partial
 from math import prod
 
@@ -46,12 +45,13 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
 from tinyjax.primitives import windows as wn
 from tinyjax.primitives.barrier import once
 from tinyjax.primitives.broadcast import Combine
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.primitives.families import all_hold
+from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.rules import (
     check_kind,
@@ -67,41 +67,6 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, boolean, int_array, tensor
 
 Scalar = bool | int | float | complex
-
-
-class GatherScatterMode(Enum):
-    """What happens to a window that does not lie within the operand.
-
-    ``CLIP`` moves it until it fits. ``FILL_OR_DROP`` fills it when gathering and drops the update
-    when scattering. ``PROMISE_IN_BOUNDS`` says that there is none; one that comes all the same is
-    moved when gathering and dropped when scattering, which is what costs XLA nothing.
-    """
-
-    CLIP = "clip"
-    FILL_OR_DROP = "fill"
-    PROMISE_IN_BOUNDS = "promise_in_bounds"
-
-    @classmethod
-    def from_any(cls, mode: str | GatherScatterMode | None) -> GatherScatterMode:
-        """Return the mode meant by a name; None means ``FILL_OR_DROP``.
-
-        Raises:
-            ArgumentError: there is no mode of that name.
-        """
-        if isinstance(mode, cls):
-            return mode
-        if mode is None or mode == "drop":
-            return cls.FILL_OR_DROP
-        for member in cls:
-            if member.value == mode:
-                return member
-        raise ArgumentError(
-            f"expected a mode for indices out of bounds, 'clip', 'fill', 'drop' or "
-            f"'promise_in_bounds', but got {mode!r}."
-        )
-
-
-Mode = str | GatherScatterMode | None
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -13,8 +13,6 @@ from tinyjax.dtypes import bool_
 from tinyjax.errors import ArgumentError, described
 from tinyjax.primitives.elementwise import convert_element_type, select
 from tinyjax.primitives.gather_scatter import (
-    GatherScatterMode,
-    Mode,
     ScatterDimensionNumbers,
     ScatterParams,
     scatter_add_p,
@@ -24,6 +22,7 @@ from tinyjax.primitives.gather_scatter import (
     scatter_p,
     scatter_sub_p,
 )
+from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.shape import full
 
 

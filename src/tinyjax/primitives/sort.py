@@ -46,7 +46,8 @@ from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.gather import gather
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherScatterMode
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
+from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.rules import check_kind
 from tinyjax.primitives.shape import def_simple_batch, expand_dims, full, iota
 from tinyjax.stablehlo.builder import Block
