@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import attrs
-
 from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.calling import as_arrays, parameter_name
@@ -20,8 +18,10 @@ from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function, wraps
 from tinyjax.tree import PyTreeDef
 
+# The two classes are written out, since the first derivative of a process waits for them: attrs
+# takes 0.2 ms to make one.
 
-@attrs.frozen(eq=False, repr=False)
+
 class Choice:
     """What a transformation is asked to differentiate.
 
@@ -33,11 +33,18 @@ class Choice:
         holomorphic: whether the function is taken to be complex-differentiable.
     """
 
-    name: str
-    fun: Callable[..., Any]
-    numbers: tuple[int, ...]
-    several: bool
-    holomorphic: bool
+    __slots__ = ("fun", "holomorphic", "name", "numbers", "several")
+
+    def __init__(
+        self,
+        name: str,
+        fun: Callable[..., Any],
+        numbers: tuple[int, ...],
+        several: bool,
+        holomorphic: bool,
+    ) -> None:
+        self.name, self.fun, self.numbers = name, fun, numbers
+        self.several, self.holomorphic = several, holomorphic
 
     def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Chosen:
         """The arguments chosen, out of those of a call.
@@ -98,7 +105,6 @@ def check_argnums(
         seen.add(i % num_args)
 
 
-@attrs.frozen(eq=False, repr=False)
 class Chosen:
     """A call, of whose arguments some are differentiated.
 
@@ -110,11 +116,18 @@ class Chosen:
         primals: their leaves.
     """
 
-    choice: Choice
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    in_tree: PyTreeDef
-    primals: list[Array]
+    __slots__ = ("args", "choice", "in_tree", "kwargs", "primals")
+
+    def __init__(
+        self,
+        choice: Choice,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        in_tree: PyTreeDef,
+        primals: list[Array],
+    ) -> None:
+        self.choice, self.args, self.kwargs = choice, args, kwargs
+        self.in_tree, self.primals = in_tree, primals
 
     @property
     def values(self) -> tuple[Any, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-import attrs
 import numpy as np
 
 from tinyjax import dtypes
@@ -34,18 +33,19 @@ from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.shape import reshape
 from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index
-from tinyjax.records import Record
+
+# The classes of this module are written out, since the first index of a process waits for them:
+# attrs takes 0.2 ms to make one.
 
 
-@attrs.frozen(eq=False, repr=False)
-class Keep(Record):
+class Keep:
     """An axis that is sliced, with a positive stride; ``is_reversed`` afterwards."""
 
-    axis: int
-    start: int
-    size: int
-    stride: int
-    is_reversed: bool
+    __slots__ = ("axis", "is_reversed", "size", "start", "stride")
+
+    def __init__(self, axis: int, start: int, size: int, stride: int, is_reversed: bool) -> None:
+        self.axis, self.start, self.size, self.stride = axis, start, size, stride
+        self.is_reversed = is_reversed
 
     @property
     def limit(self) -> int:
@@ -56,27 +56,28 @@ class Keep(Record):
         return limit if type(self.size) is int else larger(limit, self.start)
 
 
-@attrs.frozen(eq=False, repr=False)
-class Pick(Record):
+class Pick:
     """An axis that one int, known and in bounds, removes."""
 
-    axis: int
-    at: int
+    __slots__ = ("at", "axis")
+
+    def __init__(self, axis: int, at: int) -> None:
+        self.axis, self.at = axis, at
 
 
-@attrs.frozen(eq=False, repr=False)
-class Look(Record):
+class Look:
     """An axis that an array of integers replaces by its own axes."""
 
-    axis: int
-    indices: Array
+    __slots__ = ("axis", "indices")
+
+    def __init__(self, axis: int, indices: Array) -> None:
+        self.axis, self.indices = axis, indices
 
 
 Entry = Keep | Pick | Look | None  # None is a new axis of size one
 
 
-@attrs.frozen(eq=False, repr=False)
-class Parsed(Record):
+class Parsed:
     """An index, taken apart.
 
     Attributes:
@@ -84,8 +85,10 @@ class Parsed(Record):
         entries: what becomes of the array's axes, and new axes, in the order of the result.
     """
 
-    shape: tuple[int, ...]
-    entries: tuple[Entry, ...]
+    __slots__ = ("entries", "shape")
+
+    def __init__(self, shape: tuple[int, ...], entries: tuple[Entry, ...]) -> None:
+        self.shape, self.entries = shape, entries
 
     @property
     def keeps(self) -> list[Keep]:
@@ -159,11 +162,13 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     return Parsed(tuple(sizes), tuple(entries))
 
 
-@attrs.frozen(eq=False, repr=False)
-class ScalarBool(Record):
+class ScalarBool:
     """True or False among the indices: a new axis, taken once or not at all."""
 
-    value: bool
+    __slots__ = ("value",)
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
 
 
 def _without_list(entry: Index | ListedIndex) -> Index:
@@ -306,8 +311,7 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
     return Keep(axis, start, size, step, False)
 
 
-@attrs.frozen(eq=False, repr=False)
-class Lookup(Record):
+class Lookup:
     """The arrays of an index, brought to one shape, and where their axes stand in the result.
 
     Attributes:
@@ -318,11 +322,18 @@ class Lookup(Record):
         plain_shape: the result's shape, new axes left out.
     """
 
-    indices: Array
-    axes: tuple[int, ...]
-    window_dims: tuple[int, ...]
-    shape: tuple[int, ...]
-    plain_shape: tuple[int, ...]
+    __slots__ = ("axes", "indices", "plain_shape", "shape", "window_dims")
+
+    def __init__(
+        self,
+        indices: Array,
+        axes: tuple[int, ...],
+        window_dims: tuple[int, ...],
+        shape: tuple[int, ...],
+        plain_shape: tuple[int, ...],
+    ) -> None:
+        self.indices, self.axes, self.window_dims = indices, axes, window_dims
+        self.shape, self.plain_shape = shape, plain_shape
 
 
 def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
