@@ -61,7 +61,7 @@ from tinyjax.core.array import Array, install_namespace, mover
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.trace import choose_base
 from tinyjax.dtypes import float0
-from tinyjax.jit import install_staging, jit
+from tinyjax.jit import companions, install_staging, jit
 from tinyjax.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -160,6 +160,10 @@ if TYPE_CHECKING:
 
 install_namespace(numpy)
 mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
+companions += (
+    *("tinyjax.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
+    *("tinyjax.numpy.lookups", "tinyjax.numpy.selection"),
+)
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tinyjax.jit.decorator import install_staging, jit
+from tinyjax.jit.decorator import companions, install_staging, jit
 from tinyjax.lazy import loader
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "JitFunction",
     "JitParams",
     "clear_traces",
+    "companions",
     "install_staging",
     "jit",
     "jit_p",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
 
 from tinyjax import tree, xla
 from tinyjax.config import Tier
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+#: Modules with what most jitted functions are made of. They are loaded with the first jitted
+#: function, so that its first call need not wait for them; programs without ``jit`` load what they
+#: use.
+companions: Final[list[str]] = []
 
 _read_control_flow: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
 
@@ -183,6 +189,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     from tinyjax.jit.function import JitFunction, Shardings  # noqa: PLC0415 (when a function is first jitted)
     from tinyjax.jit.signatures import Parameters  # noqa: PLC0415
 
+    while companions:
+        import_module(companions.pop())
     parameters = Parameters(
         fun,
         _positions("static_argnums", static_argnums),
