@@ -366,6 +366,9 @@ def test_strict_promotion_refuses_what_jax_refuses() -> None:
         m, i = lib.numpy, lib.numpy.arange(6)
         with lib.numpy_dtype_promotion("strict"):
             found = (m.median(i), m.quantile(i, 0.3), m.percentile(i, 30.0), m.gradient(i))
+            narrow, floats = i.astype("int8"), i.astype("float32")
+            lines = [(i[:2], i, i), (i[:2], i, floats), (floats, floats, i), (i[:2], i, narrow)]
+            found += tuple(m.interp(*line) for line in lines)
             return [str(x.dtype) for x in (*found, m.trapezoid(i), m.trapezoid(i, dx=2))]
 
     assert kinds(tinyjax) == kinds(jax)

@@ -240,7 +240,7 @@ def interp(
     for given in (at, points):
         if dtypes.is_complex(given.dtype):
             raise DtypeError(f"interp takes real coordinates, but got {given.aval}.")
-    at, points, values = [strong(a) for a in promote_inexact(at, points, values)]
+    at, points, values = _as_floats(at, points, values)
     if dtypes.is_complex(at.dtype):
         at, points = ew.real(at), ew.real(points)
     if points.ndim != 1 or points.shape != values.shape or not points.size:
@@ -265,6 +265,24 @@ def interp(
         above = full_like(result, 0) + (values[-1] if right is None else right)
         result = pick(at > points[-1], above, result)
     return result
+
+
+def _as_floats(at: Array, points: Array, values: Array) -> list[Array]:
+    """Convert coordinates and values to a common float, strictly where promotion is to be strict.
+
+    Coordinates are one kind of number and values another: integers of one kind are as good as
+    Python's beside floats of the other, and become floats before they meet other integers.
+    """
+    at, points = promote_dtypes(at, points)
+    are_floats = [dtypes.is_inexact(x.dtype) for x in (at, values)]
+    if are_floats == [False, False]:
+        (values,) = promote_inexact(values)
+        at, points = promote_inexact(at, points)
+    elif are_floats == [False, True]:
+        at, points = (convert(x, x.dtype, True) for x in (at, points))
+    elif are_floats == [True, False]:
+        values = convert(values, values.dtype, True)
+    return [strong(a) for a in promote_inexact(at, points, values)]
 
 
 def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
