@@ -160,9 +160,12 @@ def _plan(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], 
         mode: Literal["full", "valid"] = "full" if list(params.padding) == full else "valid"
 
         def convolve_lines(x: HostArray, w: HostArray) -> HostArray:
-            out: HostArray = np.convolve(x.reshape(-1), w.reshape(-1)[::-1], mode)
-            return out.reshape(of_line)
+            x, w = x.reshape(-1), w.reshape(-1)
+            if is_real and x.size >= w.size:  # in half the time
+                return np.correlate(x, w, mode).reshape(of_line)
+            return np.convolve(x, w[::-1], mode).reshape(of_line)
 
+        is_real = not dtypes.is_complex(params.dtype)
         of_line = tuple([out_sizes[0] if axis == numbers.out_spec[2] else 1 for axis in range(3)])
         return convolve_lines
     spread, spread_sizes = _spread_plan((batch, features, *space), params)
