@@ -88,7 +88,8 @@ def _by_lapack(params: TriangularSolveParams, dtype: DType) -> Kernel:
 def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
     a, b = operands
     kernel = _triangular_solve_kernel([ShapedArray(x.shape, x.dtype) for x in operands], params)
-    return (_solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b),)
+    found = _solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b)
+    return (np.asarray(found),)
 
 
 @triangular_solve_p.def_kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, Literal, overload
 
 import numpy as np
@@ -13,12 +14,13 @@ from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
 from tinyjax.core.operands import is_constant, raw_host
-from tinyjax.core.replay import refuse_to_replay, replayed
+from tinyjax.core.primitive import Kernel
+from tinyjax.core.replay import NotHereError, by_host, refuse_to_replay, replayed
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.elementwise import abs as absolute
@@ -44,7 +46,23 @@ def _matrices(name: str, x: ArrayLike) -> Array:
 _DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 5.371920351148152)}
 
 
-@explained
+@lru_cache(maxsize=64)
+def _by_scipy(dtype: DType, max_squarings: int) -> Kernel:
+    """Make what exponentiates one matrix whose norm needs no more squarings."""
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    _, limit = _DEGREES[dtypes.real_part(dtype)]
+    most = limit * 2.0**max_squarings
+
+    def exponential(a: HostArray) -> HostArray:
+        if not np.abs(a).sum(-2).max() <= most:
+            raise NotHereError
+        return np.asarray(linalg.expm(a), dtype)
+
+    return exponential
+
+
+@replayed
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of matrices.
 
@@ -72,6 +90,10 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     a = _matrices("expm", A)
     if not a.size:
         return a
+    if a.ndim == 2:  # SciPy takes several one by one
+        found = by_host(_by_scipy(a.dtype, max_squarings), (a,), a.aval.strip_weak())
+        if found is not None:
+            return found
     powers, times = _scaled_powers(a, *_DEGREES[dtypes.real_part(a.dtype)])
 
     def square(powers: Array, i: ArrayLike) -> tuple[Array, None]:
