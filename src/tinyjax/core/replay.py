@@ -265,6 +265,12 @@ class NotHereError(Exception):
     """The data are not what a function given to ``by_host`` is for."""
 
 
+def is_evaluating() -> bool:
+    """Say whether ``by_host`` may evaluate: before its function is made, or sizes are compared."""
+    trace = current_trace()
+    return trace is EVAL or type(trace) is _Replay
+
+
 def by_host(fun: Kernel, args: Sequence[Array], aval: ShapedArray) -> Array | None:
     """Evaluate by one function of NumPy arrays what is otherwise composed of primitives.
 

@@ -16,12 +16,13 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.api import jvp
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
-from tinyjax.core.replay import replayed
+from tinyjax.core.replay import by_host, is_evaluating, replayed
 from tinyjax.custom_derivatives import custom_jvp
-from tinyjax.dtypes import DTypeLike
+from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import contraction, creation, manipulation
 from tinyjax.numpy.calculus import cross as cross_of
@@ -977,7 +978,23 @@ def vector_norm(
     return power(sum_of(power(sizes, ord), axes, keepdims=keepdims), 1.0 / ord)
 
 
+#: Of so many numbers the squares are summed as NumPy's norm does, one after another.
+_SMALL: Final = 1 << 10
+
+
+def _length_of_few(x: HostArray) -> HostArray:
+    """The Euclidean norm of all numbers of an array, by Python's root: half of NumPy's time."""
+    flat = x.reshape(-1)
+    return np.array(math.sqrt(flat.dot(flat)), x.dtype)
+
+
 def _euclidean(a: Array, axes: Axis, keepdims: bool) -> Array:
+    if is_evaluating() and 0 < a.size <= _SMALL:
+        is_all = not keepdims and (axes is None or axes == tuple(range(a.ndim)))
+        if is_all and a.dtype in (dtypes.float32, dtypes.float64) and not a.weak_type:
+            found = by_host(_length_of_few, (a,), ShapedArray((), a.dtype))
+            if found is not None:
+                return found
     squares = sum_of(real(a * conj(a)), axes, keepdims=keepdims)
     # the square root has an infinite slope at zero, where the norm has none
     nothing = squares == 0

@@ -112,9 +112,9 @@ def _extremum_kernel(ufunc: np.ufunc) -> KernelRule[ReduceParams]:
             return lambda host: reduceat(host, starts).reshape(shape)
 
         def by_rows(host: HostArray) -> HostResult:
-            if host.flags.c_contiguous:
-                return reduceat(host.reshape(-1), starts).reshape(shape)
-            return reduce(host, axes)
+            is_plain = host.flags.c_contiguous
+            found = reduceat(host.reshape(-1), starts) if is_plain else reduce(host, axes)
+            return np.asarray(found).reshape(shape)
 
         return by_rows
 

@@ -13,7 +13,7 @@ from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.replay import by_host
+from tinyjax.core.replay import by_host, is_evaluating
 from tinyjax.dtypes import DType
 from tinyjax.errors import ShapeError
 from tinyjax.numpy.promotion import broadcast_to_shape
@@ -112,15 +112,19 @@ def _bits_of_old(words: Words, dtype: DType, shape: tuple[int, ...]) -> Array:
     return reshape(drawn, shape)
 
 
+def _is_at_once() -> bool:
+    return is_evaluating() and settings().threefry_partitionable
+
+
 def few_floats(words: Array, shape: tuple[int, ...]) -> Array | None:
     """Draw float32 in [0, 1) at once, where that saves time: None under a transformation."""
-    kernel = few_floats_kernel(shape) if settings().threefry_partitionable else None
+    kernel = few_floats_kernel(shape) if _is_at_once() else None
     return None if kernel is None else by_host(kernel, (words,), ShapedArray(shape, dtypes.float32))
 
 
 def few_bits_of_children(words: Array, shape: tuple[int, ...]) -> list[Array] | None:
     """Draw uint32 with each of two children of a key, where doing that at once saves time."""
-    kernel = few_children_kernel(shape) if settings().threefry_partitionable else None
+    kernel = few_children_kernel(shape) if _is_at_once() else None
     if kernel is None:
         return None
     both = by_host(kernel, (words,), ShapedArray((2, *shape), dtypes.uint32))

@@ -17,7 +17,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import is_one_of, listed
 from tinyjax.core.primitive import Kernel
-from tinyjax.core.replay import NotHereError, by_host, replayed
+from tinyjax.core.replay import NotHereError, by_host, is_evaluating, replayed
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of
@@ -116,7 +116,13 @@ def _found_by_scipy(
     a: Array, places: Sequence[Array], order: int, mode: str, outside: Array
 ) -> Array | None:
     """Let SciPy interpolate real numbers, if they are there."""
-    if a.dtype not in _REAL or not a.size or not places or not places[0].size:
+    if (
+        not is_evaluating()
+        or a.dtype not in _REAL
+        or not a.size
+        or not places
+        or not places[0].size
+    ):
         return None
     if any(p.dtype not in _REAL or p.shape != places[0].shape for p in places):
         return None

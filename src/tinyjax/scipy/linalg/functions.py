@@ -16,7 +16,7 @@ from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.operands import is_constant, raw_host
 from tinyjax.core.primitive import Kernel
-from tinyjax.core.replay import NotHereError, by_host, refuse_to_replay, replayed
+from tinyjax.core.replay import NotHereError, by_host, is_evaluating, refuse_to_replay, replayed
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.custom_derivatives import custom_jvp
@@ -90,7 +90,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     a = _matrices("expm", A)
     if not a.size:
         return a
-    if a.ndim == 2:  # SciPy takes several one by one
+    if a.ndim == 2 and is_evaluating():  # SciPy takes several one by one
         found = by_host(_by_scipy(a.dtype, max_squarings), (a,), a.aval.strip_weak())
         if found is not None:
             return found
