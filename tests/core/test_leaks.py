@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -151,6 +152,15 @@ def test_no_leak_is_found_where_there_is_none(checked: None, transform: Transfor
         return local[0] + local[1]["sin"]
 
     apply(clean)
+
+
+def test_an_error_that_was_caught_is_no_leak(checked: None, transform: Transform) -> None:
+    def trying(x: Any) -> Any:
+        with suppress(ValueError):
+            x + np.ones(7)
+        return x * 2
+
+    transform[0](trying)
 
 
 def test_auxiliary_data_is_no_leak(checked: None) -> None:

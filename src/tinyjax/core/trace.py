@@ -9,10 +9,12 @@ points to; to any other trace it is a constant. That alone keeps nested derivati
 from __future__ import annotations
 
 import gc
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar, Token, copy_context
+from types import FrameType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
 
@@ -721,6 +723,17 @@ class Running:
         self._trace.live = False
 
 
+def refresh_locals(frame: FrameType | None) -> None:
+    """Drop what frames keep of variables that are deleted, if anyone asked for their variables.
+
+    Before Python 3.13 the answer stays with the frame. Who raises an error asks, to have the frames
+    of this package hidden.
+    """
+    while frame is not None:
+        getattr(frame, "f_locals")  # noqa: B009 (as a statement it would look useless)
+        frame = frame.f_back
+
+
 def leak_check(trace: Trace, fun: object) -> Callable[[], None]:
     """Return a check that no tracer outlives its trace (setting ``check_leaks``).
 
@@ -733,6 +746,7 @@ def leak_check(trace: Trace, fun: object) -> Callable[[], None]:
     def check() -> None:
         if reference() is None:  # nearly always, and collecting takes long
             return
+        refresh_locals(sys._getframe(1))
         gc.collect()
         left = reference()
         if left is None:
