@@ -818,6 +818,12 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     ],
     "text as often as a float says": lambda m: "=" * m.numpy.float32(3),
     "a list as often as an array says": lambda m: [1] * m.numpy.int32(3),
+    "a product in one place without a derivative": lambda m: m.grad(
+        lambda x: m.numpy.zeros(2).at[np.array([0, 0])].mul(x).sum()
+    )(TABLE[:2]),
+    "a callback that says nothing of examples": lambda m: m.vmap(
+        lambda x: m.pure_callback(np.sin, x, x)
+    )(TABLE),
 }  # fmt: skip
 
 

@@ -181,7 +181,7 @@ class StaticArgumentError(TinyjaxError, ValueError):
     """A static argument of ``jit`` is missing, unhashable or an array."""
 
 
-class CallbackError(TinyjaxError, ValueError, RuntimeError):
+class CallbackError(TinyjaxError, ValueError, NotImplementedError):
     """A callback returned what was not declared, or was transformed in a way it cannot be."""
 
 
@@ -240,7 +240,7 @@ class NanError(TinyjaxError, FloatingPointError):
         return type(self), (self.message, *rest)
 
 
-class DifferentiationError(TinyjaxError, TypeError, ValueError):
+class DifferentiationError(TinyjaxError, TypeError, ValueError, NotImplementedError):
     """A derivative was asked for that does not exist: of an integer, or of a non-scalar."""
 
 
