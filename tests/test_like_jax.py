@@ -608,6 +608,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             for x in (TABLE, np.arange(3, dtype=np.int32))
         ]
     ),
+    "elements of a scalar along an axis": lambda m: m.numpy.take(np.float32(2), np.array([0]), -1),
     "an item by a tuple": lambda m: m.numpy.asarray(MATRIX).item((1, 0)),
     "a view as no other dtype": lambda m: with_types(m.numpy.arange(4, dtype="int16").view()),
     "grids of slices without an end": lambda m: with_types(

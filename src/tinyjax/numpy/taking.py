@@ -103,6 +103,7 @@ def take(
         and type(x) is type(places) is ConcreteArray
         and current_trace() is EVAL
         and not x.weak_type
+        and (axis is None or x.shape)  # NumPy gives a scalar an axis
     ):
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, TypeError):
