@@ -761,6 +761,17 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "the first error of mapped examples": first_error,
     "static arguments that cannot be compared": incomparable,
     "arrays over several devices": lying,
+    "arguments of shard_map that are not divided": lambda m: [
+        transform(
+            m.shard_map(
+                lambda x, tree: x * tree["a"].sum() + tree["b"],
+                mesh=m.make_mesh((2,), ("x",), axis_types=(m.sharding.AxisType.Auto,)),
+                in_specs=(m.P("x"), None),
+                out_specs=m.P("x"),
+            )
+        )(TABLE[:2], {"a": TABLE, "b": 1.0})
+        for transform in (lambda f: f, m.jit)
+    ],
     "devices and their memories": devices,
     "types of lists and names": types,
     "padding of transposed convolutions": lambda m: [

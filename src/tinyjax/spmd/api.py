@@ -86,7 +86,7 @@ def shard_map(
             each leaf. Along the axes of the mesh that one does not name, all devices must have the
             same result.
         in_specs: how the arguments are divided, likewise a prefix of their tuple. Along the axes
-            that one does not name, devices get copies.
+            that one does not name, devices get copies; where there is None, of all of it.
         mesh: the devices; by default those of the mesh in force (``set_mesh``). An ``AbstractMesh``
             is for programs that are compiled and not run.
         axis_names: the axes of the mesh along which each device runs the function; by default all,
@@ -408,6 +408,9 @@ def _specs(
 ) -> list[PartitionSpec]:
     found: list[PartitionSpec] = []
     for spec in tree.flatten_prefix(given, treedef, is_place, name):
+        if spec is None and name == "in_specs":
+            found.append(PartitionSpec())
+            continue
         if not isinstance(spec, PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
             raise ShardingError(
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
