@@ -232,6 +232,11 @@ def zip_star(x: Any) -> Any:
 
 
 @program
+def zip_count(x: Any) -> Any:
+    return sum((a * b for a, b in zip((x, x * x), itertools.count(1), strict=False)))
+
+
+@program
 def matrix_transpose_zip(x: Any) -> Any:
     m = [[x, 1.0], [2.0, x]]
     t = [list(c) for c in zip(*m, strict=False)]

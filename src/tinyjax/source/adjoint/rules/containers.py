@@ -308,7 +308,10 @@ def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     found: Any = ()
     for i, part in enumerate(parts):
         items = [None if item is None else item[i] for item in ct]
-        found = (*found, like_items([*items, *[None] * (len(part) - len(ct))], part))
+        if hasattr(part, "__len__"):
+            found = (*found, like_items([*items, *[None] * (len(part) - len(ct))], part))
+        else:  # an iterator, such as itertools.count(), which was given nothing differentiated
+            found = (*found, None)
     return found
 
 
