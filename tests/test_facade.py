@@ -51,8 +51,11 @@ def test_libraries_name_parameters_by_position_or_by_name() -> None:
             assert tuple(map(set, found)) == tuple(map(set, expected)), (argnums, argnames)
 
 
-def test_libraries_promote_to_complex_dtypes() -> None:
-    from jax._src.numpy.util import promote_dtypes_complex as theirs
+@pytest.mark.parametrize(
+    "name", ["promote_dtypes", "promote_dtypes_inexact", "promote_dtypes_complex"]
+)
+def test_libraries_promote_to_common_dtypes(name: str) -> None:
+    from jax._src.numpy import util
 
     for xs in (
         (1.0,),
@@ -61,10 +64,29 @@ def test_libraries_promote_to_complex_dtypes() -> None:
         (np.ones(2, np.complex64), 1),
         (True,),
     ):
-        found, expected = internals.promote_dtypes_complex(*xs), theirs(*xs)
+        found, expected = getattr(internals, name)(*xs), getattr(util, name)(*xs)
         assert [x.dtype for x in found] == [x.dtype for x in expected]
         for ours, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(ours, other)
+
+
+def test_libraries_take_lists_and_axes_apart() -> None:
+    from jax._src import util
+    from jax.api_util import flatten_axes as theirs
+
+    for ours, other in ((internals.safe_map, util.safe_map), (internals.safe_zip, util.safe_zip)):
+        first = (max,) if ours is internals.safe_map else ()
+        assert ours(*first, [1, 5], (4, 2)) == other(*first, [1, 5], (4, 2))
+        with pytest.raises(ValueError):
+            ours(*first, [1, 5], [4])
+    assert internals.unzip2([(1, "a"), (2, "b")]) == util.unzip2([(1, "a"), (2, "b")])
+    value = {"a": (1.0, 2.0), "b": 3.0}
+    for axes in (0, None, {"a": 1, "b": None}, {"a": (None, 2), "b": 0}):
+        found = internals.flatten_axes("axes", tinyjax.tree.structure(value), axes)
+        assert found == theirs("axes", jax.tree.structure(value), axes)
+    internals.check_arraylike("f", 1.0, np.ones(2))
+    with pytest.raises(TypeError, match="f: expected an array"):
+        internals.check_arraylike("f", "text")
 
 
 def declare(name: str) -> Primitive:

@@ -152,6 +152,10 @@ class Params(Record):
         """The names with the values."""
         return tuple(zip(self.keys(), self.values(), strict=True))
 
+    def copy(self) -> dict[str, Any]:
+        """Return the names with the values, as a dictionary that can be changed."""
+        return dict(self.items())
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return the value of a parameter, or ``default`` where there is none of that name."""
         return self[name] if name in self.keys() else default

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tinyjax.core.primitive import Primitive, UndefinedPrimal
 from tinyjax.facade.primitives import Zero, instantiate_zeros, register_jvp, register_transpose
 from tinyjax.facade.tables import RuleTable
+from tinyjax.primitives.shape import zero_tangent
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "p2tz",
     "primitive_jvps",
     "primitive_transposes",
+    "zeros_like_aval",
 ]
 
 #: Derivatives: ``rule(primals, tangents, **params)``.
@@ -32,6 +34,8 @@ primitive_jvps: Final = RuleTable("jvp", register_jvp)
 primitive_transposes: Final = RuleTable("transpose", register_transpose)
 
 
+#: Zeros of a type.
+zeros_like_aval: Final = zero_tangent
 #: The zero tangent of a value.
 p2tz: Final = Zero.from_primal_value
 

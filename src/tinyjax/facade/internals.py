@@ -20,9 +20,13 @@ from tinyjax.core.trace import enclosing_traces
 from tinyjax.distributed import connection
 from tinyjax.errors import ArgumentError, JaxRuntimeError
 from tinyjax.facade.primitives import Primitive
+from tinyjax.numpy.promotion import arrays, promote_inexact
+from tinyjax.numpy.promotion import promote_dtypes as _promote_dtypes
 from tinyjax.tree.node import KINDS
 
 F = TypeVar("F", bound=Callable[..., object])
+S = TypeVar("S")
+T = TypeVar("T")
 
 __all__ = [
     "ExtendedDType",
@@ -35,16 +39,23 @@ __all__ = [
     "broadcast_prefix",
     "call_p",
     "canonicalize_sharding",
+    "check_arraylike",
     "closed_call_p",
     "custom_jvp_call_p",
+    "flatten_axes",
     "global_state",
     "include_frame",
     "infer_argnums_and_argnames",
     "jit_p",
     "prefix_errors",
+    "promote_dtypes",
     "promote_dtypes_complex",
+    "promote_dtypes_inexact",
     "register_exclusion",
+    "safe_map",
+    "safe_zip",
     "trace_state_clean",
+    "unzip2",
     "wait_for_tokens",
 ]
 
@@ -131,6 +142,21 @@ def infer_argnums_and_argnames(
             and parameters[i].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
         ]
     return tuple(numbers or ()), tuple(names or ())
+
+
+def promote_dtypes(*args: ArrayLike) -> list[Array]:
+    """Convert arrays to their common dtype."""
+    return _promote_dtypes(*arrays("promote_dtypes", *args)) if args else []
+
+
+def promote_dtypes_inexact(*args: ArrayLike) -> list[Array]:
+    """Convert arrays to their common dtype, or the float that stands for it."""
+    return promote_inexact(*arrays("promote_dtypes_inexact", *args))
+
+
+def check_arraylike(fun_name: str, *args: object, emit_warning: bool = False) -> None:
+    """Raise an error where an argument is no array and no number."""
+    arrays(fun_name, *args)
 
 
 def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
@@ -233,6 +259,50 @@ def include_frame(frame: FrameType) -> bool:
 def api_boundary(fun: F) -> F:
     """Return the function, whose frames tracebacks show like any other."""
     return fun
+
+
+def flatten_axes(
+    name: str,
+    treedef: tree.PyTreeDef,
+    axis_tree: Any,
+    *,
+    kws: bool = False,
+    tupled_args: bool = False,
+) -> list[Any]:
+    """Return the axis that a prefix, in which None is one too, has for each leaf of a structure.
+
+    Args:
+        name: the prefix, for errors.
+        treedef: the structure.
+        axis_tree: the prefix.
+        kws: whether the structure is that of arguments by position and by name.
+        tupled_args: has no effect: it is for errors of JAX's.
+    """
+    if kws:
+        treedef = treedef.children()[0]
+    return tree.flatten_prefix(axis_tree, treedef, lambda x: x is None, name)
+
+
+def safe_map(f: Callable[..., T], *args: Iterable[Any]) -> list[T]:
+    """Call a function on the items of sequences of one length.
+
+    Example:
+        >>> from tinyjax.facade.internals import safe_map
+        >>> safe_map(max, [1, 5], [4, 2])
+        [4, 5]
+    """
+    return [f(*items) for items in safe_zip(*args)]
+
+
+def safe_zip(*args: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return the items of sequences of one length by turns."""
+    return [*zip(*args, strict=True)]
+
+
+def unzip2(xys: Iterable[tuple[S, T]]) -> tuple[tuple[S, ...], tuple[T, ...]]:
+    """Return the first and the second items of pairs."""
+    pairs = [*xys]
+    return tuple([x for x, _ in pairs]), tuple([y for _, y in pairs])
 
 
 def wait_for_tokens() -> None:

@@ -127,11 +127,20 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.experimental": {"cur_qdd": "facade.hijax"},
     "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
-    "jax.api_util": dict.fromkeys(
-        ("argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs"),
-        "facade.linear_util",
+    "jax.api_util": {
+        **dict.fromkeys(
+            ("argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs"),
+            "facade.linear_util",
+        ),
+        **dict.fromkeys(("flatten_axes", "safe_map"), "facade.internals"),
+    },
+    "jax.core": dict.fromkeys(
+        (
+            *("DropVar", "Effects", "gensym", "get_opaque_trace_state", "new_jaxpr_eqn"),
+            *("no_effects", "valid_jaxtype"),
+        ),
+        "extend.core",
     ),
-    "jax.core": {"DropVar": "extend.core"},
     "jax.extend.core.primitives": dict.fromkeys(
         ("call_p", "closed_call_p", "jit_p"), "facade.internals"
     ),
@@ -141,6 +150,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "facade.linear_util",
     ),
     "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
+    "jax.version": {"_version": "facade.toplevel"},
     "jax._src": {},
     "jax.experimental.array_serialization": {},
     "jax._src.api": {"_dtype": "facade.internals"},
@@ -163,7 +173,13 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
     "jax._src.numpy": {},
-    "jax._src.numpy.util": {"promote_dtypes_complex": "facade.internals"},
+    "jax._src.numpy.util": dict.fromkeys(
+        (
+            *("check_arraylike", "promote_dtypes", "promote_dtypes_complex"),
+            "promote_dtypes_inexact",
+        ),
+        "facade.internals",
+    ),
     "jax._src.pjit": {"auto_axes": "sharding", "jit_p": "facade.internals"},
     "jax._src.scipy": {},
     "jax._src.interpreters": {},
@@ -173,6 +189,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.lib.xla_client": {"XlaRuntimeError": "facade.internals"},
     "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
     "jax._src.stages": {"Lowered": "stages"},
+    "jax._src.util": dict.fromkeys(("safe_map", "safe_zip", "unzip2"), "facade.internals"),
     "jax.interpreters.pxla": {},
     "jax._src.xla_bridge": {"_backends": "facade.internals", "get_backend": "facade.backend"},
     "jax._src.tree_util": dict.fromkeys(

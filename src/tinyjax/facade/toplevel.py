@@ -37,6 +37,9 @@ __version__: Final = Version(
     f"{'.'.join(map(str, __version_info__))}+tinyjax.{tinyjax.__version__}"
 )
 
+#: The version of JAX's interface alone.
+_version: Final = __version__.partition("+")[0]
+
 #: As in JAX; ``tinyjax.jacobian`` looks for the cheapest order first, which costs more than it
 #: saves where it is not compiled.
 jacobian: Final = tinyjax.jacrev
