@@ -268,7 +268,7 @@ class NotHereError(Exception):
 def is_evaluating() -> bool:
     """Say whether ``by_host`` may evaluate: before its function is made, or sizes are compared."""
     trace = current_trace()
-    return trace is EVAL or type(trace) is _Replay
+    return trace is EVAL or trace.replays
 
 
 def by_host(fun: Kernel, args: Sequence[Array], aval: ShapedArray) -> Array | None:
