@@ -16,6 +16,7 @@ from jaxlib.xla_client import make_cpu_client
 from unchecked import unchecked
 
 import tinyjax
+import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, nn, random
 from tinyjax.core import discovery
@@ -279,6 +280,8 @@ def test_the_default() -> None:
         found = tinyjax.jit(jnp.sin).lower(1.0).compile()
         assert found.output_shardings == SingleDeviceSharding(FIRST)
         assert found(1.0).devices() == {FIRST}
+        exported = tinyjax.export.export(tinyjax.jit(total))(jnp.array(DATA))
+        check(tinyjax.grad(exported.call)(jnp.array(DATA)), PROGRAMS["grad"](DATA), FIRST)
     with config.scoped(platforms="nowhere"), pytest.raises(PlatformError, match="'nowhere'"):
         tinyjax.devices()
     with pytest.raises(ArgumentError, match="default_device takes a device"):

@@ -113,11 +113,12 @@ def _export(
 ) -> Exported:
     found: dict[str, Lowered] = {}
     for platform in main_first(platforms):
-        if platform == PLATFORM:
-            found[platform] = lower()
-        else:
-            with platform_in_view(platform):  # functions for platforms are chosen by it
+        with scoped(default_device=PLATFORM):  # which is another in other processes
+            if platform == PLATFORM:
                 found[platform] = lower()
+            else:
+                with platform_in_view(platform):  # functions for platforms are chosen by it
+                    found[platform] = lower()
     lowered = next(iter(found.values()))
     if any(isinstance(const, Tracer) for const in lowered.consts):
         raise ExportError(

@@ -710,4 +710,4 @@ def _sharding_of(leaf: object) -> Sharding | None:
     """How an argument lies; None for one that goes where it is wanted."""
     if not isinstance(leaf, ShardedArray | ShapeDtypeStruct) or leaf.sharding == on_first():
         return None
-    return leaf.sharding
+    return leaf.sharding if isinstance(leaf, ShapeDtypeStruct) or leaf.committed else None
