@@ -18,7 +18,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
-from tinyjax import Array, NamedSharding, P, config, io_callback, lax, nn, random
+from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
 from tinyjax.core import discovery
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.platforms import known
@@ -61,9 +61,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "eager LAPACK": jnp.linalg.cholesky,
     "jit of LAPACK": tinyjax.jit(lambda x: jnp.linalg.svd(x, compute_uv=False)),
     "indexing": lambda x: (x[1], x[jnp.array([0, 2])], x.at[0].set(1.0)),
-    "sorting": lambda x: (jnp.sort(x, 0), jnp.argmax(x)),
     "numbers of two kinds": lambda x: x.astype(jnp.bfloat16) * 2 + jnp.int32(1),
-    "network": nn.softmax,
     "callback": tinyjax.jit(
         lambda x: tinyjax.pure_callback(np.sin, tinyjax.ShapeDtypeStruct(x.shape, x.dtype), x)
     ),
