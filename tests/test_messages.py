@@ -58,7 +58,7 @@ method of minimize            | implicit.minimize(lambda x: x**2, 1.0, method="g
 history of minimize           | implicit.minimize(lambda x: x**2, 1.0, history=0)
 gradient of odeint            | implicit.odeint(lambda y, t: y, 1.0, V, gradient="guess")
 method of root                | implicit.root(jnp.cos, 1.0, method="guess")
-'cpu' alone                   | tinyjax.jit(jnp.sin, backend="abacus")
+platform 'abacus'             | tinyjax.jit(jnp.sin, backend="abacus")
 generator function            | tinyjax.jit(GENERATOR)
 state of four words           | lax.rng_bit_generator(jnp.ones(3, jnp.uint32), (2,))
 does not sort eigenvalues     | lax.linalg.schur(S, sort_eig_vals=True)
