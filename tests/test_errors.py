@@ -1047,7 +1047,8 @@ def truth_of_an_array() -> object:
     "dtype_promotion, rank_promotion, "
     "threefry_partitionable, default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, "
     "debug_key_reuse, explain, cache_dir, cache_max_bytes, disable_jit, interruptible, tier, "
-    "progress, announce, effort, locations, tracebacks, typecheck, num_cpu_devices, user_contexts.",
+    "progress, announce, effort, locations, tracebacks, typecheck, num_cpu_devices, "
+    "default_device, platforms, user_contexts.",
 )
 def unknown_setting() -> object:
     config.update("speed", 11)  # here
