@@ -109,7 +109,7 @@ HELD: Final = "is used in what `jit` and control flow stage, and is no argument 
 
 #: How a name that is there differs, by its path.
 DIFFERS: Final = {
-    "Device": "a record; there are the CPU's alone",
+    "Device": "a record; there are those of the CPU, and of GPUs by Nvidia",
     "default_matmul_precision": FIXED,
     **dict.fromkeys(
         (
@@ -147,7 +147,7 @@ DIFFERS: Final = {
     "ref.AbstractRef": "of no value in programs, which take and return contents",
     "ref.Ref": "is no array, and no type of values in programs",
     "scipy.optimize.minimize": "its line search is its own, and more often successful",
-    "devices": "those that the setting `num_cpu_devices` divides the CPU into",
+    "devices": "those that the setting `num_cpu_devices` divides the CPU into, or GPUs",
     "effects_barrier": "returns at once: programs return when their callbacks are done",
     "enable_x64": "`False` lets there be no 64-bit types; they are there at first",
     "explain_cache_misses": "tells the logger `tinyjax`",
