@@ -47,6 +47,11 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "numbers": lambda lib, x: over(
         lib, lambda a: a * lib.lax.axis_index("x"), lib.P("x"), lib.P("x"), "x"
     )(x),
+    "one gathered value": lambda lib, x: over(
+        lib,
+        lambda a: lib.lax.all_gather(a, "x", tiled=True, to="invarying"),
+        *(lib.P("x"), lib.P(), "x"),
+    )(x),
     "turns": lambda lib, x: over(
         lib,
         lambda a: lib.lax.ppermute(a, "y", [(0, 1), (1, 0)]) + lib.numpy.cumsum(a, 1),

@@ -740,7 +740,7 @@ all_gather_invariant_p: Primitive[GatherAxisParams] = _gathering("all_gather_inv
 
 
 def _own_place(ct: Array, x: UndefinedPrimal, params: GatherAxisParams) -> Array:
-    place = bind1(axis_index_p, (), CollectiveParams(params.axis_name))
+    place = _index(params.axis_name, params.size)
     return dynamic_index_in_dim(ct, place, params.axis, keepdims=False)
 
 
