@@ -397,6 +397,21 @@ def test_types_inside_tell_of_other_axes(name: str) -> None:
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
 
 
+def test_axes_that_are_auto_inside_are_not_told_of() -> None:
+    told = []
+    auto = tinyjax.make_mesh((2, 2), SPEC, AxisType.Auto)
+    with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), SPEC)):
+        x, w = tinyjax.reshard(DATA, P(*SPEC)), tinyjax.reshard(W, P("y"))
+
+        def product(part: Any) -> Any:
+            told.append(str(tinyjax.typeof(part)))
+            return part @ w  # which is divided along y, as columns of the part are
+
+        found = tinyjax.jit(over(tinyjax, product, P("x"), P("x"), "x", mesh=auto))(x)
+    assert told == ["float32[4,8]{V:x}"]
+    np.testing.assert_allclose(found, DATA @ W, rtol=2e-5, atol=2e-5)
+
+
 def test_axes_within_are_manual() -> None:
     found = []
     for lib in (jax, tinyjax):

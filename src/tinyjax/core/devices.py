@@ -726,6 +726,11 @@ class Sharding:
         return self
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """The axes of the mesh of which types tell."""
+        return ()
+
+    @property
     def settled(self) -> Sharding:
         """The same of values of whose parts none is of a sum, nor of its cotangent's."""
         return self

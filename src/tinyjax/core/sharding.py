@@ -652,6 +652,10 @@ class NamedSharding(Sharding):
         return bool(self.mesh.explicit_axes) and not self.mesh.auto_axes
 
     @property
+    def told(self) -> tuple[str, ...]:
+        return self.mesh.explicit_axes
+
+    @property
     def settled(self) -> NamedSharding:
         spec = self.spec.settled
         return self if spec is self.spec else self._of(spec)

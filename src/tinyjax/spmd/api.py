@@ -335,7 +335,7 @@ def _summed_as(x: Array, mesh: AnyMesh, axes: tuple[str, ...], spec: PartitionSp
     here = frozenset(axes)
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
-    rest = part_type(x.aval, axes).entries
+    rest = part_type(x.aval, axes, None).entries
     told = PartitionSpec(
         *[(*spec.axes(i), *names) for i, names in enumerate(rest)],
         unreduced=spec.unreduced | (own.unreduced - here),
@@ -388,8 +388,7 @@ def _taken_to_be_shared(
         apart = [{*spec.names} | spec.unreduced for spec in out_specs]
         return [unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
 
-    copies = [part_type(x.aval, manual_axes()) for x in staged.consts]
-    program = stage(run, [*copies, *parts])
+    program = stage(run, [*staged.jaxpr.in_avals[:n], *parts])
     assert not program.consts, "a program is closed"
     return Staged(program.jaxpr, staged.consts)
 

@@ -81,7 +81,7 @@ def local_type(
         ShardingError: it cannot be divided so.
     """
     shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
-    whole = part_type(aval, axes)
+    whole = part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
     part = part.with_varying(part.across | along(spec))
     return part.lying(whole.sharding) if isinstance(whole, ExplicitArray) else part

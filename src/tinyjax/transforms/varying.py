@@ -37,6 +37,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
+from tinyjax.core.sharding import get_mesh
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
 from tinyjax.core.trace import Running, Trace, current_trace, on_devices, use_trace
 from tinyjax.core.varying import axes_of, is_checked, joined, manual_axes, named, union
@@ -151,17 +152,24 @@ def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
     return attrs.evolve(params, **changes)
 
 
-def part_type(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
+def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
     """The type, in a program that devices run along axes of a mesh, of what has a type outside.
 
     It says how values lie along the other axes, if the type does.
+
+    Args:
+        aval: the type.
+        names: the axes along which devices run the program.
+        told: the axes of which types tell in it; None for those that they tell of outside.
     """
     if type(aval) is not ExplicitArray:
         return aval
     sharding = aval.sharding.within(names)
     if sharding is aval.sharding:
         return aval
-    return aval.plain if sharding is None else aval.plain.lying(sharding)
+    if sharding is None or (told is not None and not {*sharding.told} <= {*told}):
+        return aval.plain
+    return aval.plain.lying(sharding)
 
 
 def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
@@ -236,7 +244,8 @@ class _VaryingRecorder(Recorder):
             type(value) is StagingTracer and value._trace is self
         ):
             return super().atom(value)
-        own = part_type(aval, manual_axes())
+        mesh = get_mesh()
+        own = part_type(aval, manual_axes(), None if mesh.empty else mesh.explicit_axes)
         if own is aval:
             return super().atom(value)
         if type(value) is ConcreteArray:  # one number everywhere
