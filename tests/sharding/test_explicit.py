@@ -479,6 +479,20 @@ def test_programs_that_call_python() -> None:
         np.testing.assert_array_equal(slope, 6 * WEIGHTS)
 
 
+def test_gradients_of_loops_whose_length_is_found() -> None:
+    def cube(x: Any) -> Any:
+        found = tinyjax.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * x), (0, x))
+        return found[1]
+
+    inside = tinyjax.shard_map(cube, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+    with mesh_in_force(tinyjax):
+        x = tinyjax.reshard(WEIGHTS, P("x", "y"))
+        for f in (cube, inside):
+            slope = tinyjax.jit(tinyjax.grad(lambda x, f=f: f(x).sum()))(x)
+            assert str(slope.aval) == "float32[4@x,2@y]"
+            np.testing.assert_allclose(slope, 3 * WEIGHTS**2, rtol=1e-5)
+
+
 def test_arrays_without_elements() -> None:
     with mesh_in_force(tinyjax):
         x = tinyjax.device_put(np.ones((0, 4), np.float32), P("x", "y"))

@@ -86,7 +86,7 @@ def zero_tangent(aval: ShapedArray) -> Array:
 
 def zero_cotangent(aval: ShapedArray) -> Array:
     """Return the zero cotangent of values of a type, which are of an inexact dtype."""
-    if aval.cotangent() is aval:
+    if aval.cotangent() is aval and type(aval) is not ExplicitArray:
         return full(aval.shape, 0, aval.dtype)
     return zero_tangent(aval.cotangent())
 
