@@ -7,17 +7,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.primitive import Hosts, RuleKey
 from tinyjax.dtypes import HostArray
 
 if TYPE_CHECKING:
     from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
-
-Types: TypeAlias = Sequence[ShapedArray]
-#: Gives the types of a program's results, of operands of these types.
-Follow: TypeAlias = "Callable[[Jaxpr, Types], Types]"
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
