@@ -368,6 +368,10 @@ class Finder(MetaPathFinder):
         )
 
 
+#: The modules that define tracers, which programs may see.
+_OF_TRACERS: Final = ("core.staging", "transforms.jvp", "transforms.batching")
+
+
 def name_modules(kind: type) -> None:
     """Say of a class and of those below it that they are JAX's: programs look whose an array is."""
     kind.__module__ = "jax"
@@ -408,6 +412,8 @@ def install() -> None:
     if config.settings().default_dtypes != "float64":
         config.update("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"))
     give_attributes()
+    for module in _OF_TRACERS:
+        import_module(f"tinyjax.{module}")
     name_modules(Array)
     name_namespace()
     sys.meta_path.insert(0, Finder())

@@ -1,6 +1,6 @@
 """``jit`` as users call it: checks of what it is told, and defaults.
 
-What becomes of a function is loaded when one is first given to it (``function.py``).
+What becomes of a function is loaded when one is first given to it (``made.py``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, overload
+from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from tinyjax import tree, xla
 from tinyjax.config import Tier
@@ -18,10 +18,8 @@ from tinyjax.core.devices import Device, Sharding, devices_on, first_device, is_
 from tinyjax.core.integers import integers, one_or_more
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
+from tinyjax.jit import made
 from tinyjax.jit.options import CompilerOptions, ControlFlow
-
-if TYPE_CHECKING:
-    from tinyjax.jit.function import JitFunction
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,7 +54,7 @@ def jit(
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> JitFunction[P, R]: ...
+) -> made.JitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -73,7 +71,7 @@ def jit(
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+) -> Callable[[Callable[P, R]], made.JitFunction[P, R]]: ...
 @checked
 def jit(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R] | EllipsisType = ...,
@@ -91,7 +89,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
-) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
+) -> made.JitFunction[P, R] | Callable[[Callable[P, R]], made.JitFunction[P, R]]:
     """Compile a function with XLA.
 
     The first call with a signature runs the function on tracers, to record its program; later calls
@@ -156,7 +154,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     """
     if isinstance(fun, EllipsisType):
 
-        def decorate(fun: Callable[P, R]) -> JitFunction[P, R]:
+        def decorate(fun: Callable[P, R]) -> made.JitFunction[P, R]:
             return jit(
                 fun,
                 static_argnums=static_argnums,
@@ -186,12 +184,10 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     ins, outs = _places(in_shardings, device), _places(out_shardings, device)
     if control_flow == "source":
         fun = _read_control_flow[0](fun)
-    from tinyjax.jit.function import JitFunction, Shardings  # noqa: PLC0415 (when a function is first jitted)
-    from tinyjax.jit.signatures import Parameters  # noqa: PLC0415
-
-    while companions:
-        import_module(companions.pop())
-    parameters = Parameters(
+    for module in companions:
+        import_module(module)
+    companions.clear()
+    parameters = made.Parameters(
         fun,
         _positions("static_argnums", static_argnums),
         _names(static_argnames),
@@ -200,8 +196,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         static_argnums is not None and static_argnames is not None,
     )
     flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
-    given = None if ins is None and outs is None else Shardings(ins, outs)
-    return JitFunction(fun, parameters, tier, flags, given, inline)
+    given = None if ins is None and outs is None else made.Shardings(ins, outs)
+    return made.JitFunction(fun, parameters, tier, flags, given, inline)
 
 
 def _check_function(fun: Callable[..., object]) -> None:
