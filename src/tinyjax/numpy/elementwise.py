@@ -41,7 +41,6 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.universal import universal
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
-from tinyjax.primitives.bitcast import bitcast_convert_type
 from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -649,6 +648,8 @@ def _scaled(x: Array, exponent: Array) -> Array:
 
 def _power_of_two(exponent: Array, like: Array) -> Array:
     """``2**exponent`` in the type of another array, by its bits."""
+    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (for ldexp)
+
     limits = dtypes.finfo(like.dtype)
     integers = dtypes.int64 if like.dtype == dtypes.float64 else dtypes.int32
     biased = ew.add(exponent, full_like(exponent, int(limits.maxexp) - 1))

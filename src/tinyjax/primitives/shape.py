@@ -36,7 +36,6 @@ from tinyjax.dtypes import DType, bool_, float0, is_inexact
 from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.constraint import lie_as
-from tinyjax.primitives.dimension import DimensionParams, dim_as_value_p
 from tinyjax.primitives.rules import def_constant, def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
@@ -60,6 +59,11 @@ def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Arr
             f"an array of type {aval} is made outside of a function that is exported, where its "
             "sizes are not known."
         )
+    from tinyjax.primitives.dimension import (  # noqa: PLC0415 (for programs of all sizes)
+        DimensionParams,
+        dim_as_value_p,
+    )
+
     number = bind1(dim_as_value_p, (), DimensionParams(value, aval.dtype))
     return broadcast_in_dim(number, aval.shape, ())
 
