@@ -160,10 +160,10 @@ if TYPE_CHECKING:
 
 install_namespace(numpy)
 mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
-companions += (
+companions[:] = [
     *("tinyjax.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
     *("tinyjax.numpy.lookups", "tinyjax.numpy.selection"),
-)
+]
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 
 
@@ -176,7 +176,7 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
 
 config.follow(_evaluate_as_set)
 
-# What many programs do not use is loaded when first asked for: half of the time of the import.
+# What many programs do not use is loaded when first asked for.
 _LATER: Final = {
     "api": (
         "block_until_ready device_get device_put eval_shape grad hessian jacfwd jacrev jvp "

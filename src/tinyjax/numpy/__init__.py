@@ -250,7 +250,7 @@ euler_gamma: float = 0.57721566490153286061
 newaxis = None
 __array_api_version__: Final = "2025.12"
 
-# Loaded when first asked for, with the primitives that only they need: a thirtieth of the import.
+# Loaded when first asked for, with the primitives that only they need.
 _LATER: Final = {
     "contraction": (
         "dot einsum einsum_path inner kron matmul matvec outer tensordot vdot vecdot vecmat"
