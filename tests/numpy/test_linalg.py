@@ -389,6 +389,9 @@ def test_block_diag() -> None:
     got = sl.block_diag(*blocks)
     np.testing.assert_array_equal(got, scipy.linalg.block_diag(*blocks))
     assert sl.block_diag().shape == (1, 0)
+    numbers = tinyjax.jit(sl.block_diag)(1, 2.5)
+    np.testing.assert_array_equal(sl.block_diag(1, 2.5), numbers)
+    assert sl.block_diag(1, 2.5).weak_type is numbers.weak_type is False
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-8, 0.3, 3.0, 40.0])
