@@ -77,7 +77,7 @@ def test_libraries_take_lists_and_axes_apart() -> None:
     for ours, other in ((internals.safe_map, util.safe_map), (internals.safe_zip, util.safe_zip)):
         first = (max,) if ours is internals.safe_map else ()
         assert ours(*first, [1, 5], (4, 2)) == other(*first, [1, 5], (4, 2))
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="shorter"):
             ours(*first, [1, 5], [4])
     assert internals.unzip2([(1, "a"), (2, "b")]) == util.unzip2([(1, "a"), (2, "b")])
     value = {"a": (1.0, 2.0), "b": 3.0}

@@ -236,6 +236,19 @@ def test_parameters_of_an_equation_are_a_mapping() -> None:
         eqn.params["speed"]
     last, _ = eqn.primitive.bind(*[1.0 for _ in eqn.invars], **params)
     assert float(last) == 8.0
+    changed = eqn.params.copy()
+    assert changed.pop("length") == 3
+    assert eqn.params["length"] == 3
+
+
+def test_an_elementwise_primitive_returns_its_one_result_alone() -> None:
+    assert not lax.exp_p.multiple_results
+    assert not lax.exp_p.call_primitive
+    assert float(lax.exp_p.bind(0.0)) == 1.0
+    assert float(tinyjax.grad(lambda x: lax.mul_p.bind(x, x))(3.0)) == 6.0
+    assert len(
+        lax.sort_p.bind(jnp.ones(2), **tinyjax.make_jaxpr(jnp.sort)(jnp.ones(2)).eqns[0].params)
+    )
 
 
 @pytest.mark.parametrize("name", core.__all__)

@@ -18,7 +18,7 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive
-from tinyjax.core.trace import bind1, use_trace
+from tinyjax.core.trace import bind1, current_trace, use_trace
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
 from tinyjax.xla import background, tiers
@@ -210,7 +210,7 @@ def one_by_one(jaxpr: Jaxpr, args: list[Any]) -> list[Any]:
         outs = (
             stepwise(operands, eqn.params)
             if stepwise
-            else eqn.primitive.bind(*operands, **eqn.params)
+            else current_trace().process(eqn.primitive, operands, eqn.params)
         )
         env.update(zip(eqn.out_binders, outs, strict=True))
     return [x.value if isinstance(x, Lit) else env[x] for x in jaxpr.outs]

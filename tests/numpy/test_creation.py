@@ -214,8 +214,40 @@ def test_derivatives_of_what_is_made_of_values() -> None:
 
 
 @pytest.mark.wrong_types
+@pytest.mark.parametrize(
+    ("x", "dtype"),
+    [
+        (["1.5", "-2e3", "nan"], np.float32),
+        ([["1", "2"], ["3", "4"]], np.int32),
+        ("0.1", np.float16),
+        ([1, "2", 2.5], np.float32),
+        ([b"1.5"], np.float32),
+        (["1+2j"], np.complex64),
+        (np.array(["7", "8"]), np.uint8),
+    ],
+)
+def test_numbers_are_read_from_text_where_a_dtype_is_given(x: Any, dtype: Any) -> None:
+    expected = jax.numpy.array(x, dtype)
+    for found in (
+        jnp.array(x, dtype),
+        jnp.asarray(x, dtype),
+        tinyjax.jit(lambda: jnp.array(x, dtype))(),
+    ):
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(jnp.array(["3", "0.5"], jnp.bfloat16), [3, 0.5])
+
+
+@pytest.mark.wrong_types
 def test_errors() -> None:
     untyped: Any = jnp
+    for text in (["a"], ["1.5"], ["300"], "", ["1", None]):
+        with pytest.raises(ArgumentError):
+            untyped.array(text, dtype=jnp.int8)
+    with pytest.raises(ArgumentError, match="not read from text"):
+        untyped.array(["False"], dtype=bool)
+    with pytest.raises(ShapeError, match="equal lengths"):
+        untyped.array([["1"], ["2", "3"]], dtype=float)
     with pytest.raises(ShapeError, match="equal lengths"):
         jnp.array([[1, 2], [3]])
     with pytest.raises(ShapeError, match="equal lengths"):

@@ -381,12 +381,14 @@ class Primitive(Generic[P]):
             import_module(self.rules_in)
         return self
 
-    @property
-    def multiple_results(self) -> bool:
-        """Whether ``bind`` returns a list: it always does."""
-        return True
+    #: Whether it calls a function that is one of its operands, or maps it over devices.
+    call_primitive: ClassVar[bool] = False
+    map_primitive: ClassVar[bool] = False
 
-    def bind(self, *args: Any, **params: Any) -> list[Array]:
+    #: Whether ``bind`` returns a list, of one result too; that of an elementwise one is an array.
+    multiple_results: ClassVar[bool] = True
+
+    def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace.
 
         Args:
@@ -394,9 +396,10 @@ class Primitive(Generic[P]):
             params: the fields of its parameters; ``**eqn.params`` gives those of an equation.
 
         Returns:
-            The results.
+            The results, or the only one: see ``multiple_results``.
         """
-        return [*binder[0](self, [as_array(x) for x in args], self.params(**params))]
+        results = binder[0](self, [as_array(x) for x in args], self.params(**params))
+        return [*results] if self.multiple_results else results[0]
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
         """Return the parameters of an equation as ``bind`` takes them."""

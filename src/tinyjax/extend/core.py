@@ -177,7 +177,7 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
         (3.0, 'region')
     """
 
-    call_primitive: Final = True
+    call_primitive = True
 
     def __init__(self, name: str) -> None:
         super().__init__(name, CallPrimitiveParams)

@@ -356,13 +356,13 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Return ``on_true`` where the predicate holds, ``on_false`` elsewhere.
 
     Args:
-        pred: bools: a scalar, or of the cases' shape.
+        pred: a scalar, or of the cases' shape: bools, or integers, which hold from 1 upwards.
         on_true: any dtype.
         on_false: of the same shape and dtype.
 
     Raises:
         ShapeError: the shapes differ.
-        DtypeError: the dtypes differ, or the predicate is not bool.
+        DtypeError: the dtypes differ, or the predicate has floats.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -372,6 +372,8 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """
     chosen, a, b = as_array(pred), as_array(on_true), as_array(on_false)
     a, b = one_dtype("select", (a, b))
+    if dtypes.is_integer(chosen.dtype):
+        chosen = _ew.ge(chosen, _sh.full_like(chosen, 1))
     if not chosen.shape and a.shape:
         chosen = _bc.broadcast_in_dim(chosen, a.shape, ())
     return bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
@@ -382,7 +384,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
     Args:
         which: a scalar, or of the cases' shape. Bools select one of two cases, False the first;
-            int32 selects one of any number of cases, and is clamped to their range.
+            integers select one of any number of cases, and are clamped to their range.
         *cases: arrays of the same shape and dtype.
 
     Raises:
@@ -406,8 +408,8 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
                 f"select_n has {len(arrays)} cases, but bools can number only two. Give int32."
             )
         return select(number, arrays[1], arrays[0]) if len(arrays) == 2 else arrays[0]
-    if number.dtype != dtypes.int32:
-        raise DtypeError(f"select_n numbers its cases with bool or int32, but got {number.aval}.")
+    if not dtypes.is_integer(number.dtype):
+        raise DtypeError(f"select_n numbers its cases with bools or integers, not {number.aval}.")
     out = arrays[0]
     for i, case in enumerate(arrays[1:], start=1):
         out = select(_ew.ge(number, _sh.full_like(number, i)), case, out)

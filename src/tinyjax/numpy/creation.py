@@ -166,7 +166,8 @@ def array(
 
     Args:
         object: a number, an array, a range, or a list or tuple of these, nested to any depth and
-            of equal lengths. NumPy data is copied and keeps its dtype.
+            of equal lengths. NumPy data is copied and keeps its dtype. With a ``dtype``, texts of
+            numbers too.
         dtype: of the result; by default the one that the elements promote to, where Python numbers
             have the default dtype of their kind.
         copy: whether an array becomes another one, which stays when that is donated. Arrays are
@@ -231,6 +232,8 @@ def _make(x: Any, wanted: DType | None) -> Array:
         return _of_list(x, wanted)
     if isinstance(x, range):
         return _of_list(list(x), wanted)
+    if wanted is not None and _is_text(x):
+        return _of_text(x, wanted)
     if not is_array_like(x) and not hasattr(x, "__jax_array__") and _holds_elements(x):
         x = np.asarray(x)
     made = as_array(x)
@@ -272,6 +275,8 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
     types = set(map(type, leaves))
     if types.issubset(_PYTHON):
         return _of_numbers(x, types, wanted)
+    if wanted is not None and types.issubset((*_PYTHON, str, bytes)):
+        return _of_text(x, wanted)
     parts = [array_of("array", leaf) for leaf in leaves]
     dtype = wanted or dtypes.promote([(p.dtype, p.weak_type) for p in parts])[0]
     known = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
@@ -280,6 +285,22 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
         return ConcreteArray(_host_of(_nest(x, hosts), x))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])
     return _stack(_nest(x, converted), x)
+
+
+def _is_text(x: object) -> bool:
+    return isinstance(x, str | bytes) or (isinstance(x, np.ndarray) and x.dtype.kind in "US")
+
+
+def _of_text(x: Any, wanted: DType) -> Array:
+    """Make an array of the numbers that texts, or nested lists of them, express."""
+    texts = _host_of(x, x)
+    known = np.dtype(np.float64) if wanted.kind == "V" else wanted
+    if known.kind not in "iufc":  # every text but the empty one is true
+        raise ArgumentError(f"array: an array of {wanted.name} is not read from text.")
+    try:
+        return ConcreteArray(ew.convert_host(texts.astype(known), wanted))
+    except (ValueError, OverflowError) as error:
+        raise ArgumentError(f"array: a text is no number of {wanted.name}: {error}.") from None
 
 
 def _nest(x: Any, leaves: Any) -> Any:

@@ -61,6 +61,8 @@ def all_hold(x: HostArray) -> bool:
 class Elementwise(Primitive[Any]):
     """A primitive that works element by element, applied by a call: ``sin(x)``."""
 
+    multiple_results = False
+
     @property
     def __name__(self) -> str:
         return self.name
