@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 __all__ = [
     "ExtendedDType",
+    "Shape",
     "SupportsDType",
     "XlaRuntimeError",
     "_backends",
@@ -61,6 +62,9 @@ __all__ = [
 
 #: What XLA says against a program.
 XlaRuntimeError: Final = JaxRuntimeError
+
+#: What annotations say of shapes.
+Shape = Sequence[int]
 
 #: The dtype of a value.
 _dtype: Final = jnp.result_type

@@ -181,6 +181,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "facade.internals",
     ),
     "jax._src.pjit": {"auto_axes": "sharding", "jit_p": "facade.internals"},
+    "jax._src.random": {"Shape": "facade.internals"},
     "jax._src.scipy": {},
     "jax._src.interpreters": {},
     "jax._src.lax": {},
