@@ -161,7 +161,7 @@ DIFFERS: Final = {
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
     "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",
     "dtypes.canonicalize_dtype": "leaves 64-bit types as they are",
-    "extend.core.Primitive": "has a class of parameters and rules; `bind` returns a list",
+    "extend.core.Primitive": "has a class of parameters and rules; `bind` lists results",
     "lax.Precision": FIXED,
     "lax.AccuracyMode": ACCURATE,
     "lax.Tolerance": ACCURATE,

@@ -504,6 +504,7 @@ def test_dimension_numbers_are_strings_or_permutations() -> None:
     theirs = jax.lax.conv_dimension_numbers((1, 2, 3, 4), (1, 2, 3, 4), given)
     assert (ours.lhs_spec, ours.rhs_spec, ours.out_spec) == tuple(theirs)
     assert lax.conv_dimension_numbers((1, 2, 3, 4), (1, 2, 3, 4), ours) is ours
+    assert tuple(ours) == tuple(theirs)
 
 
 def test_scatter_sub() -> None:

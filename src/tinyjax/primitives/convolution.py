@@ -7,7 +7,7 @@ axes, and of strides and dilations, exchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -72,6 +72,10 @@ class ConvDimensionNumbers(Record):
     lhs_spec: Axes = attrs.field(converter=_axes)
     rhs_spec: Axes = attrs.field(converter=_axes)
     out_spec: Axes = attrs.field(converter=_axes)
+
+    def __iter__(self) -> Iterator[Axes]:
+        """Return the three by turns: ``lhs_spec, rhs_spec, out_spec = numbers``."""
+        return iter((self.lhs_spec, self.rhs_spec, self.out_spec))
 
 
 @attrs.frozen(eq=False, repr=False)
