@@ -385,8 +385,10 @@ class Primitive(Generic[P]):
     call_primitive: ClassVar[bool] = False
     map_primitive: ClassVar[bool] = False
 
-    #: Whether ``bind`` returns a list, of one result too; that of an elementwise one is an array.
-    multiple_results: ClassVar[bool] = True
+    @property
+    def multiple_results(self) -> bool:
+        """Whether ``bind`` returns a list, of one result too; that of elementwise ones does not."""
+        return True
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive under the current trace.

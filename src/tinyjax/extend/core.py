@@ -198,14 +198,16 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
         """
         (fun,) = params.pop("subfuns", (None,))
         if fun is None:
-            return super().bind(*args, **params)
+            results: list[Array] = super().bind(*args, **params)
+            return results
         arrays = [as_array(x) for x in args]
 
         def call(*values: Array) -> list[Array]:
             return [as_array(x) for x in call_impl(fun, *values)]
 
         staged = stage(call, [x.aval for x in arrays], fun.call_wrapped)
-        return super().bind(*staged.consts, *arrays, jaxpr=staged.jaxpr)
+        results = super().bind(*staged.consts, *arrays, jaxpr=staged.jaxpr)
+        return results
 
 
 def check_jaxpr(jaxpr: Jaxpr) -> None:

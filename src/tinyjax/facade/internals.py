@@ -158,7 +158,7 @@ def promote_dtypes_inexact(*args: ArrayLike) -> list[Array]:
     return promote_inexact(*arrays("promote_dtypes_inexact", *args))
 
 
-def check_arraylike(fun_name: str, *args: object, emit_warning: bool = False) -> None:
+def check_arraylike(fun_name: str, *args: Any, emit_warning: bool = False) -> None:
     """Raise an error where an argument is no array and no number."""
     arrays(fun_name, *args)
 

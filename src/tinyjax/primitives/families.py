@@ -61,7 +61,10 @@ def all_hold(x: HostArray) -> bool:
 class Elementwise(Primitive[Any]):
     """A primitive that works element by element, applied by a call: ``sin(x)``."""
 
-    multiple_results = False
+    @property
+    def multiple_results(self) -> bool:
+        """Whether ``bind`` returns a list: it returns the one result."""
+        return False
 
     @property
     def __name__(self) -> str:

@@ -21,6 +21,9 @@ def main():
         distrax.Categorical(probs=jnp.array([[0.9, 0.1], [0.2, 0.8]])),
         distrax.Normal(jnp.array([-1.0, 1.0]), jnp.ones(2)),
     )
+    # inverted by their programs
+    logistic = distrax.Lambda(lambda x: 5 / (1 + jnp.exp(-x)))
+    sinh = distrax.Transformed(distrax.Normal(0.0, 1.0), jnp.sinh)
     discounts = 0.9 * jnp.ones(4)
     q = jax.vmap(rlax.q_learning)
     return {
@@ -31,6 +34,8 @@ def main():
         "entropy": choices.entropy(),
         "squashed": squashed.log_prob(0.3),
         "coupling": coupling.forward(jnp.ones(2)),
+        "inverse": jnp.stack(logistic.inverse_and_log_det(jnp.array([1.0, 2.0]))),
+        "by_inverse": sinh.log_prob(jnp.array([0.3, 2.0])),
         "posterior": hidden.forward_backward(jnp.array([-1.0, 1.0, 1.0]))[2],
         "returns": rlax.lambda_returns(jnp.ones(4), discounts, jnp.ones(4), 0.5),
         "vtrace": rlax.vtrace(jnp.ones(4), jnp.ones(4), jnp.ones(4), discounts, jnp.ones(4)),
