@@ -201,6 +201,8 @@ def test_dlpack() -> None:
     np.testing.assert_array_equal(np.from_dlpack(x), np.asarray(x))
     computed: Any = jit(lambda x: x * 2)(x)
     np.testing.assert_array_equal(np.from_dlpack(computed), 2 * np.asarray(x))
+    with tinyjax.enable_x64(False):
+        assert jnp.from_dlpack(np.arange(3.0)).dtype == np.float32
 
 
 @pytest.mark.wrong_types

@@ -129,7 +129,8 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     Args:
         x: an object with the methods ``__dlpack__`` and ``__dlpack_device__``.
         device: where the array is wanted; elsewhere than on the first device it is a copy.
-        copy: whether to copy the data; by default it is not copied.
+        copy: whether to copy the data; by default it is not copied, unless it has 64 bits and there
+            are no such types.
 
     Raises:
         ArgumentError: there is no such device, or ``x`` does not have these methods.
@@ -152,4 +153,5 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
         raise DtypeError(f"x gives no data by DLPack: {error}.") from error
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
-    return put(as_array(host) if copy else ConcreteArray(host), device, "from_dlpack")
+    copies = copy or dtypes.allowed(host.dtype) != host.dtype
+    return put(as_array(host) if copies else ConcreteArray(host), device, "from_dlpack")
