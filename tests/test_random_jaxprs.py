@@ -2,15 +2,18 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzz.forgetting import forget_sometimes
+from tinyjax.core.avals import ShapedArray
 from tinyjax.testing.programs import (
     MISTAKES,
     MOST_NUMBER,
     PERHAPS,
+    Step,
     TypedProgram,
     check_program,
     check_refused,
@@ -20,7 +23,21 @@ from tinyjax.testing.strategies import programs
 NUMBERS = st.integers(0, MOST_NUMBER)
 
 
+#: It takes the sine of 16 in a call that is compiled, which NumPy rounds otherwise.
+SINE = TypedProgram(
+    (ShapedArray((), np.dtype("float32"), True),),
+    (
+        *(Step("binary"),) * 7,
+        Step("binary", k=25),
+        *(Step("binary"),) * 2,
+        Step("custom_jvp", body=(Step("binary"), Step("binary"), Step("unary"))),
+    ),
+    0,
+)
+
+
 @settings(max_examples=25)
+@example(SINE)
 @given(programs())
 def test_programs_survive(program: TypedProgram) -> None:
     check_program(program, compiled=False)
