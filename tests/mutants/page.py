@@ -11,6 +11,13 @@ from mutants.survivors import NOTICED, REASONS
 from mutants.trials import Result
 
 DOCUMENT: Final = ROOT / "docs" / "mutants.md"
+#: What the share says, and what not.
+_OTHER_SAMPLE: Final = (
+    "Tests were written for those that had survived, so this share says what is known of these",
+    "mutants, and not what it is of others. Of 300 others (seed 0) tests of a plain run noticed 189",
+    "within 12 seconds each, and 3 of 59 more within 40. Plain runs take few cases of large tables:",
+    "`nox -s fuzz` takes all, and notices some of the rest, as a wrong derivative of `rem`.",
+)
 
 
 def _version() -> str:
@@ -63,6 +70,8 @@ def text(results: Sequence[Result], seed: int) -> str:
         f"Of {len(results)} mutants ({made}), tests noticed {share}.",
         f"Of the others they noticed **{100 * killed / matter:.1f}%**.",
         f"That took {seconds / 60:.0f} minutes of a processor.",
+        "",
+        *_OTHER_SAMPLE,
         "",
         *_table(
             "mistake",
