@@ -16,7 +16,7 @@ _OTHER_SAMPLE: Final = (
     "Tests were written for those that had survived, so this share says what is known of these",
     "mutants, and not what it is of others. Of 300 others (seed 0) tests of a plain run noticed",
     "189 within 12 seconds each, and 3 of 59 more within 40. Plain runs take few cases of large",
-    "tables: `nox -s fuzz` takes all, and notices some of the rest, as a wrong derivative of `rem`.",
+    "tables. `nox -s fuzz` takes all, and notices more: a wrong derivative of `rem`, for one.",
 )
 
 
