@@ -229,7 +229,12 @@ def default_platform() -> Platform:
 def _default_platform(platforms: str) -> Platform:
     first = platforms.partition(",")[0]
     if first:
-        return platform_named(first)
+        try:
+            return platform_named(first)
+        except PlatformError as error:
+            raise PlatformError(
+                f"the setting platforms, or JAX_PLATFORMS, is {platforms!r}, but {error.message}"
+            ) from None
     if not is_accelerated():
         return CPU
     try:
