@@ -1,5 +1,10 @@
 """Random programs under random stacks of transformations: see the package ``fuzz``."""
 
+import os
+import resource
+from collections.abc import Iterator
+from typing import Final
+
 import pytest
 from hypothesis import example, given, settings
 
@@ -10,6 +15,9 @@ from fuzz.stacks import affordable, check, check_by_differences
 from tinyjax.testing.programs import Step
 from tinyjax.testing.stacks import Layer
 from tinyjax.xla import unnest
+
+#: How much memory a search may ask for, in bytes: a program that takes more fails, and is printed.
+MEMORY: Final = 12 << 30
 
 #: The running minimum of what XLA rounds in two ways.
 ROUNDED_TWICE = Case(
@@ -23,6 +31,16 @@ ROUNDED_TWICE = Case(
     ),
     (Layer("jit", 7), Layer("grad", 12)),
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_memory() -> Iterator[None]:
+    """End a search at the program that takes too much, and not with the whole machine."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    if "TINYJAX_FUZZ_EXAMPLES" in os.environ:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @pytest.mark.slow
