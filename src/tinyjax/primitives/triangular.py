@@ -257,7 +257,8 @@ def triangular_solve(
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    params = TriangularSolveParams(left_side, lower, transpose_a, conjugate_a, unit_diagonal)
+    flags = map(bool, (left_side, lower, transpose_a, conjugate_a, unit_diagonal))
+    params = TriangularSolveParams(*flags)
     return bind(triangular_solve_p, (a, b), params)[0]
 
 

@@ -14,14 +14,13 @@ from functools import cache, partial
 from importlib import import_module, metadata
 from typing import Any, Final
 
-import jaxlib
 from jaxlib import xla_client
 
 from tinyjax.core.devices import group
 from tinyjax.core.discovery import Plugin, folder_of, installed
 from tinyjax.core.platforms import ACCELERATOR
 from tinyjax.xla.backend import add_platform
-from tinyjax.xla.versions import release_of
+from tinyjax.xla.versions import VERSION, release_of
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
 CUDA: Final = "cuda"
@@ -98,7 +97,7 @@ def _loaded(plugin: Plugin) -> str:
 
 def _wrong_version(plugin: Plugin) -> str:
     """Say what is wrong with the versions of what is installed; nothing where they agree."""
-    wanted, name = jaxlib.__version__, plugin.extensions.replace("_", "-")
+    wanted, name = VERSION, plugin.extensions.replace("_", "-")
     try:
         has = metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -43,10 +43,13 @@ def check(version: str) -> Release:
     return release
 
 
-#: The compiler in words: what it compiled may be kept for the same one only.
-COMPILER: Final = f"jaxlib {jaxlib.__version__}"
+#: The release of jaxlib that is installed.
+VERSION: Final = jaxlib.__version__
 
-_INSTALLED: Final = check(jaxlib.__version__)
+#: The compiler in words: what it compiled may be kept for the same one only.
+COMPILER: Final = f"jaxlib {VERSION}"
+
+_INSTALLED: Final = check(VERSION)
 
 #: What keeps ``array_result_handler`` from asking Python about each array; later, it never does.
 UNCHECKED: Final[dict[str, bool]] = {"_skip_checks": True} if _INSTALLED < (0, 11, 2) else {}
