@@ -375,7 +375,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
         (lambda: tinyjax.vmap(lambda r, s: r[0])(outer, outer), RefError, "twice"),
         (lambda: jnp.sin(part), RefError, "no array"),
         (lambda: tinyjax.jit(write).lower(1.0), OuterRefError, "pass in"),
-(late, RefError, "outside of it"),
+        (late, RefError, "outside of it"),
         (lambda: tinyjax.jit(lambda a, b: None)(outer, outer), RefError, "twice"),
         (lambda: takes(outer), RefError, "twice"),
         (lambda: twice(outer, outer), RefError, "twice"),

@@ -420,6 +420,7 @@ jax.vjp(lambda x: {"a": x}, 1.0)[1]({"a": jnp.ones(3)})
 jax.vjp(lambda x: [x], 1.0)[1]((1.0,))
 ---
 jax.linear_transpose(lambda x: jnp.sin(x), 1.0)(1.0)
+---
 jax.linear_transpose(lambda x: x, jnp.ones(3))(jnp.ones(4))
 ---
 jax.linear_transpose(lambda x: {"a": x}, jnp.ones(3))({"b": jnp.ones(3)})

@@ -14,9 +14,9 @@ DOCUMENT: Final = ROOT / "docs" / "mutants.md"
 #: What the share says, and what not.
 _OTHER_SAMPLE: Final = (
     "Tests were written for those that had survived, so this share says what is known of these",
-    "mutants, and not what it is of others. Of 300 others (seed 0) tests of a plain run noticed",
-    "189 within 12 seconds each, and 3 of 59 more within 40. Plain runs take few cases of large",
-    "tables. `nox -s fuzz` takes all, and notices more: a wrong derivative of `rem`, for one.",
+    "mutants, and not what it is of others. Of 300 others (seed 0) 189 were noticed by some 12",
+    "seconds of tests each, and 3 of 59 more by 40. A mutant meets a choice of the tests; others",
+    "notice more, such as a wrong derivative of `rem`, and `all_to_all` of a wrong size.",
 )
 
 
