@@ -85,6 +85,10 @@ def test_libraries_take_lists_and_axes_apart() -> None:
         found = internals.flatten_axes("axes", tinyjax.tree.structure(value), axes)
         assert found == theirs("axes", jax.tree.structure(value), axes)
     internals.check_arraylike("f", 1.0, np.ones(2))
+
+
+@pytest.mark.wrong_types
+def test_what_is_no_array_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="f: expected an array"):
         internals.check_arraylike("f", "text")
 

@@ -282,6 +282,10 @@ def test_the_default() -> None:
         check(tinyjax.grad(exported.call)(jnp.array(DATA)), PROGRAMS["grad"](DATA), FIRST)
     with config.scoped(platforms="nowhere"), pytest.raises(PlatformError, match="'nowhere'"):
         tinyjax.devices()
+
+
+@pytest.mark.wrong_types
+def test_what_is_no_default() -> None:
     with pytest.raises(ArgumentError, match="default_device takes a device"):
         unchecked(tinyjax.default_device)(3).__enter__()
     with pytest.raises(ShardingError, match="the default device is to be CpuDevice"):

@@ -77,7 +77,7 @@ ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
 #: Evaluates a program on NumPy arrays.
-RunOnHosts: TypeAlias = "Callable[[Jaxpr, Hosts], list[HostArray]]"
+RunOnHosts: TypeAlias = Callable[[Any, Hosts], list[HostArray]]
 #: The rule of a primitive that is a loop, or moves values between devices: evaluates it on NumPy
 #: arrays, given what evaluates its programs: ``rule(operands, params, run) -> results``.
 ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")

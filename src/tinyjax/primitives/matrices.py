@@ -313,8 +313,8 @@ def lapack_of_numpy(
             return where_possible(otherwise, *operands)
         outs = routine(*operands, signature=signature)
         if type(outs) is tuple:
-            return [out.astype(dtype, copy=False) for out in outs]
-        return (outs.astype(dtype, copy=False),)
+            return [np.asarray(out, dtype) for out in outs]
+        return (np.asarray(outs, dtype),)
 
     return call
 

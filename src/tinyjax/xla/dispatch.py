@@ -218,7 +218,7 @@ class PlacedLaunch:
         self,
         program: ShardedExecutable,
         consts: Sequence[Array],
-        args: Sequence[Array],
+        args: Sequence[Any],
         out_tree: PyTreeDef,
     ) -> None:
         """Take calls whose arguments lie as these do.
@@ -226,7 +226,7 @@ class PlacedLaunch:
         Args:
             program: what was compiled for them.
             consts: its first operands.
-            args: the others.
+            args: the others, which may be NumPy's, or numbers.
             out_tree: the structure of the result.
         """
         # Needed where there are several devices only.

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray
 from tinyjax.core.devices import (
     PartitionSpec,
@@ -111,7 +110,7 @@ def _is_full(sharding: Sharding) -> bool:
     )
 
 
-def on_devices(args: Sequence[Array]) -> list[Sharding | None]:
+def on_devices(args: Sequence[object]) -> list[Sharding | None]:
     """How arguments lie; None for those that go where they are wanted."""
     return [x.sharding if type(x) is ShardedArray and x.committed else None for x in args]
 
