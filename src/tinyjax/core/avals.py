@@ -250,12 +250,28 @@ class ShapedArray:
         return f"ShapedArray({self}{weak})"
 
 
-class VaryingArray(ShapedArray):
-    """The type of a value that may vary between devices; ``with_varying`` makes it."""
+class _DifferingArray(ShapedArray):
+    """A type that says along which axes of a mesh something differs between devices."""
 
     __slots__ = ("_across",)
 
     _across: Axes
+
+    @property
+    def varying(self) -> Axes:
+        if self._across not in SHARING:
+            return self._across
+        return frozenset([name for name in self._across if not isinstance(name, Share)])
+
+    @property
+    def across(self) -> Axes:
+        return self._across
+
+
+class VaryingArray(_DifferingArray):
+    """The type of a value that may vary between devices; ``with_varying`` makes it."""
+
+    __slots__ = ()
 
     def __new__(
         cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, axes: Axes
@@ -272,14 +288,6 @@ class VaryingArray(ShapedArray):
         _note_shares(axes)
         interned.setdefault(key, self)
         return cls(shape, dtype, weak_type, axes)
-
-    @property
-    def varying(self) -> Axes:
-        return _varying(self._across)
-
-    @property
-    def across(self) -> Axes:
-        return self._across
 
     def with_varying(self, axes: Axes) -> ShapedArray:
         if axes == self._across:
@@ -308,13 +316,6 @@ class VaryingArray(ShapedArray):
         return f"{super().__str__()}{_differing(self._across)}"
 
 
-def _varying(across: Axes) -> Axes:
-    """The axes along which values vary, of those along which something differs."""
-    if across not in SHARING:
-        return across
-    return frozenset([name for name in across if not isinstance(name, Share)])
-
-
 def _note_shares(across: Axes) -> None:
     if Share in map(type, across):
         SHARING.add(across)
@@ -331,7 +332,7 @@ def transposed(axes: Axes) -> Axes:
 explicit_types: Final[dict[tuple[tuple[int, ...], DType, bool, Sharding, Axes], ExplicitArray]] = {}
 
 
-class ExplicitArray(ShapedArray):
+class ExplicitArray(_DifferingArray):
     """The type of a value that lies as the type says; ``NamedSharding.typed`` makes it.
 
     Such types are of values on a mesh with axes that are ``Explicit`` (``core.explicit``). Like
@@ -339,10 +340,9 @@ class ExplicitArray(ShapedArray):
     other axes of the mesh a type says both.
     """
 
-    __slots__ = ("_across", "_sharding")
+    __slots__ = ("_sharding",)
 
     _sharding: Sharding
-    _across: Axes
 
     def __new__(
         cls,
@@ -375,14 +375,6 @@ class ExplicitArray(ShapedArray):
     @property
     def entries(self) -> Entries:
         return tuple([self._sharding.spec.axes(axis) for axis in range(self.ndim)])
-
-    @property
-    def varying(self) -> Axes:
-        return _varying(self._across)
-
-    @property
-    def across(self) -> Axes:
-        return self._across
 
     def with_varying(self, axes: Axes) -> ShapedArray:
         if axes == self._across:

@@ -24,7 +24,6 @@ PER_PLATFORM: Final = 1 << 31
 #: The places of platforms among all, which are the same in every process.
 _PLACES: Final = {"cpu": 0, "gpu": 1}
 
-
 #: The platform that is the default one where it is there.
 ACCELERATOR: Final = "gpu"
 

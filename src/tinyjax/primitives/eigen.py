@@ -8,7 +8,7 @@ of eigenvectors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 import numpy as np
@@ -55,7 +55,7 @@ from tinyjax.primitives.reduce import argmax
 from tinyjax.primitives.rules import def_no_derivative, instantiate_all
 from tinyjax.primitives.shape import def_simple_batch, full_like, iota, zeros_like
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, tensor
+from tinyjax.stablehlo.types import Value, Values, tensor
 
 # eig
 
@@ -118,53 +118,55 @@ def _eig_impl(operands: Hosts, params: EigParams) -> Hosts:
 
 @eig_p.def_lowering
 def _eig_lowering(b: Lowering, operands: Values, params: EigParams) -> Values:
+    return _lower_eig(b, operands, params, _lapack_eig)
+
+
+@eig_p.def_lowering(platform="cuda")
+def _eig_on_cuda(b: Lowering, operands: Values, params: EigParams) -> Values:
+    return _lower_eig(b, operands, params, _cuda_eig)
+
+
+def _lower_eig(
+    b: Lowering,
+    operands: Values,
+    params: EigParams,
+    call: Callable[[Lowering, Value, Sequence[ma.Stack], EigParams], Values],
+) -> Values:
+    """Lower to a call that returns the eigenvalues, the vectors of both sides and a status.
+
+    Of a real matrix it returns the real and the imaginary parts of the eigenvalues.
+    """
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     (x,), (values, *_) = operands, b.results
     is_complex = dtypes.is_complex(x.dtype)
     part = tensor(values.shape, x.dtype), 1
     vectors = tensor(x.shape, values.dtype), 2
-    *parts, left, right, info = ma.lapack_call(
-        b,
-        "geev",
-        (ma.matrices(x),),
-        *[part] * (1 if is_complex else 2),
-        vectors,
-        vectors,
-        ma.status(x.type),
-        compute_left="V" if params.left else "N",
-        compute_right="V" if params.right else "N",
-    )
+    results = [*[part] * (1 if is_complex else 2), vectors, vectors, ma.status(x.type)]
+    *parts, left, right, info = call(b, x, results, params)
     found = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
     wanted = [found, *[left] * params.left, *[right] * params.right]
     return ma.nan_where_failed(b, info, wanted)
 
 
-@eig_p.def_lowering(platform="cuda")
-def _eig_on_cuda(b: Lowering, operands: Values, params: EigParams) -> Values:
+def _lapack_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:
+    left, right = ("V" if wanted else "N" for wanted in (params.left, params.right))
+    given = (ma.matrices(x),)
+    return ma.lapack_call(b, "geev", given, *results, compute_left=left, compute_right=right)
+
+
+def _cuda_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:
     """Call what computes by LAPACK on the processor, or by MAGMA where that is installed."""
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
-    (x,), (values, *_) = operands, b.results
-    is_complex = dtypes.is_complex(x.dtype)
-    part = tensor(values.shape, x.dtype), 1
-    vectors = tensor(x.shape, values.dtype), 2
-    *parts, left, right, info = ma.cuda_call(
+    return ma.cuda_call(
         b,
-        f"cuhybrid_eig_{'comp' if is_complex else 'real'}",
+        f"cuhybrid_eig_{'comp' if dtypes.is_complex(x.dtype) else 'real'}",
         (ma.matrices(x),),
-        *[part] * (1 if is_complex else 2),
-        vectors,
-        vectors,
-        ma.status(x.type),
+        *results,
         in_place=(),
         magma="auto",
         left=params.left,
         right=params.right,
     )
-    found = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
-    wanted = [found, *[left] * params.left, *[right] * params.right]
-    return ma.nan_where_failed(b, info, wanted)
 
 
 @eig_p.def_jvp
