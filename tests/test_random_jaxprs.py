@@ -35,9 +35,21 @@ SINE = TypedProgram(
     0,
 )
 
+#: The loop's body is traced for a weakly typed carry, and then is given one that is not.
+WEAK = TypedProgram(
+    SINE.avals,
+    (
+        Step("contract"),
+        Step("binary"),
+        Step("fori_loop", a=1, body=(Step("checkpoint", body=(Step("unary"),)),)),
+    ),
+    0,
+)
+
 
 @settings(max_examples=25)
 @example(SINE)
+@example(WEAK)
 @given(programs())
 def test_programs_survive(program: TypedProgram) -> None:
     check_program(program, compiled=False)

@@ -480,11 +480,16 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array], *more: object) -> list[Array
     return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
 
 
-def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
+def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
     """Check that a jaxpr is well-formed, and return its type.
 
     Every variable is bound once and before it is used, and every equation's binders have the types
     that the primitive's typing rule gives for its inputs.
+
+    Args:
+        jaxpr: the program.
+        weakness: whether they are to be as weak, too. What prepares a program for a compiler need
+            not keep that.
 
     Raises:
         JaxprTypeError: one of these does not hold; the message shows the equation.
@@ -527,6 +532,8 @@ def typecheck_jaxpr(jaxpr: Jaxpr) -> JaxprType:
                 f"'{eqn.primitive}' does not take: {error}."
             ) from error
         given = eqn.out_avals
+        if not weakness:
+            expected, given = ([a.strip_weak() for a in avals] for avals in (expected, given))
         if expected != given:
             raise JaxprTypeError(
                 f"{where} binds types ({', '.join(map(repr, given))}), but its primitive gives "

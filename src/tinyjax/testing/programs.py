@@ -420,7 +420,7 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
         expected = eval_jaxpr(jaxpr, args)
         assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
         flat = unnest(jaxpr, deepest=0)
-        typecheck_jaxpr(flat)
+        typecheck_jaxpr(flat, weakness=False)
         if _calls_compiled(jaxpr):  # XLA rounds sin(16) otherwise than NumPy
             _assert_near(program, args, eval_jaxpr(flat, args), expected, "flattened")
         else:
