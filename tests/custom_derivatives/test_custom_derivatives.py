@@ -1103,6 +1103,54 @@ def test_custom_batch_under_derivatives() -> None:
     close(jvp(closing_over, (0.5, 0.6), (1.0, 1.0))[1], np.sin(0.6) + 0.5 * np.cos(0.6))
 
 
+def reverse_only(lib: Any) -> Any:
+    """sin(x) c, with three times its derivative as a rule for reverse mode."""
+
+    @lib.custom_vjp
+    def g(x: Any, c: Any) -> Any:
+        return lib.numpy.sin(x) * c
+
+    def bwd(saved: Any, ct: Any) -> Any:
+        x, c = saved
+        return 3.0 * ct * lib.numpy.cos(x) * c, ct * lib.numpy.sin(x)
+
+    g.defvjp(lambda x, c: (lib.numpy.sin(x) * c, (x, c)), bwd)
+    return g
+
+
+FORWARD_OVER_REVERSE: list[Callable[[Any, Fun], Any]] = [
+    lambda lib, f: lib.jvp(lambda x: lib.grad(f)(x, 2.0), (0.5,), (1.0,)),
+    lambda lib, f: lib.jvp(lambda x: lib.vjp(f, x, 2.0)[1](1.0), (0.5,), (1.0,)),
+    lambda lib, f: lib.jvp(lambda x: lib.value_and_grad(f)(x, 2.0), (0.5,), (1.0,)),
+    lambda lib, f: lib.grad(lambda x: lib.value_and_grad(f)(x, 2.0)[0])(0.5),
+    lambda lib, f: lib.jvp(lib.jit(lambda x: lib.value_and_grad(f)(x, 2.0)), (0.5,), (1.0,)),
+    lambda lib, f: lib.jvp(lib.value_and_grad(lib.jit(lambda x: f(x, 2.0))), (0.5,), (1.0,)),
+    lambda lib, f: lib.jit(lib.hessian(f, (0, 1)))(0.5, 2.0),
+    lambda lib, f: lib.vmap(lib.hessian(f), (0, None))(np.array([0.5, 0.6], np.float32), 2.0),
+    lambda lib, f: lib.hessian(lambda x: lib.vmap(f, (0, None))(x, 2.0).sum())(np.ones(2, "f")),
+    lambda lib, f: lib.jvp(
+        lambda c: lib.vmap(lib.value_and_grad(f), (0, None))(np.ones(2, "f"), c), (2.0,), (1.0,)
+    ),
+]
+
+
+@pytest.mark.parametrize("nested", FORWARD_OVER_REVERSE)
+def test_forward_over_reverse_of_a_rule_for_reverse_mode(nested: Callable[[Any, Fun], Any]) -> None:
+    """Inside a function with a rule for vmap as without: JAX refuses the former, not the latter."""
+    plain = reverse_only(tinyjax)
+    f = custom_batch(plain)
+
+    @f.def_vmap
+    def _rule(size: int, in_batched: Any, x: Any, c: Any) -> Any:
+        axes = tuple(0 if mapped else None for mapped in in_batched)
+        return vmap(plain, axes)(x, c), True
+
+    expected = tinyjax.tree.leaves(nested(jax, reverse_only(jax)))
+    for fun in (plain, f, jit(f)):
+        for a, b in zip(tinyjax.tree.leaves(nested(tinyjax, fun)), expected, strict=True):
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
+
+
 def test_custom_batch_inside_what_takes_a_function() -> None:
     f, _ = counted_rule()
     xs, ys = np.array([0.5, -0.6]), np.array([2.0, 3.0])

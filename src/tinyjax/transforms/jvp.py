@@ -156,7 +156,7 @@ class JVPTrace(Trace):
         primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
         active = any(t is not ZERO for t in tangents)
         touched = [False]
-        stripped = _PrimalTrace(self.parent, self, touched).strip(call)
+        stripped = self.stripped(call, touched)
         out_tangents: Sequence[Tangent]
         if active and stripped.jvp is not None:
             outs, out_tangents = self.parent.apply_derivative_rule(stripped.jvp, primals, tangents)
@@ -178,6 +178,10 @@ class JVPTrace(Trace):
                     else [add_tangents(a, b) for a, b in zip(out_tangents, own, strict=True)]
                 )
         return self._joined(outs, out_tangents)
+
+    def stripped(self, call: CustomCall, touched: list[bool]) -> CustomCall:
+        """The call without this trace's tangents in what it closes over; tell if it meets one."""
+        return _PrimalTrace(self.parent, self, touched).strip(call)
 
     def _records(self, tangents: Sequence[Tangent]) -> bool:
         """Whether what is made of tangents is written down, so that primals are to be apart."""

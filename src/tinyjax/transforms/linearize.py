@@ -15,11 +15,11 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.dependence import dce, dependents
+from tinyjax.core.dependence import asks, dce, dependents
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.operands import splat
-from tinyjax.core.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.tangents import present, with_zeros
 from tinyjax.core.trace import (
@@ -111,6 +111,49 @@ class LinearizeTrace(JVPTrace):
 
     transformation = "linearize"
     linearizing = True
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply rules; of a call with a batching rule the derivative is that of its operations.
+
+        Its results are those of the call that is passed on. If its operations have rules for
+        reverse mode only, that call applies them too: the trace below may differentiate its results
+        in forward mode, which it can do with what the rules compute.
+        """
+        pairs = [self.split(x) for x in args]
+        linear = self.parent
+        assert isinstance(linear, LinearTrace), "it records the tangents"
+        if call.batch is None or call.jvp is not None or all(t is ZERO for _, t in pairs):
+            return super().process_custom_call(call, args)
+        start = len(linear.eqns)
+        with use_trace(self):
+            plain = call.fun(*args)
+        stripped = self.stripped(call, [False])
+        if any(map(asks, linear.eqns[start:])):
+            stripped = _applying_rules(stripped)
+        outs = linear.process_custom_call(stripped, [primal for primal, _ in pairs])
+        return self._joined(outs, [self.split(out)[1] for out in plain])
+
+
+def _applying_rules(call: CustomCall) -> CustomCall:
+    """The call whose results are those that a linearization computes."""
+
+    def batch(
+        mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
+    ) -> tuple[Sequence[Array], Sequence[bool]]:
+        rule = call.batch
+        assert rule is not None, "the call has one"
+        flags: list[bool] = []
+
+        def run(*xs: Array) -> Sequence[Array]:
+            outs, flags[:] = rule(mapped, xs, batched)
+            return outs
+
+        return linearize_flat(run, args).primals_out, flags
+
+    def fun(*args: Array) -> Sequence[Array]:
+        return linearize_flat(call.fun, args).primals_out
+
+    return attrs.evolve(call, fun=fun, batch=batch)
 
 
 @attrs.frozen(eq=False, repr=False)
