@@ -120,6 +120,20 @@ def test_default_dtypes(wide: object) -> None:
     assert jnp.asarray(1).dtype == np.int32
 
 
+def test_what_is_kept_of_a_function_belongs_to_the_settings() -> None:
+    def body(carry: tinyjax.Array, _: None) -> tuple[tinyjax.Array, tinyjax.Array]:
+        return carry, jnp.ones(2)
+
+    def loop(x: tinyjax.Array) -> tinyjax.Array:
+        return tinyjax.lax.scan(body, x, None, 3)[1]
+
+    compiled = jit(loop)
+    x = jnp.arange(2)
+    for wide in ("float32", "float64") * 2:
+        with default_dtypes(wide):
+            assert [f(x).dtype for f in (loop, compiled, compiled)] == [np.dtype(wide)] * 3
+
+
 def test_64_bit_types_exist_whatever_the_default() -> None:
     x = np.arange(3.0)
     assert x.dtype == np.float64

@@ -317,6 +317,7 @@ def test_a_read_is_the_value_at_that_time(outer: Ref) -> None:
 
 def test_a_reference_of_each_type() -> None:
     weak = tinyjax.new_ref(1)
+    assert not weak[...].weak_type
     weak[...] += 1
     assert (weak.shape, weak.dtype.name, weak.ndim, weak.size) == ((), "int32", 0, 1)
     assert repr(weak) == "Ref(2, dtype=int32)"

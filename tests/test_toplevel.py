@@ -123,6 +123,8 @@ def test_functions_run_operation_by_operation() -> None:
     with tinyjax.disable_jit():
         assert float(f(1.0)["y"]) == 2.0
         assert float(tinyjax.grad(lambda x: f(x)["y"])(1.0)) == 2.0
+        with pytest.raises(ArgumentError, match=r"<lambda> .* must return arrays"):
+            tinyjax.jit(lambda x, n: n, static_argnums=1)(1.0, "text")
     with tinyjax.disable_jit(False):
         f(1.0)
     assert seen == ["StagingTracer", "ConcreteArray", "JVPTracer"]

@@ -21,7 +21,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, make_jaxpr, vmap
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.dependence import dce
+from tinyjax.core.dependence import dce, depends
 from tinyjax.core.encoding import encode
 from tinyjax.core.jaxpr import (
     Jaxpr,
@@ -504,3 +504,12 @@ def test_a_jaxpr_in_a_notebook() -> None:
     assert "more lines" in long
     assert len(long) < 40_000
     assert long.endswith(" }</pre>")
+
+
+def test_results_of_a_conditional_depend_on_what_chooses_and_on_what_branches_use() -> None:
+    def f(chosen: Any, x: Any, y: Any) -> Any:
+        return tinyjax.lax.cond(chosen, lambda x, y: (x, 1.0), lambda x, y: (x + y, 2.0), x, y)
+
+    jaxpr = make_jaxpr(f)(True, 1.0, 2.0).jaxpr
+    found = [depends(jaxpr, [i == place for i in range(3)]) for place in range(3)]
+    assert found == [(True, True), (True, False), (True, False)]

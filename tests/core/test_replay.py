@@ -332,11 +332,15 @@ def test_a_replayed_gradient_is_the_same(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_backward_pass_is_replayed() -> None:
-    def f(x: Array) -> Array:
-        return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * 2))
+    def f(x: Array, factor: float) -> Array:
+        return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * factor))
 
+    x = np.array([0.5, 1.5, 2.5])
     before = len(transpose._programs.known)
-    _after(MANY, tinyjax.grad(f), jnp.array([0.5, 1.5, 2.5]))
+    for factor in (2.0, 3.0):  # by which alone the second program differs
+        found = _after(MANY, tinyjax.grad(f), jnp.array(x), factor)
+        slope = np.exp(np.sin(x) ** 3 * factor) * 3 * np.sin(x) ** 2 * np.cos(x) * factor
+        np.testing.assert_allclose(np.asarray(found), slope, 1e-5)
     assert len(transpose._programs.known) > before
 
 
@@ -347,11 +351,13 @@ def test_a_backward_pass_of_some_results_is_replayed() -> None:
         lambda x: [jnp.sin(x) * x, optimization_barrier((jnp.cos(x) * 2,))[0] * 3, x * 5], [x]
     )
     slopes = [np.cos(x) * x + np.sin(x), -6 * np.sin(x), np.full(3, 5.0)]
+    before = len(transpose._programs.known)
     for place in [0, 1, 2, 1, 0] * MANY:
         cotangents: list[Tangent] = [ZERO] * 3
         cotangents[place] = jnp.ones(3)
         (found,) = linearized.pull_back(cotangents)
         np.testing.assert_allclose(np.asarray(found), slopes[place], 1e-5)
+    assert len(transpose._programs.known) == before + 3
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])

@@ -939,6 +939,13 @@ def test_a_recorded_rule_that_closes_over_examples(inner: Fun) -> None:
     close(tinyjax.value_and_grad(value)(1.5), (333.0, 2.0 + 30.0 + 400.0))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_a_rule_may_return_a_python_number(dtype: str) -> None:
+    f = custom_vjp(lambda x: 3.0 * x)
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (2.0,))
+    assert grad(f)(jnp.asarray(1.0, dtype)).dtype == dtype
+
+
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
 def test_a_rule_may_differ_between_examples_where_the_result_does_not(
@@ -1287,3 +1294,13 @@ def test_ints_and_bools_come_to_rules_as_they_are() -> None:
     theirs = with_numbers(jax)
     for name, fun in with_numbers(tinyjax).items():
         close(fun(jnp.asarray(x)), theirs[name](xnp.asarray(x)))
+
+
+def test_functions_with_rules_are_named_as_those_without() -> None:
+    def f(x: Any) -> Any:
+        """Text."""
+        return x
+
+    for kind in (custom_jvp, custom_vjp, custom_derivative, custom_batch):
+        made: Any = kind(f)
+        assert (made.__name__, made.__doc__, made.__wrapped__) == ("f", "Text.", f)

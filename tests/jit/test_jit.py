@@ -4,8 +4,10 @@ import copy
 import dataclasses
 import functools
 import gc
+import inspect
 import itertools
 import pickle
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -850,3 +852,26 @@ def test_results_come_in_their_containers(name: str) -> None:
         found, expected = compiled(x), fun(x)
         assert tinyjax.tree.structure(found) == tinyjax.tree.structure(expected)
         assert str(found) == str(tinyjax.tree.map(lambda y: y, expected))
+
+
+def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    decorator = sys.modules["tinyjax.jit.decorator"]
+    given: dict[str, Any] = {
+        "static_argnums": 0,
+        "static_argnames": "a",
+        "donate_argnums": 1,
+        "donate_argnames": "b",
+        "control_flow": "source",
+        "tier": "first",
+        "compiler_options": {"c": 1},
+        "inline": True,
+        "keep_unused": True,
+        "device": tinyjax.devices()[0],
+        "backend": "cpu",
+        "in_shardings": tinyjax.P("x"),
+        "out_shardings": tinyjax.P("y"),
+    }
+    assert [*given] == [*inspect.signature(jit).parameters][1:]
+    made = jit(**given)
+    monkeypatch.setattr(decorator, "jit", lambda fun, **handed_on: handed_on)
+    assert unchecked(made)(len) == given

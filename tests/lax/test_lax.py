@@ -567,6 +567,7 @@ ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
     (lambda: lax.cumsum(X, 2), AxisError, r"2"),
     (lambda: lax.cumsum(B), DtypeError, r"cumsum"),
     (lambda: lax.sort(()), ArgumentError, r"at least one"),
+    (lambda: tinyjax.jit(lambda x: lax.reshape(x, (7, 11)))(X), ShapeError, "cannot make shape"),
     (lambda: lax.sort((X, N), num_keys=3), ArgumentError, r"from 1 to 2 keys"),
     (lambda: lax.sort((X, N[0])), ShapeError, r"one shape"),
     (lambda: lax.top_k(X, 4), ShapeError, r"k=4"),

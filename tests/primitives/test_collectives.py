@@ -248,6 +248,13 @@ ERRORS: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda x: co.psum_scatter(GRID, "i"), ShapeError, "size of the mapped"),
     (lambda x: co.psum_scatter(GRID, "i", tiled=True), ShapeError, "divisible"),
     (lambda x: co.all_to_all(GRID, "i", 0, 0), ShapeError, "size of the mapped"),
+    (
+        lambda x: tinyjax.vmap(lambda y: co.all_to_all(GRID, ("j", "i"), 0, 0), axis_name="j")(
+            np.ones(4)
+        ),
+        ShapeError,
+        "the size 12 of the mapped axes together",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, ShapeDtypeStruct, lax
 from tinyjax.errors import ShardingError
-from tinyjax.jit.collectives import Collective, collectives_of
+from tinyjax.jit.collectives import Collective, Communication, collectives_of
 from tinyjax.sharding import AbstractMesh, AxisType, Mesh
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
@@ -68,6 +68,10 @@ def test_bytes_sent_around_a_ring() -> None:
 
     kinds = "all-reduce reduce-scatter all-gather all-to-all collective-permute"
     assert [sent(kind) for kind in kinds.split()] == [1500, 750, 3000, 750, 1000]
+    twice = tuple(
+        [Collective(kind, 1000, 4, 2, ("x",), 3) for kind in ("all-reduce", "all-to-all")]
+    )
+    assert Communication(twice, is_exact=True, memory=0).bytes_sent == 3 * 1500 + 3 * 750
 
 
 def test_loops_that_data_decides() -> None:

@@ -426,9 +426,17 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (ShardingError, "inside a function given", lambda: over_x(over_x(jnp.sin))(DATA)),
     (
         ShardingError,
-        "leave nothing open",
+        "in_specs of shard_map .* leave nothing open",
         lambda: over_x(jnp.sin, in_specs=P(P.UNCONSTRAINED))(DATA),
     ),
+    *[
+        (
+            ArgumentError,
+            "ints from 0 on",
+            lambda axis=axis: tinyjax.smap(jnp.sin, in_axes=axis, out_axes=0, axis_name="x"),
+        )
+        for axis in (-1, True, "x")
+    ],
     (ArgumentError, "by position only", lambda: over_x(lambda a: a)(a=DATA)),
 ]
 

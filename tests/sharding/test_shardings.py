@@ -76,6 +76,12 @@ def test_names_of_jax() -> None:
         assert repr(P(*spec)) == repr(jax.P(*spec))
         assert len(P(*spec)) == len(jax.P(*spec))
         assert [*P(*spec)] == [*jax.P(*spec)]
+    sums = [
+        lib.P("x", unreduced={"y"}, reduced={"a"}) + lib.P(None, unreduced={"z"}, reduced={"b"})
+        for lib in (tinyjax, jax)
+    ]
+    for part in ("unreduced", "reduced"):
+        assert getattr(sums[0], part) == getattr(sums[1], part)
 
 
 def test_equal_ones_are_one() -> None:

@@ -76,6 +76,7 @@ SPECS: list[Spec] = [
         [
             Case(ArraySpec((4, 5), "int32", 0, 1), FEW, ArraySpec((4, 5)), axis=1, num_keys=2),
             Case(ArraySpec((9,), "bool"), ArraySpec((9,), extremes=True), axis=0, num_keys=2),
+            Case(FEW, FEW, ArraySpec((4, 5), "int32"), axis=1, num_keys=3),
         ],
         numpy=numpy_sort,
         jax=jax_sort,

@@ -531,6 +531,12 @@ def check_without(reason: str) -> None:
         check()
 
 
+def test_what_is_no_folder_has_no_entries(tmp_path: Path) -> None:
+    (tmp_path / "programs").write_text("no folder")
+    with pytest.warns(DiskCacheWarning, match="cannot be used"):
+        assert DiskCache(str(tmp_path / "programs"), 1 << 20).entries() == []
+
+
 def test_a_disk_that_is_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Full(io.FileIO):
         def write(self, data: Any, /) -> int:
