@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import attrs
+
 from mutants import page, trials
 from mutants.covering import Coverage
 from mutants.population import PACKAGE, ROOMS, ROOT, Mutant, module_files, mutants_of, sample
@@ -15,8 +17,8 @@ from mutants.trials import Result
 
 FOLDER: Final = ROOT / ".nox" / "mutants"
 RESULTS: Final = FOLDER / "results.json"
-#: For how many seconds, and from how many files, tests meet a mutant; more if it survives.
-ROUNDS: Final = ((12.0, 5), (40.0, 15))
+#: For how many seconds, and from how many files, tests meet a mutant; others if it survives.
+ROUNDS: Final = ((10.0, 5), (60.0, 40))
 
 
 def coverage(jobs: int, keep: bool) -> Coverage:
@@ -53,26 +55,35 @@ def saved() -> list[Result]:
 def survey(
     drawn: Sequence[Mutant], before: Sequence[Result], known: Coverage, jobs: int
 ) -> list[Result]:
-    """Let mutants meet tests, and those that survive more of them."""
+    """Let mutants meet tests, and those that survive, and of which that is not known, others."""
     results = {result.mutant: result for result in before}
-    waiting = [m for m in drawn if m not in results or not results[m].by]
-    for number, (seconds, files) in enumerate(ROUNDS):
-        for result in trials.trials(waiting, known, FOLDER, jobs, seconds, files):
+
+    def meet(waiting: Sequence[Mutant], rounds: int) -> None:
+        for result in trials.trials(waiting, known, FOLDER, jobs, ROUNDS[:rounds]):
+            if rounds > 1:
+                first = results[result.mutant]
+                result = attrs.evolve(
+                    result,
+                    tests=first.tests + result.tests,
+                    seconds=first.seconds + result.seconds,
+                )
             results[result.mutant] = result
             save(results.values())
             print(
                 f"{len(results)}/{len(drawn)} {result.seconds:5.1f} s {result.tests:4d} tests "
-                f"{result.by or ('SURVIVED' if number else 'once more')}: "
+                f"{result.by or ('SURVIVED' if rounds > 1 else 'once more')}: "
                 f"[{result.mutant.operator}] {result.mutant.line} {result.mutant.name[:300]}",
                 flush=True,
             )
-        if not number:
-            noticing = dict.fromkeys(r.by for r in results.values() if "::" in r.by)
-            doubtful = trials.untrustworthy([*noticing], FOLDER)
-            for name in doubtful:
-                print(f"fails without mutants: {name}", flush=True)
-            known = known.without(doubtful)
-            waiting = [m for m in drawn if not results[m].by or results[m].by in doubtful]
+
+    meet([m for m in drawn if m not in results or not results[m].by], 1)
+    noticing = dict.fromkeys(r.by for r in results.values() if "::" in r.by)
+    doubtful = trials.untrustworthy([*noticing], FOLDER)
+    for name in doubtful:
+        print(f"fails without mutants: {name}", flush=True)
+    known = known.without(doubtful)
+    meet([m for m in drawn if results[m].by in doubtful], 1)
+    meet([m for m in drawn if not results[m].by and m.name not in REASONS], len(ROUNDS))
     return [results[mutant] for mutant in drawn]
 
 

@@ -3,7 +3,8 @@
 import ast
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -21,6 +22,8 @@ _MARKS: Final = "__marks__"
 _CASES_PER_CASE_RUN: Final = 5
 #: What it takes to import another file of tests, in seconds.
 _OPENING: Final = 1.0
+#: Of the tests that run a branch of the statement with the mistake, so many come before others.
+_OF_EACH_BRANCH: Final = 8
 
 
 def first_marks() -> tuple[dict[str, int], int]:
@@ -56,12 +59,24 @@ def _case(name: str) -> tuple[str, str]:
     return file, test.partition("[")[2] or test
 
 
+def is_search(item: pytest.Item) -> bool:
+    """Whether a test searches at random; cases that plain runs leave out do not."""
+    return item.get_closest_marker("fuzz") is not None and not _is_left_out(item)
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    """Whether a test is a case that plain runs leave out, and ``nox -s fuzz`` does not."""
+    sampled = item.get_closest_marker("sampled")
+    return sampled is not None and item.get_closest_marker("fuzz") is not None
+
+
 class Recorder:
     """A plugin of pytest: records which blocks each test runs, and how long it takes."""
 
     def __init__(self, marks: bytearray) -> None:
         self.marks = marks
         self.others: list[str] = []
+        self.left_out: list[str] = []
         self.names: list[str] = []
         self.seconds: list[float] = []
         self.blocks: list[npt.NDArray[np.uint16]] = []
@@ -74,7 +89,11 @@ class Recorder:
         for item in items:
             name = item.nodeid
             function = name.partition("[")[0]
-            if function in functions and crc32(f"map {name}".encode()) % _CASES_PER_CASE_RUN:
+            if is_search(item):
+                continue
+            if _is_left_out(item):
+                self.left_out.append(name)
+            elif function in functions and crc32(f"map {name}".encode()) % _CASES_PER_CASE_RUN:
                 self.others.append(name)
             else:
                 functions.add(function)
@@ -100,6 +119,7 @@ class Recorder:
         np.savez_compressed(
             path,
             others=np.array(self.others, np.str_),
+            left_out=np.array(self.left_out, np.str_),
             names=np.array([self.names[i] for i in kept], np.str_),
             seconds=np.array([self.seconds[i] for i in kept]),
             counts=np.array([len(self.blocks[i]) for i in kept], np.int64),
@@ -116,12 +136,14 @@ class Coverage:
         seconds: how long each takes.
         tests: the tests that run each block, by the block's place.
         places: the place of each module's first block.
+        left_out: the tests that plain runs leave out.
     """
 
     names: Sequence[str]
     seconds: npt.NDArray[np.float64]
     tests: dict[int, npt.NDArray[np.int64]]
     places: dict[str, int]
+    left_out: frozenset[str] = frozenset()
 
     @classmethod
     def load(cls, paths: Sequence[Path]) -> "Coverage":
@@ -130,12 +152,14 @@ class Coverage:
         seconds: list[float] = []
         blocks: list[npt.NDArray[np.uint16]] = []
         others: list[str] = []
+        left_out: list[str] = []
         for path in paths:
             part = np.load(path)
             names += part["names"].tolist()
             seconds += part["seconds"].tolist()
             blocks += np.split(part["blocks"], np.cumsum(part["counts"])[:-1])
             others += part["others"].tolist()
+            left_out += part["left_out"].tolist()
         # A case that was not run is taken to run what other tests of its file do in this case, or
         # what the same test does in others.
         alike: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -143,7 +167,7 @@ class Coverage:
         for i, name in enumerate(names):
             alike[_case(name)].append(i)
             own[name.partition("[")[0]].append(i)
-        for name in others:
+        for name in (*others, *left_out):
             cases = own[name.partition("[")[0]]
             like = alike.get(_case(name), cases)
             if cases:
@@ -155,7 +179,8 @@ class Coverage:
         tests = np.repeat(np.arange(len(names)), [*map(len, blocks)])[by_block]
         places, starts = np.unique(flat[by_block], return_index=True)
         split = dict(zip(places.tolist(), np.split(tests, starts[1:]), strict=True))
-        return cls(names, np.array(seconds), split, first_marks()[0])
+        places_of_files = first_marks()[0]
+        return cls(names, np.array(seconds), split, places_of_files, frozenset(left_out))
 
     def without(self, names: Iterable[str]) -> "Coverage":
         """Leave some tests out."""
@@ -163,13 +188,22 @@ class Coverage:
         kept = np.array([name not in left_out for name in self.names])
         return attrs.evolve(self, tests={b: found[kept[found]] for b, found in self.tests.items()})
 
-    def choose(self, mutant: Mutant, seconds: float, files: int) -> list[str]:
+    def choose(
+        self,
+        mutant: Mutant,
+        seconds: float,
+        files: int,
+        met: Collection[str] = (),
+        plain: bool = True,
+    ) -> list[str]:
         """Choose tests for a mutant: those nearest to the mistake, of many kinds, quick ones first.
 
         Args:
             mutant: what they shall notice.
             seconds: how long they may take together.
             files: how many files they may be from.
+            met: tests that it has met, and that did not notice it.
+            plain: whether to choose of plain runs' tests only.
         """
         chosen: dict[str, None] = {}
         opened: set[str] = set()
@@ -179,7 +213,11 @@ class Coverage:
                 name = self.names[i]
                 file = name.partition("::")[0]
                 cost = self.seconds[i] + (0.0 if file in opened else _OPENING)
-                if name in chosen or cost > left or (file not in opened and len(opened) == files):
+                if name in chosen or name in met or cost > left:
+                    continue
+                if plain and name in self.left_out:
+                    continue
+                if file not in opened and len(opened) == files:
                     continue
                 left -= cost
                 opened.add(file)
@@ -189,8 +227,14 @@ class Coverage:
     def _ranked(self, mutant: Mutant) -> Iterator[list[int]]:
         """The tests near a mistake; then others that have the same case, as of a primitive."""
         found: set[int] = set()
+        first = self.places[mutant.file]
+        within = [
+            self._varied([first + block.number], mutant.file) for block in mutant.blocks_within
+        ]
+        for tests in sorted(within, key=len):
+            yield tests[:_OF_EACH_BRANCH]
         for blocks in self._nearest(mutant):
-            tests = self._varied(blocks)
+            tests = self._varied(blocks, mutant.file)
             yield tests
             found.update(tests)
         cases = {_case(self.names[i]) for i in found}
@@ -212,11 +256,14 @@ class Coverage:
             nearest.append(places(blocks))
         return nearest
 
-    def _varied(self, blocks: list[int]) -> list[int]:
-        """The tests that run one of some blocks: of each test function a case, then another."""
+    def _varied(self, blocks: list[int], file: str) -> list[int]:
+        """The tests that run one of some blocks: of each test function a case, then another.
+
+        Those come first that are quick, and that run little but the mutant's module.
+        """
         hits = [self.tests[block] for block in blocks if block in self.tests]
         found = np.unique(np.concatenate(hits)).tolist() if hits else []
-        found.sort(key=self.seconds.__getitem__)
+        found.sort(key=(self.seconds / self._shares(file)).__getitem__)
         cases: dict[str, int] = defaultdict(int)
         ranks: dict[int, int] = {}
         for i in found:
@@ -225,3 +272,21 @@ class Coverage:
             cases[function] += 1
         found.sort(key=ranks.__getitem__)
         return found
+
+    def _shares(self, file: str) -> npt.NDArray[np.float64]:
+        """Which part of the blocks that each test runs are a module's; more than none."""
+        first = self.places[file]
+        own = self._count(range(first, first + len(dissected(file).blocks)))
+        return (own + 1) / (self._totals + 1)
+
+    @cached_property
+    def _totals(self) -> npt.NDArray[np.int64]:
+        return self._count(self.tests)
+
+    def _count(self, blocks: Iterable[int]) -> npt.NDArray[np.int64]:
+        """How many of some blocks each test runs."""
+        counts = np.zeros(len(self.names), np.int64)
+        for block in blocks:
+            if block in self.tests:
+                counts[self.tests[block]] += 1
+        return counts

@@ -212,12 +212,31 @@ class Mutant:
         return changed
 
     @property
+    def blocks_within(self) -> list[Block]:
+        """The blocks of the statement that is changed, which may be run or not: its branches."""
+        nodes = dissected(self.file).nodes
+        parts = _parts(nodes[self.node][0])
+        for stmt, block in reversed(nodes[: self.node + 1]):
+            if isinstance(stmt, ast.stmt) and block.number == self.block.number:
+                inside = _parts(stmt)
+                if parts <= inside:
+                    found = {b.number: b for node, b in nodes[self.node :] if id(node) in inside}
+                    found.pop(block.number, None)
+                    return [*found.values()]
+        return []
+
+    @property
     def name(self) -> str:
         """What is changed, and where, in one line, without line numbers."""
         node = dissected(self.file).nodes[self.node][0]
         after = replacements(node, self.operator)[self.variant]
         before, made = _words(node), _words(after)
         return f"{self.file} {self.block.function.rstrip('.') or 'module'}: {before} → {made}"
+
+
+def _parts(node: ast.AST) -> set[int]:
+    """What a node is made of, by identity, but for what is shared, as operators are."""
+    return {id(part) for part in ast.walk(node) if hasattr(part, "lineno")}
 
 
 def _words(node: ast.AST) -> str:
