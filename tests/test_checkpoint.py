@@ -19,9 +19,10 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad_checkpoint, tree
+from tinyjax.checkpointing.residuals import origin_of
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.jaxpr import Jaxpr, Var, subjaxprs, typecheck_jaxpr
 from tinyjax.core.operands import as_array
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
@@ -1015,3 +1016,11 @@ def test_policies_in_nested_programs_take_linear_work(kind: str) -> None:
         sizes.append(equations(backward(named(nest(depth)), 0.7)))
     assert sizes[1] <= 2.05 * sizes[0]
     assert asked[1] <= 2.2 * asked[0]
+
+
+def test_a_residual_of_a_program_without_lines() -> None:
+    jaxpr = tinyjax.make_jaxpr(jnp.sin)(1.0).jaxpr
+    eqns = tuple([attrs.evolve(eqn, source=None) for eqn in jaxpr.eqns])
+    (out,) = jaxpr.outs
+    assert isinstance(out, Var)
+    assert origin_of(Jaxpr(jaxpr.in_binders, eqns, jaxpr.outs), out) == (None, "sin", None)

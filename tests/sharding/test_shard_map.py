@@ -19,6 +19,7 @@ from tinyjax.errors import (
 from tinyjax.experimental import checkify
 from tinyjax.experimental import shard_map as older
 from tinyjax.experimental.pjit import pjit
+from tinyjax.spmd.emulation import _divided
 
 GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
 LINE = tinyjax.make_mesh((4,), ("x",))
@@ -445,3 +446,16 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
 def test_mistakes(error: type[Exception], message: str, call: Callable[[], Any]) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_arrays_in_one_place_are_divided_there_and_nothing_is_compiled() -> None:
+    before = tinyjax.cache.info().memory
+    found = tinyjax.shard_map(lambda a: 2 * a, mesh=LINE, in_specs=BY_X, out_specs=BY_X)(DATA)
+    np.testing.assert_array_equal(np.asarray(found), 2 * DATA)
+    assert tinyjax.cache.info().memory == before
+
+
+def test_of_a_sum_the_first_device_has_all() -> None:
+    explicit = tinyjax.make_mesh((4,), ("x",), axis_types=(tinyjax.sharding.AxisType.Explicit,))
+    parts = _divided(jnp.asarray(DATA[0]), explicit, P(unreduced={"x"}))
+    np.testing.assert_array_equal(np.asarray(parts), [DATA[0], *[0 * DATA[0]] * 3])
