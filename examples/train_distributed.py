@@ -33,7 +33,7 @@ from sklearn.datasets import load_digits
 import tinyjax as tj
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, lax, nn, tree
-from tinyjax.sharding import Mesh
+from tinyjax.sharding import AxisType, Mesh
 
 #: The axis of the mesh, whatever is divided over it.
 AXIS = "devices"
@@ -273,7 +273,7 @@ def main() -> None:
     if given.distributed:
         tj.distributed.initialize()
 
-    mesh = tj.make_mesh((tj.device_count(),), (AXIS,))
+    mesh = tj.make_mesh((tj.device_count(),), (AXIS,), AxisType.Auto)
     task = digits(mesh) if given.model == "digits" else transformer(mesh, given.parallel)
     params = train(task, mesh, given.steps)
     learned = task.report(params)

@@ -25,10 +25,14 @@ from tinyjax.errors import (
     ShardingError,
 )
 from tinyjax.experimental import multihost_utils
-from tinyjax.sharding import Mesh
+from tinyjax.sharding import AxisType, Mesh
 
 Program = Callable[[Mesh], Any]
 DATA = np.arange(48, dtype=np.float32).reshape(8, 6) / 7
+
+
+def grid(devices: int) -> Mesh:
+    return tinyjax.make_mesh((2, devices // 2), ("x", "y"), AxisType.Auto)
 
 
 def rows(mesh: Mesh) -> NamedSharding:
@@ -201,7 +205,7 @@ def results(names: str, mesh: Mesh) -> list[Any]:
 
 def main(names: str, file: str) -> None:
     tinyjax.distributed.initialize()
-    mesh = tinyjax.make_mesh((2, tinyjax.device_count() // 2), ("x", "y"))
+    mesh = grid(tinyjax.device_count())
     found = results(names, mesh)
     np.savez(f"{file}.{tinyjax.process_index()}", *[np.asarray(x, np.float32) for x in found])
 

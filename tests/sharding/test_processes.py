@@ -22,7 +22,7 @@ import numpy as np
 import process_checkpoints
 import pytest
 from jax._src.clusters import ompi_cluster, slurm_cluster
-from process_programs import PROGRAMS, results
+from process_programs import PROGRAMS, grid, results
 
 import tinyjax
 from tinyjax.distributed import launch
@@ -59,7 +59,7 @@ def launched(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("processes", "devices", "programs"),
     [
-        (2, 2, "collectives,assembled,refused"),
+        (2, 2, "operations,programs,collectives,assembled,refused"),
         *[
             pytest.param(*shape, name, marks=every)
             for shape in ((2, 2), (4, 1))
@@ -73,7 +73,7 @@ def test_programs(processes: int, devices: int, programs: str, tmp_path: Path) -
         *(HERE / "process_programs.py", programs, tmp_path / "found"),
     )
     assert (done.returncode, done.stderr) == (0, "")
-    expected = results(programs, tinyjax.make_mesh((2, 2), ("x", "y")))
+    expected = results(programs, grid(4))
     for number in range(processes):
         found = np.load(tmp_path / f"found.{number}.npz")
         assert len(found.files) == len(expected)
