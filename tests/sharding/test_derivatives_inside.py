@@ -408,6 +408,19 @@ WITHIN = (
 )
 
 
+def test_what_is_compared_varies_after_it_was_compared_under_vmap() -> None:
+    """Which branch each device takes is one of the residuals, and differs between devices."""
+
+    @tinyjax.shard_map(mesh=LINE, in_specs=BY_X, out_specs=BY_X)
+    def branch(x: Any) -> Any:
+        met = tinyjax.vmap(lambda y: y > 0.5)(x)  # the first time that this is asked of such types
+        return lax.cond(x[0] > 0.5, lambda y: y * y, jnp.sin, x) + 0 * met
+
+    x = np.resize([0.3, 0.9], LINE.size)
+    _, pull = tinyjax.vjp(branch, x)
+    np.testing.assert_allclose(pull(np.ones(LINE.size))[0], np.where(x > 0.5, 2 * x, np.cos(x)))
+
+
 def test_what_is_made_like_a_value_varies_as_it_does() -> None:
     def inside(lib: Any) -> Callable[[Any], Any]:
         def body(x: Any) -> Any:

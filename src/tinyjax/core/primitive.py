@@ -550,7 +550,10 @@ class Primitive(Generic[P]):
         rules = self.rules
         if "abstract_eval" not in rules.registered:
             return None
-        if ExplicitArray in map(type, avals):
+        kinds = {*map(type, avals)}
+        if kinds != {ShapedArray} and any(aval.across for aval in avals):
+            outs = tuple(self._result_types(avals, params))
+        elif ExplicitArray in kinds:
             outs = tuple(typer[0](self, avals, params))
         else:
             outs = tuple(rules.abstract_eval(avals, params))
