@@ -58,8 +58,6 @@ device_description_str: "NVIDIA H100 80GB HBM3"
 """
 #: Functions of the processor, which tests of ``ffi_call`` call by name.
 _OF_THE_CPU: Final = re.compile('call_target_name = "(lapack_)')
-#: What XLA says that it cannot do on this platform.
-_CANNOT: Final = "UNIMPLEMENTED: Convolutions must have floating-point or integral operands"
 
 
 class Compiler:
@@ -118,8 +116,6 @@ def _compile_row(row: Spec, on: Compiler) -> str:
     except RuntimeError as error:
         if called is not None and f"No FFI handler registered for {called[1]}" in str(error):
             return f"calls {called[1]}"
-        if _CANNOT in str(error):
-            return "XLA: no complex convolutions on CUDA"
         return f"WRONG: {error}"
     return "compiled"
 

@@ -290,3 +290,22 @@ def test_what_is_no_default() -> None:
         unchecked(tinyjax.default_device)(3).__enter__()
     with pytest.raises(ShardingError, match="the default device is to be CpuDevice"):
         tinyjax.default_device(Device(id=99)).__enter__()
+
+
+def test_complex_convolutions_by_rules_for_gpus() -> None:
+    """They are made of those of real numbers: XLA has no others on GPUs."""
+    client = make_cpu_client(asynchronous=True, num_devices=1)
+    add_platform(client, "by_rules_for_gpus", "by_rules_for_gpus", "cuda")
+    rng = np.random.default_rng(0)
+    x, w = [
+        rng.normal(size=shape) + 1j * rng.normal(size=shape) for shape in ((2, 4, 9), (6, 2, 3))
+    ]
+
+    def conv(x: Any, w: Any) -> Any:
+        return lax.conv_general_dilated(
+            x, w, (2,), [(1, 2)], rhs_dilation=(2,), feature_group_count=2
+        )
+
+    program = tinyjax.jit(conv, backend="by_rules_for_gpus")
+    assert program.lower(x, w).as_text().count("stablehlo.convolution") == 4
+    np.testing.assert_allclose(program(x, w), conv(x, w), rtol=1e-12)

@@ -39,7 +39,15 @@ from tinyjax.core.primitive import (
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives.elementwise import (
+    add,
+    complex_,
+    convert_element_type,
+    imag,
+    real,
+    sub,
+)
+from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.rules import (
     check_kind,
     check_not_made_real,
@@ -332,6 +340,24 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
     )
     kept = numbers.out_spec[0]
     return [b.undivided(out, [i for i in range(out.ndim) if i != kept or batches > 1])]
+
+
+@conv_general_dilated_p.def_lowering(platform="cuda")
+def _conv_on_cuda(b: Lowering, operands: Values, params: ConvParams) -> Values:
+    """Convolve complex numbers by their parts: XLA has no such convolutions on GPUs."""
+    if not dtypes.is_complex(params.dtype):
+        return _conv_lowering(b, operands, params)
+    parts = attrs.evolve(params, dtype=dtypes.real_part(params.dtype))
+
+    def of_parts(x: Array, w: Array) -> Arrays:
+        def conv(x: Array, w: Array) -> Array:
+            return bind1(conv_general_dilated_p, (x, w), parts)
+
+        x, w = [convert_element_type(z, params.dtype) for z in (x, w)]
+        (a, b), (c, d) = [(real(z), imag(z)) for z in (x, w)]
+        return [complex_(sub(conv(a, c), conv(b, d)), add(conv(a, d), conv(b, c)))]
+
+    return lower_formula(b, of_parts, operands)
 
 
 def_derivatives(
