@@ -221,3 +221,18 @@ ENTRY %main (p: bf16[8,4]) -> bf16[8,4] {
         Collective("all-reduce", 4, 4, 2, ("x",), 1),
         Collective("collective-broadcast", 8, 2, 2, None, 1),
     )
+
+
+def test_numbers_of_devices_along_some_axes_cost_nothing() -> None:
+    mesh = tinyjax.make_mesh((2, 2), ("x", "y"), AxisType.Auto)
+    numbered = tinyjax.shard_map(
+        lambda x: x + lax.axis_index("x"),
+        mesh=mesh,
+        in_specs=P("x"),
+        out_specs=P("x"),
+        axis_names={"x"},
+    )
+    x = tinyjax.device_put(np.zeros((4, 4), np.float32), NamedSharding(mesh, P("x", "y")))
+    program = tinyjax.jit(numbered).lower(x).compile()
+    assert not program.communication_analysis().collectives
+    np.testing.assert_array_equal(program(x)[:, 0], [0, 0, 1, 1])

@@ -78,14 +78,23 @@ class LocatedLowering(Lowering):
         location: str = "",
         manual: Axes = (),
         partly: bool = False,
+        free: tuple[str, ...] = (),
+        mesh: str = "",
     ) -> None:
-        super().__init__(module, platform, manual, partly)
+        super().__init__(module, platform, manual, partly, free, mesh)
         self.locate = locate
         self.location = location
 
     def beside(self) -> LocatedLowering:
         return LocatedLowering(
-            self.module, self.platform, self.locate, self.location, self.manual, self.partly
+            self.module,
+            self.platform,
+            self.locate,
+            self.location,
+            self.manual,
+            self.partly,
+            self.free,
+            self.mesh,
         )
 
     def emit(
@@ -261,7 +270,11 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
     if effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
     # on devices that have values of their own, collectives are written for their mesh
-    key = jaxpr.digest + repr((b.manual, b.partly)).encode() if b.manual else jaxpr.digest
+    key = (
+        jaxpr.digest + repr((b.manual, b.partly, b.free, b.mesh)).encode()
+        if b.manual
+        else jaxpr.digest
+    )
     function = b.module.called(
         key,
         name,

@@ -603,10 +603,27 @@ axis_index_p: Primitive[CollectiveParams] = Primitive("axis_index", CollectivePa
 
 
 def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
-    number = b.emit("stablehlo.partition_id", (), (tensor((), dtypes.uint32),))[0]
-    place = b.op("stablehlo.divide", number, b.scalar(line.stride, dtypes.uint32))
-    place = b.op("stablehlo.remainder", place, b.scalar(line.size, dtypes.uint32))
-    return b.convert(place, dtypes.int32)
+    def numbered() -> Value:
+        word = tensor((), dtypes.uint32)
+        (place,) = b.emit("stablehlo.partition_id", (), (word,))
+        for name, n in (("divide", line.stride), ("remainder", line.size)):
+            value = {"value": f"dense<{n}> : {word.text}"}  # nothing from outside of the block
+            (number,) = b.emit("stablehlo.constant", (), (word,), value)
+            place = b.op(f"stablehlo.{name}", place, number)
+        return b.convert(place, dtypes.int32)
+
+    if not b.free:
+        return numbered()
+    # XLA numbers devices for those programs alone that are of one device along every axis
+    axes = ", ".join([f'"{name}"' for name in b.free])
+    copies = f"#sdy.sharding_per_value<[<@{b.module.mesh(b.mesh)}, []>]>"
+    attributes = {
+        "in_shardings": "#sdy.sharding_per_value<[]>",
+        "manual_axes": f"#sdy<manual_axes{{{axes}}}>",
+        "out_shardings": copies,
+    }
+    region = b.region([], lambda _: [numbered()], "sdy.return")
+    return b.emit("sdy.manual_computation", (), b.results, attributes, (region,))[0]
 
 
 _def_unbound(axis_index_p, _write_axis_index)
@@ -655,19 +672,9 @@ def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
     total: Array | None = None
     for axis in _names(axis_name):
         size = _size("axis_index", axis)
-        index = _index(axis, size)
+        index = bind1(axis_index_p, (), CollectiveParams(axis))
         total = index if total is None else add(mul(total, full_like(total, size)), index)
     return full((), 0, dtypes.int32) if total is None else total
-
-
-def _index(axis: Hashable, size: int) -> Array:
-    if not any(one.partly for one in enclosing_axes() if one.name == axis):
-        return bind1(axis_index_p, (), CollectiveParams(axis))
-    # XLA numbers devices for those programs alone that are of one device along every axis
-    number = bind1(
-        psum_scatter_p, (iota((size,), dtypes.int32, 0),), GatherAxisParams(axis, size, 0)
-    )
-    return div(number, full((), size, dtypes.int32))
 
 
 def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
@@ -740,7 +747,7 @@ all_gather_invariant_p: Primitive[GatherAxisParams] = _gathering("all_gather_inv
 
 
 def _own_place(ct: Array, x: UndefinedPrimal, params: GatherAxisParams) -> Array:
-    place = _index(params.axis_name, params.size)
+    place = bind1(axis_index_p, (), CollectiveParams(params.axis_name))
     return dynamic_index_in_dim(ct, place, params.axis, keepdims=False)
 
 

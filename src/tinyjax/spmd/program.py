@@ -192,8 +192,11 @@ def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedS
 @shard_map_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     mesh, jaxpr = params.mesh, erased(params.jaxpr)
-    outer, b.manual = (b.manual, b.partly), mesh.shape_tuple
+    outer, b.manual = (b.manual, b.partly, b.free, b.mesh), mesh.shape_tuple
     b.partly = params.is_partial
+    left = b.free if outer[0] else mesh.axis_names
+    b.free = tuple([name for name in left if name not in params.axes])
+    b.mesh = text = NamedSharding(mesh, COPIES).mesh_text or ""  # with one device there is none
     try:
         if len(mesh.ids) == 1:
             return call_jaxpr(b, jaxpr, "part", operands)
@@ -201,15 +204,14 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         # a function, since the block must not mention what is outside of it
         region = b.region(types, lambda xs: call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
     finally:
-        b.manual, b.partly = outer
+        b.manual, b.partly, b.free, b.mesh = outer
 
     def lie(specs: Sequence[PartitionSpec], ndims: Sequence[int]) -> str:
-        text = NamedSharding(mesh, COPIES).mesh_text
-        assert text is not None, "there are several devices"
+        name = b.module.mesh(text)
         # along other axes XLA divides as it likes
         told = mesh.of_types(AxisType.Auto if params.is_partial else AxisType.Explicit)
         texts = [
-            NamedSharding(told, spec).constraint_text(ndim, b.module.mesh(text))
+            NamedSharding(told, spec).constraint_text(ndim, name)
             for spec, ndim in zip(specs, ndims, strict=True)
         ]
         return ", ".join(texts)

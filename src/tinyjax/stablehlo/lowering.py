@@ -36,18 +36,28 @@ class Lowering(Builder):
         manual: the axes of a mesh, with their sizes, each of whose devices runs this function on
             values of its own; none where it is one program of them all.
         partly: whether it is one program of those along the other axes of the mesh.
+        free: these axes, but for those along which a program around it is of one device.
+        mesh: the mesh as Shardy writes it, where there are such axes.
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
     """
 
     def __init__(
-        self, module: Module, platform: str, manual: Axes = (), partly: bool = False
+        self,
+        module: Module,
+        platform: str,
+        manual: Axes = (),
+        partly: bool = False,
+        free: tuple[str, ...] = (),
+        mesh: str = "",
     ) -> None:
         super().__init__()
         self.module = module
         self.platform = platform
         self.manual = manual
         self.partly = partly
+        self.free = free
+        self.mesh = mesh
         self.results: Sequence[TensorType] = ()
         self.counter: Value | None = None
         # What the ordered callbacks written so far in this block leave to the next one.
@@ -55,7 +65,7 @@ class Lowering(Builder):
 
     def beside(self) -> Lowering:
         """Return a builder of another function of the same module."""
-        return Lowering(self.module, self.platform, self.manual, self.partly)
+        return Lowering(self.module, self.platform, self.manual, self.partly, self.free, self.mesh)
 
     # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
