@@ -184,7 +184,13 @@ def mixed_within(m: Any) -> list[Any]:
                 jnp.ldexp(ones, jnp.arange(3)),
                 [
                     whether_it_raises(partial(op, ones, y))
-                    for op in (jnp.add, jnp.maximum, lambda x, y: x * y)
+                    for op in (
+                        jnp.add,
+                        jnp.maximum,
+                        lambda x, y: x * y,
+                        *[f(jnp.add) for f in (m.jit, m.vmap, m.checkpoint)],
+                        partial(m.eval_shape, jnp.add),
+                    )
                     for y in (jnp.ones((2, 3)), jnp.ones(3, int))
                 ],
             ]

@@ -56,7 +56,12 @@ _CALLERS = _PREPARATION | {
     _ARITHMETIC,
     *[_file("core", name) for name in ("array.py", "checking.py", "placing.py", "replay.py")],
     *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
+    _file("api", "staging.py"),
+    _file("checkpointing", "transformation.py"),
+    _file("jit", "signatures.py"),
 }
+#: Where transformations call the function that they were given, which may be an operator itself.
+_TRANSFORMED = _file("core", "calling.py")
 # Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
 _theirs: set[str] = set()
@@ -134,6 +139,8 @@ def is_inner_arithmetic() -> bool:
         return False
     while frame is not None and is_ours(frame):
         code = frame.f_code
+        if code.co_filename == _TRANSFORMED:
+            return False
         if code.co_filename not in _CALLERS or code.co_name == "outer":
             return True
         frame = frame.f_back
