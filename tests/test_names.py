@@ -197,6 +197,14 @@ def test_the_number_of_segments_must_be_known() -> None:
         ops.segment_sum(np.ones(6), IDS, -1)
 
 
+def test_each_entry_has_an_id() -> None:
+    with pytest.raises(errors.ShapeError, match=r"segment_ids of shape .* ids of shape \(4,\)"):
+        ops.segment_sum(np.ones((4, 2)), IDS, 3)
+    np.testing.assert_array_equal(
+        ops.segment_sum(np.ones((1, 2)), np.array([0, 1, 1]), 2), [[1, 1], [2, 2]]
+    )
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "complex64", "bfloat16"])
 def test_dlpack(dtype: str) -> None:
     assert dlpack.is_supported_dtype(dtype)

@@ -14,7 +14,7 @@ from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.reduce import highest, lowest
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -51,6 +51,7 @@ def segment_sum(
     Raises:
         ArgumentError: ``num_segments`` is negative.
         ConcretizationError: ``num_segments`` is not given, and the ids are traced.
+        ShapeError: there are not as many ids as entries of the data.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -137,6 +138,12 @@ class _Kind:
         options: UpdateOptions,
     ) -> Array:
         rows, ids = as_array(data), as_array(segment_ids)
+        leading = rows.shape[: ids.ndim]
+        if any(n not in (1, m) for n, m in zip(leading, ids.shape, strict=False)):
+            raise ShapeError(
+                f"segment_ids of shape {ids.shape} do not fit data of shape {rows.shape}: give one "
+                f"id for each entry of data, which is ids of shape {leading}."
+            )
         if num_segments is None:
             largest = jnp.max(ids).concrete("the number of segments (or give num_segments)")
             num_segments = integer(largest, "the largest of segment_ids") + 1

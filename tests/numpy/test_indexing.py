@@ -574,6 +574,34 @@ def test_updates_keep_the_dtype() -> None:
     assert jnp.zeros(3, bool).at[1].max(True).tolist() == [False, True, False]
 
 
+UPDATES_OF_WEAK: list[Callable[[Any, Any], Any]] = [
+    lambda lib, x: x.at[1].set(2),
+    lambda lib, x: x.at[1:].set(lib.float32(2.0)),
+    lambda lib, x: x.at[lib.array([0])].add(2),
+    lambda lib, x: x.at[0].divide(2),
+    lambda lib, x: x.at[0].min(lib.ones(())),
+    lambda lib, x: x.at[0].power(2),
+    lambda lib, x: x.at[0].apply(lib.sin),
+    lambda lib, x: x.at[lib.array([9])].get(mode="fill", fill_value=0),
+    lambda lib, x: lib.insert(x, 1, 2),
+    lambda lib, x: lib.put(x, 0, 2, inplace=False),
+    lambda lib, x: lib.place(x, x > 0, lib.array([2.0]), inplace=False),
+    lambda lib, x: lib.put_along_axis(x, lib.array([0]), 1, 0, inplace=False),
+    lambda lib, x: lib.fill_diagonal(x[:, None] * x, 2, inplace=False),
+    lambda lib, x: lib.nan_to_num(x),
+]
+
+
+@pytest.mark.parametrize("update", UPDATES_OF_WEAK)
+def test_updates_are_as_weak_as_in_jax(update: Callable[[Any, Any], Any]) -> None:
+    with jax.enable_x64(False):
+        expected = update(jax_numpy, jax_numpy.full(3, 1.0))
+    x = jnp.full(3, 1.0)
+    for got in (update(jnp, x), tj.jit(partial(update, jnp))(x)):
+        assert (got.dtype, got.weak_type) == (expected.dtype, expected.weak_type)
+        np.testing.assert_allclose(got, np.asarray(expected), rtol=1e-6)
+
+
 def test_jaxprs_are_small() -> None:
     x = jnp.zeros((3, 4))
 

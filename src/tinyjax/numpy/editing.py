@@ -193,7 +193,8 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     flags = reshape(truth(where), (x.size,))
     number = cumsum(convert(flags, dtypes.default_int())) - 1
     chosen = take(convert(values, x.dtype), remainder(number, values.size), mode="clip")
-    return reshape(pick(flags, chosen, reshape(x, (x.size,))), x.shape)
+    changed = pick(flags, chosen, reshape(x, (x.size,)))
+    return reshape(convert(changed, x.dtype, x.weak_type), x.shape)
 
 
 def put(

@@ -1152,7 +1152,7 @@ def nan_to_num(
     if dtypes.is_complex(a.dtype):
         parts = [nan_to_num(p, copy, nan, posinf, neginf) for p in (ew.real(a), ew.imag(a))]
         return ew.complex_(*parts)
-    largest = float(dtypes.finfo(a.dtype).max)
+    largest = a.dtype.type(dtypes.finfo(a.dtype).max)
     a_ = pick(isnan(a), nan, a)
     a_ = pick(isposinf(a), largest if posinf is None else posinf, a_)
     return pick(isneginf(a), -largest if neginf is None else neginf, a_)

@@ -311,7 +311,19 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             wrap_negative_indices=wrap_negative_indices,
         )
     if kind == "div" and not dtypes.is_inexact(x.dtype):
-        x = convert(x, dtypes.to_inexact(x.dtype, x.weak_type))
+        x = convert(x, dtypes.to_inexact(x.dtype, x.weak_type), x.weak_type)
+    if x.weak_type:  # and so is the changed copy, whatever the value is
+        changed = update_at(
+            convert(x, x.dtype),
+            index,
+            value,
+            kind,
+            mode=mode,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
+        return convert(changed, x.dtype, weak_type=True)
     if x.dtype == dtypes.bool_ and kind not in ("set", "min", "max"):
         raise DtypeError(
             f"x.at[...] of bools cannot {kind}: it can set, min (which is and) and max (or)."
@@ -319,9 +331,9 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     update = _converted(x, value)
     plain = mode is None and wrap_negative_indices
     if plain and type(x) is type(update) is ConcreteArray and current_trace() is EVAL:
-        changed = _eager_update(x, index, raw_host(update), kind)
-        if changed is not None:
-            return changed
+        found = _eager_update(x, index, raw_host(update), kind)
+        if found is not None:
+            return found
     how = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
     if not parsed.looks:

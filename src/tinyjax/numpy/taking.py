@@ -274,7 +274,8 @@ def put_along_axis(
     if not update.size or not x.size:
         return reshape(x, shape)
     vectors = reshape(places, (*lines, 1))
-    return reshape(scatter(x, vectors, update, numbers, mode=mode), shape)
+    changed = scatter(x, vectors, update, numbers, mode=mode)
+    return reshape(convert(changed, x.dtype, x.weak_type), shape)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
