@@ -595,6 +595,14 @@ def test_a_header_that_makes_no_sense(change: Callable[[dict[str, Any]], None]) 
         deserialize(resealed(change)).mlir_module()
 
 
+def test_more_elements_than_memory_has_addresses() -> None:
+    def change(header: dict[str, Any]) -> None:
+        header["in_avals"][0][1] = [1 << 32, 1 << 32]
+
+    with pytest.raises(ExportError, match="more elements than memory has addresses"):
+        deserialize(resealed(change))
+
+
 def test_another_byte_order() -> None:
     other = {"little": "big", "big": "little"}[sys.byteorder]
     with pytest.raises(ExportError, match=f"on a {other}-endian machine"):

@@ -508,6 +508,7 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         divided,
     )
     if family is None and divided is None:
-        for platform in exported.platforms:
-            exported.mlir_module(platform)
+        with refusing("what was exported is not what it says that it is"):
+            for platform in exported.platforms:
+                exported.mlir_module(platform)
     return exported
