@@ -592,7 +592,7 @@ class Programs(Subject):
         with np.errstate(all="ignore"):
             try:
                 lowered = tinyjax.jit(fun).lower(*[jnp.asarray(x) for x in arrays])
-            except TinyjaxError:
+            except (TinyjaxError, MemoryError):  # NumPy says how much memory there is not
                 return REFUSED
             except BaseException as error:
                 return f"{family}: {explanation(error)}"

@@ -423,6 +423,7 @@ WINDOWS: list[dict[str, Any]] = [
     {"window_dimensions": (2, 2), "window_strides": (2, 1), "padding": "SAME"},
     {"window_dimensions": (2, 2), "padding": [(1, 0), (1, 1)], "base_dilation": (2, 1)},
     {"window_dimensions": (1, 2), "window_dilation": (1, 2)},
+    {"window_dimensions": (1 << 30, 1 << 10)},  # which has no place
 ]
 
 

@@ -368,6 +368,8 @@ def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
 
 def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: _wi.WindowParams) -> HostArray:
     """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
+    if not all(counts):
+        return np.ones((1, *counts), bool)
     found = np.ones((*params.window, *counts), bool)
     for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
         moved = np.arange(count) * params.strides[axis] - params.padding[axis][0]
