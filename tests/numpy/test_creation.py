@@ -11,7 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import lax
+from tinyjax import dtypes, lax
 from tinyjax.errors import (
     ArgumentError,
     AxisError,
@@ -167,6 +167,23 @@ def test_scalar_types_read_text_as_jax_does(kind: str, text: str) -> None:
             getattr(jnp, kind)(text)
     else:
         assert getattr(jnp, kind)(text) == np.asarray(wanted)
+
+
+@pytest.mark.parametrize("dtype", [*dtypes.FLOAT8, dtypes.bfloat16, *dtypes.STORED], ids=str)
+def test_texts_of_numbers_that_numpy_has_not(dtype: dtypes.DType) -> None:
+    """Those of ml_dtypes end the process at texts that are no numbers."""
+    kind = getattr(jnp, dtype.name)
+    assert kind("1") == 1
+    for text in ("a", "", "1.5.5", "1e"):
+        with pytest.raises(ValueError, match="no text of such a number"):
+            kind(text)
+        with pytest.raises(ValueError, match="array: a"):
+            jnp.array([text], kind)
+    if dtype in dtypes.STORED:
+        with pytest.raises(OverflowError, match="300 does not fit"):
+            kind("300")
+    else:
+        assert kind("0.5") == jnp.array(["0.5"], kind)[0] == 0.5
 
 
 def test_lists_may_hold_traced_values() -> None:

@@ -294,7 +294,7 @@ def _is_text(x: object) -> bool:
 def _of_text(x: Any, wanted: DType) -> Array:
     """Make an array of the numbers that texts, or nested lists of them, express."""
     texts = _host_of(x, x)
-    known = np.dtype(np.float64) if wanted.kind == "V" else wanted
+    known = np.dtype(np.float64) if dtypes.is_extended(wanted) else wanted
     if known.kind not in "iufc":  # every text but the empty one is true
         raise ArgumentError(f"array: an array of {wanted.name} is not read from text.")
     try:

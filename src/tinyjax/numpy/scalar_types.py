@@ -114,14 +114,21 @@ class ScalarType(_Class):
         """Leave the class as ``type`` makes it."""
 
     def __call__(self, x: ArrayLike | str = 0) -> Array:
-        if not isinstance(x, str):
-            return array(x, dtype=self.dtype)
+        return array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
+
+    def _number(self, text: str) -> int | float | np.generic:
+        """The number that a text expresses."""
         try:
-            return array(self.dtype.type(x), dtype=self.dtype)
+            if dtypes.is_whole(self.dtype):
+                return int(text)
+            if dtypes.is_extended(self.dtype):  # ml_dtypes ends the process at other texts
+                return float(text)
+            number: np.generic = self.dtype.type(text)
         except ValueError:
             raise ArgumentError(
-                f"{self.dtype.name}: {shortened(x)} is no text of such a number."
+                f"{self.dtype.name}: {shortened(text)} is no text of such a number."
             ) from None
+        return number
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.dtype.type)
