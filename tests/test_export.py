@@ -668,6 +668,20 @@ def test_brackets_that_are_nested_too_deep() -> None:
             attrs.evolve(exported, portable=text).mlir_module()
 
 
+@pytest.mark.parametrize(
+    ("element", "other"),
+    [
+        ("dense<2.000000e+00>", "dense<(2.0,0.0)>"),
+        ("dense<2.000000e+00>", "dense\n< // of <\n(2.0,0x7FC00000)>"),
+    ],
+)
+def test_pairs_that_are_not_complex(element: str, other: str) -> None:
+    exported = export(jit(lambda x: x * 2))(X[0])
+    assert "pairs of numbers" in retyped(exported, element, other)
+    assert "pairs of numbers" in retyped(exported, element + " : ", other + " : !f //complex")
+    export(jit(lambda x: x * (2 + 1j)))(X[0]).mlir_module()
+
+
 def matrices(*shape: int) -> np.ndarray[Any, Any]:
     return RNG.normal(size=shape) + (np.eye(shape[-1]) if shape[-1] == shape[-2] else 0)
 

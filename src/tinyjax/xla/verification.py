@@ -25,6 +25,9 @@ _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INTEGER: Final = re.compile(r"(?:\b|(?<=\dx))[su]?i(\d+)\b")
 #: The bits of the integers that there are.
 _WIDTHS: Final = frozenset(("1", "2", "4", "8", "16", "32", "64"))
+_COMMENT: Final = re.compile(r"//[^\n]*")
+#: Elements that are written as pairs, and whether their type is one of complex numbers.
+_PAIRS: Final = re.compile(r"\bdense\s*<[^<>(]*\([^<>]*>\s*:\s*(tensor\s*<[^<>]*complex\s*<)?")
 _RESULTS: Final = re.compile(r"%([\w$.-]+):(\d+)")
 _RESULT: Final = re.compile(r"%([\w$.-]+)#(\d+)")
 _TENSOR: Final = re.compile(r"tensor<((?:\d+x)*)[^<>?]*(?:<[^<>?]*>)?>")
@@ -103,16 +106,21 @@ _DECIDES: Final[Mapping[str, str]] = {
 
 
 def check_text(text: str) -> None:
-    """Raise where a parser might run out of stack or of memory.
+    """Raise where a parser might run out of stack or of memory, or take one type for another.
 
     Raises:
-        ExportError: brackets are nested too deep, or results are used that there cannot be.
+        ExportError: brackets are nested too deep, results are used that there cannot be, or pairs
+            are elements of an array that is not complex.
     """
     _check_depth(text)
+    code = _STRING.sub('""', text)
     # Others are numbers that no 64 bits hold, which the passes take for such.
-    widths = {found[1] for found in _INTEGER.finditer(_STRING.sub("", text))}
+    widths = {found[1] for found in _INTEGER.finditer(code)}
     if not widths <= _WIDTHS:
         raise _refused(f"it has integers of {', '.join(sorted(widths - _WIDTHS)):.100} bits")
+    # The parser takes them for twice as many elements, and who asks for these ends the process.
+    if not all(found[1] for found in _PAIRS.finditer(_COMMENT.sub("", code))):
+        raise _refused("it has pairs of numbers as elements of arrays that are not complex")
     # The parser makes room for as many results as the highest that is used.
     results: dict[str, int] = {}
     for found in _RESULTS.finditer(text):
