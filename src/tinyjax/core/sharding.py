@@ -399,7 +399,8 @@ class AbstractMesh(_Grid):
             ShardingError: the names are not as many as the sizes, or not distinct; a size is not
                 positive; or an axis is of another type.
         """
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        several = (axis_names,) if isinstance(axis_names, str) else axis_names
+        names = tuple(listed(several, "the axis_names of AbstractMesh"))
         sizes = integers(axis_sizes, "the axis_sizes of AbstractMesh")
         if len(sizes) != len(names) or len({*names}) != len(names) or any(n < 1 for n in sizes):
             raise ShardingError(

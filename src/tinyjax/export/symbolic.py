@@ -7,6 +7,7 @@ from typing import Any
 
 from tinyjax import tree
 from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import larger, smaller
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export.dims import SymbolicScope
@@ -106,6 +107,7 @@ def symbolic_args_specs(
     return tree.unflatten(treedef, [one(s, x) for s, x in zip(specs, leaves, strict=True)])
 
 
+@explained
 def max_dim(d1: int, d2: int) -> int:
     """Return the larger of two sizes, either of which may be symbolic.
 
@@ -118,6 +120,7 @@ def max_dim(d1: int, d2: int) -> int:
     return larger(d1, d2)
 
 
+@explained
 def min_dim(d1: int, d2: int) -> int:
     """Return the smaller of two sizes, either of which may be symbolic.
 

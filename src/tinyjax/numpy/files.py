@@ -20,6 +20,7 @@ from tinyjax.numpy.creation import asarray
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
+@explained
 def save(file: File, arr: ArrayLike) -> None:
     """Write an array to a file, as ``np.save``.
 
@@ -42,6 +43,7 @@ def save(file: File, arr: ArrayLike) -> None:
     np.save(file, as_array(arr).concrete("a file"))
 
 
+@explained
 def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
@@ -77,6 +79,7 @@ def _array(host: HostArray) -> Array:
     return asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
 
 
+@explained
 def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     """Write several arrays to a file, as ``np.savez``; ``load`` reads them by name.
 

@@ -13,6 +13,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
@@ -58,6 +59,7 @@ def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
     return found
 
 
+@explained
 def take(
     a: ArrayLike,
     indices: ArrayLike,

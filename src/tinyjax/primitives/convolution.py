@@ -595,6 +595,7 @@ def padtype_to_pads(
 
     Raises:
         ArgumentError: there is no such padding.
+        ShapeError: there are not as many sizes of one as of the other.
 
     Example:
         >>> from tinyjax.primitives.convolution import padtype_to_pads
@@ -612,6 +613,11 @@ def padtype_to_pads(
     sizes = integers(in_shape, "in_shape")
     windows = integers(window_shape, "window_shape")
     strides = integers(window_strides, "window_strides")
+    if not len(sizes) == len(windows) == len(strides):
+        raise ShapeError(
+            f"in_shape {sizes}, window_shape {windows} and window_strides {strides} must be of one "
+            "length."
+        )
     for n, k, stride in zip(sizes, windows, strides, strict=True):
         total = max((-(-n // stride) - 1) * stride + k - n, 0)
         less, more = total // 2, total - total // 2

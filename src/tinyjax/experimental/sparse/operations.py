@@ -16,6 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
@@ -26,6 +27,7 @@ from tinyjax.experimental.sparse.bcoo import BCOO, check_all_sparse
 DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 
+@explained
 def bcoo_fromdense(
     mat: ArrayLike,
     *,
@@ -38,11 +40,13 @@ def bcoo_fromdense(
     return BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
+@explained
 def bcoo_todense(mat: BCOO) -> Array:
     """Return the dense array."""
     return mat.todense()
 
 
+@explained
 def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     """Return the elements of a dense array at the places of a sparse one.
 
@@ -61,6 +65,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     return sparr.with_data(sparr.taken_from(dense))
 
 
+@explained
 def bcoo_update_layout(
     mat: BCOO,
     *,
@@ -77,16 +82,19 @@ def bcoo_update_layout(
     return mat
 
 
+@explained
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """Return the array with its elements in the order of a dense array's."""
     return mat.sort_indices()
 
 
+@explained
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """Return the array with one element for each place; see ``BCOO.sum_duplicates``."""
     return mat.sum_duplicates(nse, remove_zeros)
 
 
+@explained
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> BCOO:
@@ -95,11 +103,13 @@ def bcoo_reshape(
     return moved.reshape(tuple(new_sizes))
 
 
+@explained
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Return the array with its axes in another order."""
     return mat.transpose(permutation)
 
 
+@explained
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """Return the array without axes of size 1.
 
@@ -112,6 +122,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in gone]))
 
 
+@explained
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Return the sums over axes, a sparse array in which places may occur several times.
 
@@ -123,6 +134,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     return mat.summed(axes)
 
 
+@explained
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> BCOO:
@@ -170,6 +182,7 @@ def bcoo_broadcast_in_dim(
     )
 
 
+@explained
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Return arrays one behind the other along an axis.
 
@@ -204,6 +217,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     )
 
 
+@explained
 def bcoo_slice(
     mat: BCOO,
     *,
@@ -225,6 +239,7 @@ def bcoo_slice(
     return mat.between(starts, sizes, steps)
 
 
+@explained
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``."""
     sizes = integers(slice_sizes, "slice_sizes")
@@ -235,6 +250,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     return mat.between(starts, sizes, (1,) * mat.ndim)
 
 
+@explained
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return the array with the elements along axes in reverse."""
     axes = {canonical_axis(axis, operand.ndim) for axis in dimensions}
@@ -247,16 +263,19 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     return BCOO((operand.data, indices), shape=operand.shape, unique_indices=unique)
 
 
+@explained
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """Return the elements of the product with a dense array that broadcasts to the shape."""
     return (sp_mat * v).data
 
 
+@explained
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Return the elementwise product of two sparse arrays, at the places of the first."""
     return lhs * rhs
 
 
+@explained
 def bcoo_dot_general(
     lhs: BCOO | ArrayLike,
     rhs: BCOO | ArrayLike,
@@ -362,6 +381,7 @@ def _pairs(
     return BCOO((data, indices), shape=[size for _, _, size in outer])
 
 
+@explained
 def bcoo_dot_general_sampled(
     A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensions
 ) -> Array:
@@ -392,6 +412,7 @@ def bcoo_dot_general_sampled(
     return (found[0] * found[1]).sum(tuple(range(1, 1 + len(of_left))))
 
 
+@explained
 def random_bcoo(  # noqa: PLR0913 (JAX's signature)
     key: ArrayLike,
     shape: Sequence[int],

@@ -137,6 +137,10 @@ def value_and_grad(
     several = integers(one_or_more(argnums, "argnums"), "argnums")
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if any(not -len(args) <= i < len(args) for i in several):
+            raise ArgumentError(
+                f"argnums={argnums} was given, but there are {len(args)} arguments."
+            )
         splits = [_split(args[i]) for i in several]
 
         def of_data(data: tuple[Any, ...]) -> Any:

@@ -15,6 +15,7 @@ from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_dtypes, strong
+from tinyjax.stablehlo.types import check_size
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -83,6 +84,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
     Raises:
         ArgumentError: ``n`` is no power of two.
+        ShapeError: the matrix has more elements than memory has addresses.
 
     Example:
         >>> from tinyjax.scipy import linalg
@@ -93,6 +95,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     size = integer(n, "n")
     if size < 1 or size & (size - 1):
         raise ArgumentError(f"hadamard takes a power of two for n, but got {n!r}.")
+    check_size((size, size))
     return jnp.asarray(_theirs().hadamard(size), dtype)
 
 
