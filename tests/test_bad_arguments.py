@@ -25,7 +25,7 @@ import tinyjax.scipy.special
 import tinyjax.scipy.stats
 from invalid.calls import CALLS
 from tinyjax import lax, random, scipy
-from tinyjax.errors import TinyjaxError
+from tinyjax.errors import PlatformError, ShapeError, TinyjaxError
 
 
 def on_mesh(run: Callable[[], Any]) -> Any:
@@ -137,12 +137,53 @@ def nested(depth: int) -> Any:
         tinyjax.tree.keystr,
         scipy.linalg.helmert,
         lambda x: lax.linalg.eig(jnp.eye(2), implementation=x),
+        lambda x: lax.dot_general(jnp.eye(2), jnp.eye(2), x),
     ],
 )
 def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
     """Python raises an error of its own where a message is to show it."""
     with pytest.raises(TinyjaxError):
         call(junk)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        jnp.zeros,
+        lambda shape: random.normal(NAMES["K"], shape),
+        lambda shape: jnp.ones(()).reshape(shape),
+        lambda shape: jnp.broadcast_to(1.0, shape),
+        lambda shape: jnp.expand_dims(1.0, range(len(shape))),
+        lambda shape: jnp.multiply.outer(jnp.ones(shape[:40]), jnp.ones(shape[40:])),
+    ],
+)
+def test_more_axes_than_numpy_has(call: Callable[[tuple[int, ...]], Any]) -> None:
+    assert call((1,) * 64).size == 1
+    with pytest.raises(ShapeError, match="at most 64"):
+        call((1,) * 65)
+
+
+def test_more_axes_within_a_program() -> None:
+    summed = tinyjax.jit(lambda x: x.reshape((1,) * 70 + (3,)).sum())(NAMES["V"])
+    assert summed == 6
+
+
+@pytest.mark.wrong_types
+def test_arguments_that_are_compared() -> None:
+    """An array where a name is wanted: comparing it gives an array, which is no truth value."""
+    wrong: Any = np.ones(3)
+    with pytest.raises(PlatformError, match="array"):
+        tinyjax.process_indices(wrong)
+
+
+def test_local_convolution_of_scalars() -> None:
+    with pytest.raises(ShapeError, match="conv_general_dilated_local"):
+        lax.conv_general_dilated_local(1.0, 2.0, (1,), "SAME", (1,))
+
+
+def test_keys_are_not_infinite() -> None:
+    for f in (jnp.isinf, jnp.isposinf, jnp.isneginf):
+        assert not f(NAMES["K"])
 
 
 #: What messages call an int, and what takes it.

@@ -34,6 +34,7 @@ from tinyjax.errors import (
     shortened,
 )
 from tinyjax.frames import subject
+from tinyjax.stablehlo.types import check_axes
 
 _ALL = frozenset((*ALL, *STORED))
 
@@ -87,6 +88,7 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
     Raises:
         OverflowError: the value does not fit the dtype.
         ArgumentError: it is not a number.
+        ShapeError: there are more axes than arrays of NumPy's can have.
     """
     try:
         host = np.array(value, aval.dtype)
@@ -103,6 +105,9 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
             host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
         except InconclusiveDimensionOperation:
             host = _without_sizes(host, aval)
+        except ValueError:
+            check_axes(aval.shape)
+            raise
     return ConcreteArray(host, aval)
 
 

@@ -114,11 +114,11 @@ def platform_named(name: str) -> Platform:
     Raises:
         PlatformError: this process has no devices of it.
     """
-    for platform in known():
-        if name in (platform.name, platform.maker):
-            return platform
     said = ""
     if isinstance(name, str):
+        for platform in known():
+            if name in (platform.name, platform.maker):
+                return platform
         with _finding:
             for find in finder:
                 said = find(name)

@@ -42,7 +42,7 @@ from tinyjax.errors import (
     TracerIntegerConversionError,
 )
 from tinyjax.frames import Source, describe_function
-from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
+from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -453,7 +453,8 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     """Evaluate a primitive on operands of types that it has not met, and check the results'.
 
     Raises:
-        ShapeError: a result has more elements than memory has addresses.
+        ShapeError: a result has more elements than memory has addresses, or more axes than arrays
+            of NumPy's can have.
         JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
     """
     hosts: list[HostArray] = []
@@ -465,9 +466,10 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         hosts.append(arg.host if host is None else host)
     said = primitive.check_types([arg._aval or arg.aval for arg in args], params)
     for aval in said or ():
-        if aval.size > MOST_ELEMENTS:
+        if aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
             primitive.rules.types.clear()
             check_size(aval.shape)
+            check_axes(aval.shape)
     token = set_errors(IGNORE)
     try:
         outs = primitive.rules.impl(hosts, params)

@@ -15,7 +15,7 @@ from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives.broadcast import broadcast_in_dim
@@ -94,7 +94,7 @@ def dot_general(
     except (TypeError, ValueError):
         raise ArgumentError(
             "dimension_numbers of dot_general are ((lhs_contract, rhs_contract), (lhs_batch, "
-            f"rhs_batch)), but got {dimension_numbers!r}."
+            f"rhs_batch)), but got {shortened(dimension_numbers)}."
         ) from None
     params = DotParams(
         _places(x, x_contract),

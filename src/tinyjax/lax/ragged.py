@@ -14,7 +14,7 @@ from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lax.operands import one_dtype
 from tinyjax.lax.products import dot_general
 from tinyjax.numpy.sorting import cumsum
@@ -37,7 +37,7 @@ def _pairs(given: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
     except (TypeError, ValueError):
         raise ArgumentError(
             "dot_dimension_numbers are ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), but "
-            f"got {given!r}."
+            f"got {shortened(given)}."
         ) from None
     return (_axes(left), _axes(right)), (_axes(left_batch), _axes(right_batch))
 

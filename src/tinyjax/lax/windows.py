@@ -39,6 +39,14 @@ __all__ = [
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 
 
+def _check_axes(name: str, operand: Array, sizes: Sequence[int]) -> None:
+    if operand.ndim != len(sizes) + 2:
+        raise ShapeError(
+            f"an operand of {name} has two axes more than filter_shape has sizes, which are "
+            f"{shortened(tuple(sizes))}, but got {operand.aval}."
+        )
+
+
 def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     filter_shape: Sequence[int],
@@ -80,6 +88,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     """
     x = as_array(lhs)
     sizes = integers(filter_shape, "filter_shape")
+    _check_axes("conv_general_dilated_patches", x, sizes)
     numbers = conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     count, features = prod(sizes), x.shape[numbers.lhs_spec[1]]
     # one output feature for each element under the window, which copies it
@@ -133,6 +142,8 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     """
     x, kernel = as_array(lhs), as_array(rhs)
     sizes = integers(filter_shape, "filter_shape")
+    for operand in (x, kernel):
+        _check_axes("conv_general_dilated_local", operand, sizes)
     numbers = conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     patches = conv_general_dilated_patches(
         x, sizes, window_strides, padding, lhs_dilation, rhs_dilation, numbers

@@ -1109,7 +1109,9 @@ def isneginf(x: ArrayLike, /, out: None = None) -> Array:
 
 def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
     a = _no_complex(name, array_of(name, x))
-    return _false(a) if _is_integral(a) else ew.eq(a, full_like(a, infinity))
+    if _is_integral(a) or dtypes.is_key(a.dtype):
+        return _false(a)
+    return ew.eq(a, full_like(a, infinity))
 
 
 @replayed

@@ -38,7 +38,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.primitives.elementwise import (
     add,
     complex_,
@@ -555,7 +555,7 @@ def conv_dimension_numbers(
     if strings != [True] * 3:
         raise ArgumentError(
             "dimension_numbers are three strings such as ('NHWC', 'HWIO', 'NHWC'), but got "
-            f"{dimension_numbers!r}."
+            f"{shortened(dimension_numbers)}."
         )
     lhs, rhs, out = dimension_numbers
     space = [c for c in rhs if c not in "OI"]

@@ -13,11 +13,12 @@ from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.key_reuse import use
 from tinyjax.core.operands import as_array, scalar
 from tinyjax.dtypes import DType, DTypeLike, default_float
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.keys import random_unwrap
 from tinyjax.random.generators import Generator, Key, named, of_keys
+from tinyjax.stablehlo.types import check_axes
 
 Shape: TypeAlias = int | Sequence[int]
 GumbelMode: TypeAlias = Literal["low", "high"]
@@ -75,6 +76,7 @@ def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
 
     Raises:
         ArgumentError: it is not a shape.
+        ShapeError: it has more axes than an array of NumPy's has.
     """
     try:
         sizes = tuple(
@@ -87,8 +89,9 @@ def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
         sizes = (-1,)
     if any(n < 0 for n in sizes):
         raise ArgumentError(
-            f"{name} takes a shape: a tuple of sizes, or one size, but got {shape!r}."
+            f"{name} takes a shape: a tuple of sizes, or one size, but got {shortened(shape)}."
         )
+    check_axes(sizes)
     return sizes
 
 

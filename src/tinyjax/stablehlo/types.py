@@ -70,6 +70,19 @@ def check_size(shape: tuple[int, ...]) -> None:
         )
 
 
+#: So many axes arrays of NumPy's have. XLA's can have more, within a compiled function.
+MOST_AXES: Final = 64
+
+
+def check_axes(shape: tuple[int, ...]) -> None:
+    """Raise where there are more axes than an array of NumPy's can have."""
+    if len(shape) > MOST_AXES:
+        raise ShapeError(
+            f"an array of {len(shape)} axes cannot be made: NumPy's have at most {MOST_AXES}. "
+            "Within a jitted function values may have more, but not what it returns."
+        )
+
+
 @lru_cache(maxsize=1 << 14)
 def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
     """Return the type of a tensor.
