@@ -147,8 +147,6 @@ class _Quiet:
 def _without_other_packages(data: str) -> None:
     """Put stubs in the place of what the example imports besides the library."""
     modules: dict[str, dict[str, Any]] = {
-        "matplotlib": {},
-        "matplotlib.pyplot": {},
         "rich": {},
         "rich.console": {"Console": _Quiet},
         "rich.progress": dict.fromkeys(

@@ -11,8 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -168,7 +166,11 @@ def draw(network: Network, held_out: Digits, history: History, path: Path) -> No
     wrong = read != labels
     shown = np.argsort(~wrong, kind="stable")[:72]  # the mistakes first
 
+    import matplotlib as mpl  # here, since training need not wait for it
+
     mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
     figure = plt.figure(figsize=(12, 8), layout="constrained")
     above, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(2, 3)).flat
     axes = above.subplots()
