@@ -817,3 +817,32 @@ def test_a_bracket_without_a_change_of_sign_under_jit() -> None:
     assert isinstance(info, Info)
     close(x, [np.nan, 1.0])
     assert np.asarray(info.converged).tolist() == [False, True]
+
+
+SEVERAL = np.array([1, 0, 1], np.int32)  # an index twice, so that there is no derivative in factors
+
+
+def test_no_derivative_is_taken_in_what_has_no_tangent() -> None:
+    def scaled(x: Array, factors: Array) -> Array:
+        return jnp.sin(x).at[SEVERAL].mul(factors)
+
+    def minimum(x: Array, factors: Array) -> Array:
+        def energy(z: Array) -> Array:
+            return jnp.sum(z * z / 2 - z * scaled(x, factors))
+
+        return jnp.asarray(minimize(energy, x, tol=1e-12))
+
+    def root(x: Array, factors: Array) -> Array:
+        def newton(f: Callable[[Array], Array], z: Array) -> Array:
+            return z - f(z)
+
+        found = lax.custom_root(
+            lambda z: z - scaled(x, factors), jnp.zeros(2), newton, lambda _, y: y
+        )
+        return jnp.asarray(found)
+
+    x, factors = jnp.array([0.3, 0.5]), jnp.array([1.5, 2.0, 0.5])
+    expected = tinyjax.jacfwd(scaled)(x, factors)
+    for f in (minimum, tinyjax.jit(minimum), root):
+        for jacobian in (tinyjax.jacfwd, tinyjax.jacrev):
+            np.testing.assert_allclose(jacobian(f)(x, factors), expected, rtol=1e-6)

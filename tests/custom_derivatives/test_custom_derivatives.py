@@ -1304,3 +1304,28 @@ def test_functions_with_rules_are_named_as_those_without() -> None:
     for kind in (custom_jvp, custom_vjp, custom_derivative, custom_batch):
         made: Any = kind(f)
         assert (made.__name__, made.__doc__, made.__wrapped__) == ("f", "Text.", f)
+
+
+def test_a_tangent_map_told_of_zeros() -> None:
+    seen: list[list[bool]] = []
+
+    @tinyjax.custom_derivative
+    def product(x: Any, y: Any) -> Any:
+        return x * y
+
+    def rule(x: Any, y: Any) -> tuple[Any, Callable[[Any, Any], Any]]:
+        def tangent_map(of_x: Any, of_y: Any) -> Any:
+            zeros = [isinstance(t, SymbolicZero) for t in (of_x, of_y)]
+            seen.append(zeros)
+            parts = [
+                w * t for w, t, zero in zip((y, x), (of_x, of_y), zeros, strict=True) if not zero
+            ]
+            return sum(parts[1:], parts[0])
+
+        return product(x, y), tangent_map
+
+    product.defderivative(rule, symbolic_zeros=True)
+    assert grad(product)(2.0, 3.0) == 3
+    assert jvp(lambda y: product(2.0, y), (3.0,), (1.0,))[1] == 2
+    assert tinyjax.jit(grad(product, (0, 1)))(2.0, 3.0) == (3, 2)
+    assert seen == [[False, True], [True, False], [False, False]]

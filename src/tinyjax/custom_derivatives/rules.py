@@ -520,14 +520,18 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
     kind = "custom_derivative"
 
     def defderivative(
-        self, rule: Callable[..., tuple[R, Callable[..., object]]]
+        self, rule: Callable[..., tuple[R, Callable[..., object]]], symbolic_zeros: bool = False
     ) -> Callable[..., tuple[R, Callable[..., object]]]:
         """Set the rule: ``rule(*args) -> (result, tangent_map)``.
 
-        ``tangent_map`` takes a tangent for each argument that is not in ``nondiff_argnums`` (of
-        dtype float0 for integers), and returns the tangent of the result.
+        Args:
+            rule: its ``tangent_map`` takes a tangent for each argument that is not in
+                ``nondiff_argnums`` (of dtype float0 for integers), and returns the tangent of the
+                result.
+            symbolic_zeros: whether ``tangent_map`` takes tangents that are known to be zero as
+                ``SymbolicZero``.
         """
-        self._set_rule(rule)
+        self._set_rule(rule, symbolic_zeros)
         return rule
 
     def _call(self, flat: _Flat) -> Call:
@@ -541,7 +545,10 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
             given = at_own_lines(rule, *flat.full(primals))
             out, tangent_map = _pair(given, rule, "result, tangent map")
             outs = flat.results(out, rule)
-            directions = [_filled(p.aval, t) for p, t in zip(primals, tangents, strict=True)]
+            directions = [
+                _filled(p.aval, t, self.symbolic_zeros)
+                for p, t in zip(primals, tangents, strict=True)
+            ]
             tangent = at_own_lines(tangent_map, *tree.unflatten(flat.in_tree, directions))
             return outs, flat.tangents(tangent, outs, rule)
 

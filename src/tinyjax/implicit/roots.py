@@ -12,14 +12,19 @@ from tinyjax.core.calling import split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.operands import as_array
-from tinyjax.custom_derivatives import closure_convert, custom_derivative, zero_from_primal
+from tinyjax.custom_derivatives import (
+    SymbolicZero,
+    closure_convert,
+    custom_derivative,
+    zero_from_primal,
+)
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import Function, describe_function
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import bisection, newton
-from tinyjax.implicit.theorem import solve_implicitly
+from tinyjax.implicit.theorem import change_along, solve_implicitly
 from tinyjax.implicit.vectors import Equation, equation
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.transforms.constant import without_derivatives
@@ -241,19 +246,19 @@ def custom_root(
     def solution(x: Any, *_consts: Array) -> Any:
         return x
 
-    @solution.defderivative
     def rule(x: Any, *consts: Array) -> tuple[Any, Callable[..., Any]]:
         x = solution(x, *consts)
         _, slope = linearize(lambda x: equations(x, *consts), x)
-        _, change = linearize(lambda *cs: equations(x, *cs), *consts)
 
         def tangent_map(_of_x: Any, *of_consts: Any) -> Any:
-            if not of_consts:
+            if all(isinstance(t, SymbolicZero) for t in of_consts):
                 return zero_from_primal(x, True)
-            return tangent_solve(slope, tree.map(numpy.negative, change(*of_consts)))
+            change = change_along(lambda *cs: equations(x, *cs), consts, of_consts)
+            return tangent_solve(slope, tree.map(numpy.negative, change))
 
         return x, tangent_map
 
+    solution.defderivative(rule, symbolic_zeros=True)
     x = solution(like_the_guess("solver", solve, root), *closed_over)
     return (x, aux) if has_aux else x
 

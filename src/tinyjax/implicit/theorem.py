@@ -8,12 +8,13 @@ made of ``x`` again, so that it can be differentiated itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tinyjax import tree
 from tinyjax.api import linearize
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import ZERO
-from tinyjax.custom_derivatives import custom_derivative
+from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.vectors import Space, VectorFunction
@@ -45,18 +46,40 @@ def solve_implicitly(
     def solution(consts: list[Array], start: Array) -> tuple[Array, Info]:
         return search(consts, start)
 
-    @solution.defderivative
     def rule(
         consts: list[Array], start: Array
-    ) -> tuple[tuple[Array, Info], Callable[[list[Array], Array], tuple[Array, object]]]:
+    ) -> tuple[tuple[Array, Info], Callable[[list[Any], Array], tuple[object, object]]]:
         x, info = solution(consts, start)
         _, slope = linearize(lambda x: equations(consts, x), x)
-        _, change = linearize(lambda *cs: equations(cs, x), *consts)
         solve = prepared(linear_solver, slope, space)
 
-        def tangent_map(of_consts: list[Array], of_start: Array) -> tuple[Array, object]:
-            return solve(-change(*of_consts)), tree.map(lambda _: ZERO, info)
+        def tangent_map(of_consts: list[Any], of_start: Array) -> tuple[object, object]:
+            if all(isinstance(t, SymbolicZero) for t in of_consts):
+                return ZERO, tree.map(lambda _: ZERO, info)
+            change = change_along(lambda *cs: equations(cs, x), consts, of_consts)
+            return solve(-change), tree.map(lambda _: ZERO, info)
 
         return (x, info), tangent_map
 
+    solution.defderivative(rule, symbolic_zeros=True)
     return solution(list(consts), start)
+
+
+def change_along(
+    fun: Callable[..., Any], primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]
+) -> Any:
+    """Return the tangent of a function of several arrays, along tangents of these.
+
+    It is differentiated only by those whose tangent is not known to be zero: in others it need not
+    have a derivative.
+    """
+    moving = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
+
+    def of_moving(*chosen: Array) -> Any:
+        full = [*primals]
+        for i, x in zip(moving, chosen, strict=True):
+            full[i] = x
+        return fun(*full)
+
+    _, change = linearize(of_moving, *[primals[i] for i in moving])
+    return change(*[tangents[i] for i in moving])
