@@ -608,8 +608,8 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     a = _no_complex("ldexp", a)
     wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
     exponent = broadcast_to_shape(_bounded_exponent(given), a.shape)
-    scaled = _scaled(convert(a, wide, a.weak_type), exponent)
-    return convert(scaled, a.dtype, a.weak_type)
+    scaled = _scaled(convert(a, wide), exponent)
+    return convert(scaled, a.dtype)
 
 
 #: What no exponent need exceed: it takes the least float64 beyond the greatest one.
