@@ -110,10 +110,11 @@ CASES = [
     ),
     (
         (
-            "import jax.numpy as jnp; print(jnp.shape(None), jnp.ndim([[1]]), jnp.size(None),"
-            "jnp.size([[1, 2]], 1), jnp.shape(1.0), jnp.shape([(1, 2)]))"
+            "import jax, jax.numpy as jnp; print(jnp.shape(None), jnp.ndim([[1]]), jnp.size(None),"
+            "jnp.size([[1, 2]], 1), jnp.shape(1.0), jnp.shape([(1, 2)]));"
+            "print(jax.eval_shape(lambda x: jnp.zeros(jnp.shape([x, x])), 1.0).shape)"
         ),
-        r"\(\) 2 1 2 \(\) \(1, 2\)",
+        r"\(\) 2 1 2 \(\) \(1, 2\)\n\(2,\)",
     ),
     (
         (
