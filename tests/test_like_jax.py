@@ -366,6 +366,8 @@ FROM_NUMBERS: tuple[Callable[[Any], Any], ...] = (
     lambda m: m.lax.scan(lambda c, a: (c * a, c), 1.0, m.numpy.ones(3, "bfloat16")),
 )
 
+ITERABLES: tuple[Callable[[list[Any]], Any], ...] = (set, frozenset, iter)
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "treedef": lambda m: [
         str(m.tree.structure(x))
@@ -374,6 +376,40 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             *(collections.OrderedDict(b=1, a=2), collections.defaultdict(int, a=1)),
         )
     ],
+    "arguments are named by any iterable": lambda m: [
+        [
+            m.jit(lambda x, y: x + y if y > 0 else x, static_argnames=kind(["y"]))(1.0, y=2),
+            m.jit(lambda x, y: x + y if y > 0 else x, static_argnums=kind([1]))(1.0, 2),
+            m.jit(lambda x, y: x + y, donate_argnames=kind(["y"]))(1.0, y=m.numpy.ones(2)),
+            m.grad(lambda x, y: x * y, argnums=kind([1]))(3.0, 2.0),
+            m.make_jaxpr(lambda x, y: x + y, static_argnums=kind([1]))(1.0, 2).in_avals[0].shape,
+        ]
+        for kind in ITERABLES
+    ],
+    "places by NumPy's numbers": lambda m: [
+        m.jit(lambda x, y: x + y if y > 0 else x, static_argnums=places)(1.0, 2)
+        for places in (np.array([1]), (np.int64(1),), np.int64(1), m.numpy.array([1]))
+    ],
+    "axes and sizes by any iterable": lambda m: [
+        [
+            m.numpy.sum(m.numpy.ones((2, 3)), axis=kind([0])),
+            m.numpy.squeeze(m.numpy.ones((1, 3)), axis=kind([0])),
+            m.numpy.ones((2, 3)).reshape(kind([6])),
+            m.random.normal(m.random.key(0), kind([3])).shape,
+        ]
+        for kind in ITERABLES
+    ],
+    "arrays of a dict are joined": lambda m: [
+        m.numpy.stack({"a": m.numpy.ones(2)}.values()),
+        m.numpy.hstack({"a": m.numpy.ones(2)}.values()),
+    ],
+    "a dict's values are branches": lambda m: [
+        m.lax.switch(1, {"a": lambda x: x, "b": lambda x: -x}.values(), 3.0),
+        m.numpy.concatenate({"a": m.numpy.ones(2), "b": m.numpy.zeros(1)}.values()),
+        m.numpy.select({"a": m.numpy.ones(2) > 0}.values(), {"a": m.numpy.ones(2)}.values()),
+    ],
+    "a text is no sequence of arrays": lambda m: m.numpy.stack("ab"),
+    "a dict is no sequence of arrays": lambda m: m.numpy.stack({"a": m.numpy.ones(2)}),
     "metadata without a hash is compared": lambda m: [
         m.tree.structure(node(m, 1, 1)) == m.tree.structure(node(m, 1, i)) for i in (1, 2)
     ],

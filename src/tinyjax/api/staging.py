@@ -62,7 +62,7 @@ def _stage_within(
 @overload
 def make_jaxpr(
     fun: Callable[P, Any],
-    static_argnums: int | tuple[int, ...] = ...,
+    static_argnums: int | Sequence[int] = ...,
     axis_env: Sequence[tuple[Hashable, int]] | None = ...,
     *,
     return_shape: Literal[False] = ...,
@@ -70,7 +70,7 @@ def make_jaxpr(
 @overload
 def make_jaxpr(
     fun: Callable[P, Any],
-    static_argnums: int | tuple[int, ...] = ...,
+    static_argnums: int | Sequence[int] = ...,
     axis_env: Sequence[tuple[Hashable, int]] | None = ...,
     *,
     return_shape: Literal[True],
@@ -78,7 +78,7 @@ def make_jaxpr(
 @checked
 def make_jaxpr(
     fun: Callable[P, Any],
-    static_argnums: int | tuple[int, ...] = (),
+    static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Hashable, int]] | None = None,
     *,
     return_shape: bool = False,

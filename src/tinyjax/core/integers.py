@@ -96,32 +96,35 @@ def integer(value: object, what: str) -> int:
 
 
 def listed(values: object, what: str) -> Sequence[Any]:
-    """Return a sequence: a tuple or list as it is, an array as the list of its slices.
+    """Return a sequence: a tuple or list as it is, of what else can be iterated over the items.
+
+    That is an array, a set, the values of a dict, or a generator.
 
     Args:
         values: what the user gave.
         what: names the parameter, for the message.
 
     Raises:
-        ArgumentError: it is not a sequence, or a text.
+        ArgumentError: it holds no items, or is a text or a mapping.
     """
     if isinstance(values, (tuple, list)):
         return values
     if isinstance(values, Sequence) and not isinstance(values, (str, bytes)):
         return values
     several: Any = values
-    if getattr(several, "ndim", None) or _is_like_a_sequence(several):
+    if getattr(several, "ndim", None) or holds_items(several):
         with suppress(TypeError):  # of what tells a shape, and holds nothing
             return list(several)
     raise ArgumentError(f"{what} must be a sequence, but got {described(values)}.")
 
 
-def _is_like_a_sequence(values: object) -> bool:
-    """Say whether a class counts and indexes its values, as shapes of other libraries do."""
+def holds_items(values: object) -> bool:
+    """Say whether a value can be iterated over, and is no array, text or mapping."""
     kind = type(values)
     if isinstance(values, (str, bytes, Mapping)) or hasattr(kind, "ndim"):
         return False
-    return hasattr(kind, "__len__") and hasattr(kind, "__getitem__")
+    # shapes of other libraries count and index their sizes, and have no iterator of their own
+    return hasattr(kind, "__iter__") or (hasattr(kind, "__len__") and hasattr(kind, "__getitem__"))
 
 
 def integers(values: object, what: str) -> tuple[int, ...]:
@@ -164,6 +167,6 @@ def one_or_more(values: object, what: str) -> Sequence[Any]:
     """Return a sequence, and of what is none, such as an int, the sequence of that alone."""
     if isinstance(values, (tuple, list, range)) or getattr(values, "ndim", None):
         return listed(values, what)
-    if type(values) is not int and _is_like_a_sequence(values):
+    if type(values) is not int and holds_items(values):
         return listed(values, what)
     return (values,)
