@@ -119,6 +119,12 @@ def test_calls_of_a_bind() -> None:
     assert per_operation(lambda x: add(x, X), MODES["eager"]) <= 6
 
 
+def test_calls_at_a_new_shape() -> None:
+    sizes = iter(range(1000, 2000))
+    found = calls(lambda: jnp.sin(jnp.array(np.ones(next(sizes), np.float32))) * 1.01 + 0.1)
+    assert found <= 60, found
+
+
 def test_calls_of_a_compiled_function() -> None:
     add = tinyjax.jit(lambda x, y: x + y)
     swap = tinyjax.jit(lambda tree: {"a": tree["b"], "b": (tree["a"][1], tree["a"][0])})

@@ -1247,7 +1247,7 @@ def put(x: Array, where: Placement, function: str) -> Array:
     return mover[0](x, where, function)
 
 
-_PYTHON_SCALARS = (bool, int, float, complex)
+_ARRAY_LIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
 def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> Any:
@@ -1262,4 +1262,4 @@ def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> 
 
 def is_array_like(x: object) -> TypeGuard[ArrayLike]:
     """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
-    return isinstance(x, (Array, np.ndarray, np.generic, *_PYTHON_SCALARS))
+    return isinstance(x, _ARRAY_LIKE)

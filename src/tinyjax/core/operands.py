@@ -170,12 +170,19 @@ met_splats: Final[dict[tuple[object, type, ShapedArray], Array]] = {}
 _MOST_MET: Final = 4096
 
 
-def remember_splat(value: bool | int | float | complex, made: Array) -> Array:
-    """Put a splat into ``met_splats``, which is emptied when it is full, and return it."""
-    if not made.weak_type:  # beside what is weakly typed a number is promoted
+def remember_splat(key: object, kind: type, made: Array) -> Array:
+    """Put a splat into ``met_splats``, which is emptied when it is full, and return it.
+
+    Args:
+        key: the ``splat_key`` of the number that it was made of.
+        kind: the number's type.
+        made: the splat.
+    """
+    aval = made._aval or made.aval
+    if not aval.weak_type:  # beside what is weakly typed a number is promoted
         if len(met_splats) >= _MOST_MET:
             met_splats.clear()
-        met_splats[splat_key(value), type(value), made.aval] = made
+        met_splats[key, kind, aval] = made
     return made
 
 

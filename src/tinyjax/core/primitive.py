@@ -9,7 +9,6 @@ transformation brings its own typed ``RuleKey``.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import suppress
 from enum import Enum
 from importlib import import_module
 from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
@@ -564,8 +563,10 @@ class Primitive(Generic[P]):
             kernel = rules.numpy if rules.kernel is None else self.kernel(avals, params)
         except InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             kernel = None
-        with suppress(TypeError):  # parameters that have no hash
+        try:
             types[params, *avals] = outs, kernel
+        except TypeError:  # parameters that have no hash
+            return outs
         return outs
 
     def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:

@@ -458,15 +458,17 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
     """
     hosts: list[HostArray] = []
+    avals: list[ShapedArray] = []
     for arg in args:
         if type(arg) is not ConcreteArray:
             check_concrete(args)
             return evaluator[0](primitive, args, params)
         host = arg._host
         hosts.append(arg.host if host is None else host)
-    said = primitive.check_types([arg._aval or arg.aval for arg in args], params)
+        avals.append(arg._aval or arg.aval)
+    said = primitive.check_types(avals, params)
     for aval in said or ():
-        if aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES:
+        if aval not in avals and (aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES):
             primitive.rules.types.clear()
             check_size(aval.shape)
             check_axes(aval.shape)
@@ -475,16 +477,18 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         outs = primitive.rules.impl(hosts, params)
     finally:
         reset_errors(token)
-    arrays = [asarray(out) for out in outs]
     if said is None:
-        return [ConcreteArray(x) for x in arrays]
-    if len(arrays) == len(said):
-        for x, aval in zip(arrays, said, strict=True):
-            if x.dtype != aval.dtype or x.shape != aval.shape:
-                break
-        else:
-            return [ConcreteArray(x, aval) for x, aval in zip(arrays, said, strict=True)]
+        return [ConcreteArray(asarray(out)) for out in outs]
+    made: list[Array] = []
+    for out, aval in zip(outs, said, strict=False):
+        x = asarray(out)
+        if x.dtype != aval.dtype or x.shape != aval.shape:
+            break
+        made.append(ConcreteArray(x, aval))
+    if len(made) == len(outs) == len(said):
+        return made
     primitive.rules.types.clear()
+    arrays = map(asarray, outs)
     raise JaxprTypeError(
         f"the impl rule of '{primitive}' gives "
         f"{', '.join(str(ShapedArray(x.shape, x.dtype)) for x in arrays)}, but its "

@@ -31,6 +31,7 @@ from tinyjax.frames import imitate
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,
+    beside,
     broadcast,
     broadcast_to_shape,
     convert,
@@ -1351,30 +1352,41 @@ def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) ->
                     finally:
                         reset_errors(token)
                     return ConcreteArray(out if type(out) is ndarray else asarray(out), found)
-        result = usual(x, other)
-        if (aval is None or aval not in types) and current_trace() is EVAL:
-            _remember(types, primitive, x, other, result)
-        return result
+        elif current_trace() is EVAL and _learn(types, primitive, x, other):
+            return operator(x, other)
+        return usual(x, other)
 
     return imitate(operator, usual)
 
 
-def _remember(
+def _learn(
     types: dict[ShapedArray, tuple[Kernel, ShapedArray]],
     primitive: Elementwise,
     x: Array,
-    y: object,
-    result: Array,
-) -> None:
-    """Note the type of a result, where the operands are floats of one type that is not weak."""
+    other: object,
+) -> bool:
+    """Note what is needed at once for the operands' type, if both are floats of one plain type.
+
+    Returns:
+        Whether it is known now; it was not before.
+    """
     aval = x.aval
-    fits_x = y.aval is aval if isinstance(y, Array) else type(y) is float
-    if aval.dtype in _FLOATS and not aval.weak_type and fits_x:
-        if len(types) >= _MOST_TYPES:
-            types.clear()
-        kernel = primitive.kernel((aval, aval), NO_PARAMS)
-        if kernel is not None:
-            types[aval] = kernel, result.aval
+    if type(aval) is not ShapedArray or aval.dtype not in _FLOATS or aval.weak_type:
+        return False
+    if type(other) is float:
+        beside(primitive.name, other, aval)
+    elif type(other) is not ConcreteArray or other.aval is not aval:
+        return False
+    if aval in types:  # x was of no known type until now
+        return True
+    kernel = primitive.kernel((aval, aval), NO_PARAMS)
+    if kernel is None:
+        return False
+    (found,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
+    if len(types) >= _MOST_TYPES:
+        types.clear()
+    types[aval] = kernel, found
+    return True
 
 
 _Operator: TypeAlias = Callable[[Array, Any], Array]

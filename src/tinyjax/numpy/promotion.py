@@ -187,10 +187,11 @@ def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
     return [broadcast_to_shape(x, shape) for x in xs]
 
 
-def _beside(name: str, value: bool | int | float | complex, other: Array) -> Array:
+def beside(name: str, value: bool | int | float | complex, aval: ShapedArray) -> Array:
     """Make an array of a number, of the type and shape of the other operand."""
-    found = met_splats.get((splat_key(value), type(value), other.aval))
-    return remember_splat(value, _made(name, value, other.aval)) if found is None else found
+    key, kind = splat_key(value), type(value)
+    found = met_splats.get((key, kind, aval))
+    return remember_splat(key, kind, _made(name, value, aval)) if found is None else found
 
 
 def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> Array:
@@ -235,11 +236,11 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     b = y if isinstance(y, Array) else None if type(y) in PYTHON_NUMBERS else array_of(name, y)
     if a is None:
         if b is not None and _is_held(x, b):
-            return _beside(name, x, b), b
+            return beside(name, x, b.aval), b
         a = array_of(name, x)
     if b is None:
         if _is_held(y, a):
-            return a, _beside(name, y, a)
+            return a, beside(name, y, a.aval)
         b = array_of(name, y)
     if a.dtype != b.dtype or a.weak_type != b.weak_type:
         a, b = promote_dtypes(a, b)

@@ -62,7 +62,7 @@ def _constant(x: Array, value: float) -> Array:
     if found is not None:
         return found
     made = full_like(x, value)
-    return remember_splat(value, made) if value else made
+    return remember_splat(value, type(value), made) if value else made
 
 
 def _bool(_: DType) -> DType:
@@ -194,9 +194,10 @@ div.def_rule(SUMS)(factors(0))
 _LARGE, _SHORT = 1000, 8
 
 
-def _by_rows(fun: np.ufunc, avals: Avals) -> Kernel:
+def _by_rows(fun: np.ufunc, avals: Avals, params: NoParams) -> Kernel:
     """Choose a kernel for operands of which one may be broadcast along the last axis but one."""
-    shape, dtype, ndim = avals[0].shape, avals[0].dtype, avals[0].ndim
+    shape, dtype = avals[0].shape, avals[0].dtype
+    ndim = len(shape)
     if (
         ndim < 2
         or not 1 < shape[-1] < _SHORT
@@ -217,16 +218,16 @@ def _by_rows(fun: np.ufunc, avals: Avals) -> Kernel:
     return apply
 
 
-add.def_kernel(lambda avals, params: _by_rows(np.add, avals))
-sub.def_kernel(lambda avals, params: _by_rows(np.subtract, avals))
-mul.def_kernel(lambda avals, params: _by_rows(np.multiply, avals))
+add.def_kernel(partial(_by_rows, np.add))
+sub.def_kernel(partial(_by_rows, np.subtract))
+mul.def_kernel(partial(_by_rows, np.multiply))
 
 
 @div.def_kernel
 def _div_kernel(avals: Avals, params: NoParams) -> Kernel | None:
     if avals[0].dtype not in _DIVIDED_BY_NUMPY:
         return None
-    return _by_rows(np.true_divide, avals)
+    return _by_rows(np.true_divide, avals, params)
 
 
 #: Dtypes in which NumPy's quotient has the operands' dtype.
