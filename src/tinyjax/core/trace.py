@@ -601,6 +601,11 @@ def enclosing_axes() -> tuple[MappedAxis, ...]:
     return tuple([axis for axis in axes if axis is not None and axis.name is not None])
 
 
+def manual_axes() -> tuple[str, ...]:
+    """Return the axes of the mesh along which each device runs the program that is staged."""
+    return tuple([str(axis.name) for axis in enclosing_axes() if axis.of_devices])
+
+
 def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
     """Call a rule of the user's: what it does comes from its lines, not from that of the call."""
     token = _evaluated.set(None)

@@ -63,11 +63,6 @@ def along(spec: PartitionSpec) -> Axes:
     return frozenset([*spec.names, *shares])
 
 
-def manual_axes() -> tuple[str, ...]:
-    """Return the axes of the mesh along which each device runs the program that is staged."""
-    return tuple([str(axis.name) for axis in enclosing_axes() if axis.of_devices])
-
-
 def is_checked() -> bool:
     """Say whether it is checked what differs between devices, where programs are staged for them.
 

@@ -24,8 +24,7 @@ from tinyjax.core.primitive import (
 from tinyjax.core.programs import ON_HOSTS, SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray, placer
 from tinyjax.core.tangents import present
-from tinyjax.core.trace import bind, bind1, on_devices
-from tinyjax.core.varying import manual_axes
+from tinyjax.core.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.errors import ShardingError
 from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.stablehlo.lowering import Lowering

@@ -27,7 +27,8 @@ from tinyjax.core.sharding import (
     use_mesh,
 )
 from tinyjax.core.staging import Staged, extend, stage
-from tinyjax.core.varying import manual_axes, named
+from tinyjax.core.trace import manual_axes
+from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives.collective import recast, unvary

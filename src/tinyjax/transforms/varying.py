@@ -39,8 +39,15 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.sharding import get_mesh
 from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
-from tinyjax.core.trace import Running, Trace, current_trace, on_devices, use_trace
-from tinyjax.core.varying import axes_of, is_checked, joined, manual_axes, named, union
+from tinyjax.core.trace import (
+    Running,
+    Trace,
+    current_trace,
+    manual_axes,
+    on_devices,
+    use_trace,
+)
+from tinyjax.core.varying import axes_of, is_checked, joined, named, union
 from tinyjax.errors import DifferentiationError, ShardingError
 from tinyjax.frames import Source
 from tinyjax.primitives.broadcast import broadcast_in_dim
