@@ -4,6 +4,7 @@ A program that raises must raise under both, an error of the same built-in class
 """
 
 import collections
+import enum
 import io
 from array import array
 from collections.abc import Callable
@@ -28,6 +29,11 @@ import tinyjax.extend.core
 class Pair(NamedTuple):
     a: Any
     b: Any
+
+
+class Axis(enum.IntEnum):
+    BATCH = 0
+    CHANNEL = 1
 
 
 class Unhashable:
@@ -398,6 +404,19 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
             m.random.normal(m.random.key(0), kind([3])).shape,
         ]
         for kind in ITERABLES
+    ],
+    "enumerated ints are axes and sizes": lambda m: [
+        m.numpy.sum(m.numpy.ones((2, 3)), axis=Axis.CHANNEL),
+        m.numpy.zeros(Axis.CHANNEL),
+        m.numpy.zeros((2, Axis.CHANNEL)),
+        m.numpy.moveaxis(m.numpy.ones((2, 3)), 0, Axis.CHANNEL),
+        m.random.normal(m.random.key(0), Axis.CHANNEL).shape,
+        m.nn.softmax(m.numpy.ones((2, 3)), axis=Axis.CHANNEL),
+        m.numpy.ones((2, 3)).sum(Axis.CHANNEL),
+    ],
+    "a number in an array without axes": lambda m: [
+        m.lax.scan(lambda c, _: (c + 1, c), 0, None, length=np.array(3)),
+        m.grad(lambda x, y: x * y, argnums=np.array(1))(2.0, 3.0),
     ],
     "arrays of a dict are joined": lambda m: [
         m.numpy.stack({"a": m.numpy.ones(2)}.values()),

@@ -65,7 +65,7 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
         test = tests[name] or learn(name)
         if test(value):
             return value
-        if isinstance(value, (np.generic, ConcreteArray)) and not value.shape:
+        if isinstance(value, (np.generic, np.ndarray, ConcreteArray)) and not value.shape:
             number = value.item()  # NumPy's numbers are Python's where these are asked for
             if test(number):
                 return number

@@ -120,11 +120,13 @@ def listed(values: object, what: str) -> Sequence[Any]:
 
 def holds_items(values: object) -> bool:
     """Say whether a value can be iterated over, and is no array, text or mapping."""
-    kind = type(values)
-    if isinstance(values, (str, bytes, Mapping)) or hasattr(kind, "ndim"):
+    if isinstance(values, (str, bytes, Mapping)) or hasattr(type(values), "ndim"):
         return False
-    # shapes of other libraries count and index their sizes, and have no iterator of their own
-    return hasattr(kind, "__iter__") or (hasattr(kind, "__len__") and hasattr(kind, "__getitem__"))
+    # asked of the value: a class of enumerated ints can be iterated over, but none of these.
+    # Shapes of other libraries count and index their sizes, and have no iterator of their own.
+    return hasattr(values, "__iter__") or (
+        hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    )
 
 
 def integers(values: object, what: str) -> tuple[int, ...]:
