@@ -595,6 +595,15 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
         m.make_jaxpr(lambda x: m.lax.fori_loop(0, 3, lambda i, c: m.numpy.sin(c), x))(1.0)
         .eqns[0].params["jaxpr"].jaxpr.eqns
     ),
+    "how a ShapeDtypeStruct prints": lambda m: [
+        repr(m.ShapeDtypeStruct((2,), "float32", sharding=sharding, weak_type=weak))
+        for sharding in (
+            None,
+            m.sharding.SingleDeviceSharding(m.devices()[0]),
+            m.sharding.NamedSharding(m.make_mesh((1,), ("x",)), m.P("x")),
+        )
+        for weak in (False, True)
+    ],
     "length of a ShapeDtypeStruct": lambda m: len(m.ShapeDtypeStruct((2, 3), np.float32)),
     "device_put shares": lambda m: [
         m.device_put(x, may_alias=alias) is x

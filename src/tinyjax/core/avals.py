@@ -640,8 +640,9 @@ class ShapeDtypeStruct(Record):
         return cls(np.shape(value), result_type(value), weak)
 
     def __repr__(self) -> str:
+        lies = "" if self.sharding is None else f", sharding={self.sharding}"
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype_name(self.dtype)}{weak})"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtype_name(self.dtype)}{lies}{weak})"
 
 
 def _drop_unused(table: dict[Any, Any]) -> None:
