@@ -205,7 +205,7 @@ def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
 
 def is_splat(x: Array) -> TypeGuard[ConcreteArray]:
     """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
-    if not is_constant(x):
+    if type(x) is not ConcreteArray or (opaque and id(x) in opaque):
         return False
     host = x._host
     return not x.shape if host is None else not any(host.strides)

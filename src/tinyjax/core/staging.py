@@ -171,7 +171,7 @@ class Recorder(Trace):
         found = self.consts.get(id(value))
         if found is None:
             # what another recording computes keeps its variable: it is defined here only once too
-            var = value.binder if type(value) is StagingTracer else Var(value.aval)
+            var = value.binder if type(value) is StagingTracer else Var(value._aval or value.aval)
             found = self.consts[id(value)] = (var, value)
         return found[0]
 

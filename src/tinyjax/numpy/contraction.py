@@ -62,12 +62,15 @@ def _prepare(
 ) -> tuple[list[Array], DType]:
     """Promote the operands, and say which dtype the result has."""
     xs = arrays(name, *operands)
-    first = xs[0]
+    first = xs[0]._aval or xs[0].aval
+    dtype = first.dtype
     for x in xs:
-        if x.dtype != first.dtype or x.weak_type != first.weak_type:
+        aval = x._aval or x.aval
+        if aval.dtype != dtype or aval.weak_type != first.weak_type:
             xs = promote_dtypes(*xs)
+            dtype = xs[0].dtype
             break
-    return xs, xs[0].dtype if preferred is None else dtypes.check(preferred)
+    return xs, dtype if preferred is None else dtypes.check(preferred)
 
 
 def _multiply(x: Array, y: Array, dtype: DType) -> Array:
@@ -164,18 +167,19 @@ def matmul(
     if out_sharding is not None:
         return put_result(matmul, out_sharding, a, b, preferred_element_type=preferred_element_type)
     (x, y), dtype = _prepare("matmul", (a, b), preferred_element_type)
-    if not x.shape or not y.shape:
+    p, q = x.shape, y.shape
+    if not p or not q:
         raise ShapeError(
-            f"matmul needs at least one axis of either operand, but got shapes {x.shape} and "
-            f"{y.shape}. Multiply by a scalar with *."
+            f"matmul needs at least one axis of either operand, but got shapes {p} and {q}. "
+            "Multiply by a scalar with *."
         )
-    x_axis, y_axis = x.ndim - 1, max(y.ndim - 2, 0)
-    if x.shape[x_axis] != y.shape[y_axis]:
+    x_axis, y_axis = len(p) - 1, max(len(q) - 2, 0)
+    if p[x_axis] != q[y_axis]:
         raise ShapeError(
-            f"matmul of shapes {x.shape} and {y.shape}: axis {x_axis} of the first and {y_axis} "
+            f"matmul of shapes {p} and {q}: axis {x_axis} of the first and {y_axis} "
             "of the second are summed over and must have the same size."
         )
-    if x.ndim <= 2 and y.ndim <= 2:
+    if x_axis <= 1 and len(q) <= 2:
         return dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
     return _batched_matmul(x, y, dtype)
 

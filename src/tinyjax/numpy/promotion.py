@@ -144,10 +144,12 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...], name: str) -> tuple[i
 
 def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     """Broadcast to a shape that ``x`` is known to broadcast to."""
-    if x.shape == shape:
+    old = x.shape
+    if old == shape:
         return x
-    squeezed, params = _broadcast_plan(x.shape, shape)
-    return bind1(broadcast_in_dim_p, (reshape(x, squeezed),), params)
+    squeezed, params = _broadcast_plan(old, shape)
+    kept = x if old == squeezed else reshape(x, squeezed)
+    return bind1(broadcast_in_dim_p, (kept,), params)
 
 
 @lru_cache(maxsize=4096)
@@ -242,14 +244,20 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         if _is_held(y, a):
             return a, beside(name, y, a.aval)
         b = array_of(name, y)
-    if a.dtype != b.dtype or a.weak_type != b.weak_type:
+    first, second = a._aval or a.aval, b._aval or b.aval
+    if first is second:
+        return a, b
+    if first.dtype != second.dtype or first.weak_type != second.weak_type:
         a, b = promote_dtypes(a, b)
-    p_shape, q_shape = a.shape, b.shape
+    p_shape, q_shape = first.shape, second.shape
     if p_shape != q_shape:
         shape = _broadcast_shapes((p_shape, q_shape), name)
         if len(p_shape) != len(q_shape) and p_shape and q_shape:
             _check_ranks(name, p_shape, q_shape)
-        return broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+        return (
+            a if p_shape == shape else broadcast_to_shape(a, shape),
+            b if q_shape == shape else broadcast_to_shape(b, shape),
+        )
     return a, b
 
 

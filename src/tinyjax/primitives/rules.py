@@ -28,7 +28,6 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, dtype_name, is_complex, kind
 from tinyjax.errors import DifferentiationError, DtypeError
@@ -134,7 +133,9 @@ def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = No
     @primitive.def_jvp
     def linear_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
         if len(primals) == 1:
-            return bind(primitive, primals, params), bind(primitive, present(tangents), params)
+            (t,) = tangents
+            assert t is not ZERO, "a rule is asked where there is a tangent"
+            return bind(primitive, primals, params), bind(primitive, (t,), params)
         given = [
             x if places and i not in places else instantiate(t, x)
             for i, (x, t) in enumerate(zip(primals, tangents, strict=True))

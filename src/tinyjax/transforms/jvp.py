@@ -47,33 +47,38 @@ P = TypeVar("P")
 class JVPTracer(Tracer):
     """A primal and its tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("_aval", "primal", "tangent")
 
     def __init__(self, trace: Trace, primal: Array, tangent: Array) -> None:
         self._trace = trace
         self.primal: Array = primal
         self.tangent: Array = tangent
+        self._aval = primal._aval
 
     @property
     def aval(self) -> ShapedArray:
-        return self.primal.aval
+        return self._aval or self.primal.aval
 
     # asked for at every operation, so answered without going through aval
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.primal.shape
+        aval = self._aval
+        return self.primal.shape if aval is None else aval.shape
 
     @property
     def dtype(self) -> DType:
-        return self.primal.dtype
+        aval = self._aval
+        return self.primal.dtype if aval is None else aval.dtype
 
     @property
     def ndim(self) -> int:
-        return self.primal.ndim
+        aval = self._aval
+        return self.primal.ndim if aval is None else len(aval.shape)
 
     @property
     def weak_type(self) -> bool:
-        return self.primal.weak_type
+        aval = self._aval
+        return self.primal.weak_type if aval is None else aval.weak_type
 
     def concrete(self, wanted: str) -> HostArray:
         return self.primal.concrete(wanted)

@@ -228,14 +228,11 @@ def linearize_flat(
     """
     linear = linear_trace(user_fun)
     trace = stand_in(LinearizeTrace)(linear, user_fun)
+    avals = [x._aval or x.aval for x in primals]
     nonzero_in = tuple(
-        [
-            is_inexact(primal.dtype) and (chosen is None or chosen[i])
-            for i, primal in enumerate(primals)
-        ]
+        [is_inexact(aval.dtype) and (chosen is None or chosen[i]) for i, aval in enumerate(avals)]
     )
-    chosen_primals = marked(primals, nonzero_in)
-    tangents = with_zeros(nonzero_in, linear.new_inputs([x.aval for x in chosen_primals]))
+    tangents = with_zeros(nonzero_in, linear.new_inputs(marked(avals, nonzero_in)))
     with Running(trace):
         outs = fun(
             *[

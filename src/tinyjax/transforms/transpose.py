@@ -23,7 +23,6 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.lists import marked, partition_list
-from tinyjax.core.operands import raw_host
 from tinyjax.core.primitive import (
     ZERO,
     Cotangents,
@@ -32,6 +31,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
     UndefinedPrimal,
+    on_replaced,
 )
 from tinyjax.core.replay import Programs
 from tinyjax.core.staging import Staged, stage
@@ -237,20 +237,21 @@ _FEWEST: Final = 3
 _programs: Final = Programs()
 
 
-#: The rules, of evaluation and of transposition, that are this package's own.
-_own_rules: Final[set[tuple[object, object]]] = set()
+#: Primitives whose rules, of evaluation and of transposition, are this package's own.
+_own: Final[set[Primitive[Any]]] = set()
+on_replaced.append(_own.clear)
 
 
 def _is_repeatable(primitive: Primitive[Any]) -> bool:
     """Say whether what a transpose rule does may be done again without asking the rule."""
     rules = primitive.rules
-    if (rules.impl, rules.transpose) in _own_rules:
-        return rules.evaluate is None
     homes = [getattr(rule, "__module__", None) or "" for rule in (rules.impl, rules.transpose)]
-    if homes[0].startswith("tinyjax.") and homes[1].startswith("tinyjax.primitives."):
-        _own_rules.add((rules.impl, rules.transpose))
-        return rules.evaluate is None
-    return False
+    if rules.evaluate is not None or not (
+        homes[0].startswith("tinyjax.") and homes[1].startswith("tinyjax.primitives.")
+    ):
+        return False
+    _own.add(primitive)
+    return True
 
 
 def _replayed_pull_back(
@@ -271,9 +272,10 @@ def _replayed_pull_back(
     given: list[Array] = []
     key: list[object] = [id(settings()), *[x.aval for x in linear_inputs]]
     for eqn in eqns:
-        if not _is_repeatable(eqn.primitive):
+        primitive = eqn.primitive
+        if primitive not in _own and not _is_repeatable(primitive):
             return _pull_back(eqns, known, linear_inputs, outs, cotangents)
-        key.append(eqn.primitive)
+        key.append(primitive)
         key.append(eqn.params)
         for x in eqn.inputs:
             if type(x) is Lit:
@@ -301,7 +303,8 @@ def _replayed_pull_back(
     for value in given:
         if type(value) is not ConcreteArray:
             return _pull_back(eqns, known, linear_inputs, outs, cotangents)
-        hosts.append(raw_host(value))
+        host = value._host
+        hosts.append(value.host if host is None else host)
     by_place: dict[int, Array]
     found = tuple(key)
     try:
