@@ -60,6 +60,7 @@ def test_dropped_functions_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch)
     def compile_and_drop(start: int, number: int) -> tuple[int, int]:
         for k in range(start, start + number):
             tinyjax.jit(lambda x, k=k: jnp.sin(x * float(k)) + 1.0)(1.0)
+        gc.collect()  # functions and their programs refer to each other
         return len(backend().client.live_executables()), _bytes_in_use()
 
     programs, before = compile_and_drop(1, 20)
