@@ -162,7 +162,7 @@ install_namespace(numpy)
 mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
 companions[:] = [
     *("tinyjax.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
-    *("tinyjax.numpy.lookups", "tinyjax.numpy.selection"),
+    *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),
 ]
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 

@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import finfo, iinfo, issubdtype, promote_types, result_type
 from tinyjax.lazy import loader
-from tinyjax.numpy import creation, elementwise, promotion, reductions, scalar_types
+from tinyjax.numpy import creation, elementwise, promotion, scalar_types
 from tinyjax.numpy.creation import *
 from tinyjax.numpy.elementwise import *
 from tinyjax.numpy.promotion import *
-from tinyjax.numpy.reductions import *
-from tinyjax.numpy.reductions import max as amax
-from tinyjax.numpy.reductions import min as amin
 from tinyjax.numpy.scalar_types import *
 from tinyjax.numpy.scalar_types import bool_
 
@@ -168,6 +165,34 @@ if TYPE_CHECKING:
         printoptions,
         set_printoptions,
     )
+    from tinyjax.numpy.reductions import (
+        all,
+        allclose,
+        any,
+        argmax,
+        argmin,
+        average,
+        count_nonzero,
+        max,
+        mean,
+        min,
+        nanargmax,
+        nanargmin,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+        prod,
+        ptp,
+        std,
+        sum,
+        var,
+    )
+    from tinyjax.numpy.reductions import max as amax
+    from tinyjax.numpy.reductions import min as amin
     from tinyjax.numpy.selection import (
         argwhere,
         flatnonzero,
@@ -297,6 +322,11 @@ _LATER: Final = {
     "polynomials": ("poly polyadd polyder polydiv polyfit polyint polymul polysub roots"),
     "windows": ("bartlett blackman hamming hanning"),
     "views": "byteswap view",
+    "reductions": (
+        "all allclose any argmax argmin average count_nonzero max mean min nanargmax nanargmin "
+        "nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var amax=max "
+        "amin=min"
+    ),
     "tinyjax.scipy.special.bessel": "i0",
     "tinyjax.special.windows": "kaiser",
     "generalized": "vectorize",
@@ -327,11 +357,16 @@ __all__ = [
     "ComplexWarning",
     "__array_api_version__",
     "__array_namespace_info__",
+    "all",
+    "allclose",
     "amax",
     "amin",
+    "any",
     "append",
     "apply_along_axis",
     "apply_over_axes",
+    "argmax",
+    "argmin",
     "argpartition",
     "argsort",
     "argwhere",
@@ -341,6 +376,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "average",
     "bartlett",
     "bincount",
     "blackman",
@@ -357,6 +393,7 @@ __all__ = [
     "convolve",
     "corrcoef",
     "correlate",
+    "count_nonzero",
     "cov",
     "cross",
     "cumprod",
@@ -426,15 +463,27 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "matvec",
+    "max",
+    "mean",
     "median",
     "mgrid",
+    "min",
     "moveaxis",
     "nan",
+    "nanargmax",
+    "nanargmin",
     "nancumprod",
     "nancumsum",
+    "nanmax",
+    "nanmean",
     "nanmedian",
+    "nanmin",
     "nanpercentile",
+    "nanprod",
     "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "ndarray",
     "newaxis",
     "nonzero",
@@ -458,7 +507,9 @@ __all__ = [
     "polysub",
     "polyval",
     "printoptions",
+    "prod",
     "promote_types",
+    "ptp",
     "put",
     "put_along_axis",
     "quantile",
@@ -487,6 +538,8 @@ __all__ = [
     "split",
     "squeeze",
     "stack",
+    "std",
+    "sum",
     "swapaxes",
     "take",
     "take_along_axis",
@@ -507,6 +560,7 @@ __all__ = [
     "unstack",
     "unwrap",
     "update_at",
+    "var",
     "vdot",
     "vecdot",
     "vecmat",
@@ -519,5 +573,4 @@ __all__ = [
 __all__ += creation.__all__
 __all__ += elementwise.__all__
 __all__ += promotion.__all__
-__all__ += reductions.__all__
 __all__ += scalar_types.__all__

@@ -60,15 +60,12 @@ from tinyjax.numpy.promotion import (
     convert,
     typed_of,
 )
-from tinyjax.numpy.reductions import sum
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
 from tinyjax.primitives.constraint import lie_as
-from tinyjax.primitives.reduce import reduce_and
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose
-from tinyjax.primitives.slicing import concatenate, pad, slice_
 from tinyjax.stablehlo.types import MOST_ELEMENTS
 
 __all__ = [
@@ -311,6 +308,8 @@ def _nest(x: Any, leaves: Any) -> Any:
 
 
 def _stack(nested: Any, x: object) -> Array:
+    from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
+
     if isinstance(nested, Array):
         return nested
     parts: list[Array] = [_stack(element, x) for element in nested]
@@ -912,6 +911,8 @@ def indices(
         )
     if not shape:
         return filled((0,), 0, wanted)
+    from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
+
     return concatenate([iota((1, *shape), wanted, axis + 1) for axis in range(ndim)], 0)
 
 
@@ -1040,6 +1041,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     n = max(min(rows - top, columns - left), 0)
     if n == 0:
         return filled((*batch, 0), 0, x.dtype)
+    from tinyjax.primitives.slicing import slice_  # noqa: PLC0415 (a first operation does without)
+
     # in a square matrix, laid out row by row, the diagonal is every (n + 1)-th element
     square = slice_(x, (*[0] * len(batch), top, left), (*batch, top + n, left + n))
     line = reshape(square, (*batch, n * n))
@@ -1068,6 +1071,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return diagonal(x, k)
     if x.ndim != 1:
         raise ShapeError(f"diag needs an array with one or two axes, but got shape {x.shape}.")
+    from tinyjax.primitives.slicing import pad  # noqa: PLC0415 (a first operation does without)
+
     n = x.shape[0]
     zero = filled((), 0, x.dtype)
     x = reshape(pad(x, zero, ((0, 0, n),)), (n, n)) if n else reshape(x, (0, 0))
@@ -1098,6 +1103,8 @@ def trace(
         >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
+    from tinyjax.numpy.reductions import sum  # noqa: PLC0415 (a first operation does without)
+
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
@@ -1134,6 +1141,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise ShapeError(f"vander has at most {_MOST_COLUMNS:,} columns, but got {shortened(n)}.")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
     columns = [reshape(power(a, k), (a.size, 1)) for k in exponents]
+    from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
+
     return concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
 
 
@@ -1211,7 +1220,13 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     agree = equal(x, y)
     if equal_nan:
         agree = logical_or(agree, logical_and(isnan(x), isnan(y)))
-    return reduce_and(agree, tuple(range(agree.ndim)))
+    return _all(agree)
+
+
+def _all(x: Array) -> Array:
+    from tinyjax.primitives.reduce import reduce_and  # noqa: PLC0415 (a first operation does without)
+
+    return reduce_and(x, tuple(range(x.ndim)))
 
 
 @replayed
@@ -1222,4 +1237,4 @@ def array_equiv(a1: Nested, a2: Nested) -> Array:
         agree = equal(x, y)
     except ShapeError:
         return filled((), False, dtypes.bool_)
-    return reduce_and(agree, tuple(range(agree.ndim)))
+    return _all(agree)
