@@ -8,7 +8,7 @@ made of ``x`` again, so that it can be differentiated itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from tinyjax import tree
 from tinyjax.api import linearize
@@ -19,6 +19,9 @@ from tinyjax.implicit.information import Info
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.vectors import Space, VectorFunction
 
+#: A tangent, which may be known to be zero.
+Direction: TypeAlias = Array | SymbolicZero
+Directions: TypeAlias = list[Direction]
 #: Constants and a first guess to the solution.
 Search = Callable[[Sequence[Array], Array], tuple[Array, Info]]
 
@@ -48,12 +51,12 @@ def solve_implicitly(
 
     def rule(
         consts: list[Array], start: Array
-    ) -> tuple[tuple[Array, Info], Callable[[list[Any], Array], tuple[object, object]]]:
+    ) -> tuple[tuple[Array, Info], Callable[[Directions, Direction], tuple[object, object]]]:
         x, info = solution(consts, start)
         _, slope = linearize(lambda x: equations(consts, x), x)
         solve = prepared(linear_solver, slope, space)
 
-        def tangent_map(of_consts: list[Any], of_start: Array) -> tuple[object, object]:
+        def tangent_map(of_consts: Directions, of_start: Direction) -> tuple[object, object]:
             if all(isinstance(t, SymbolicZero) for t in of_consts):
                 return ZERO, tree.map(lambda _: ZERO, info)
             change = change_along(lambda *cs: equations(cs, x), consts, of_consts)
@@ -66,7 +69,7 @@ def solve_implicitly(
 
 
 def change_along(
-    fun: Callable[..., Any], primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]
+    fun: Callable[..., Any], primals: Sequence[Array], tangents: Sequence[Direction]
 ) -> Any:
     """Return the tangent of a function of several arrays, along tangents of these.
 
