@@ -307,15 +307,19 @@ def _nest(x: Any, leaves: Any) -> Any:
     return next(leaves)
 
 
-def _stack(nested: Any, x: object) -> Array:
+def _concatenate(parts: Sequence[Array], axis: int) -> Array:
     from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
 
+    return concatenate(parts, axis)
+
+
+def _stack(nested: Any, x: object) -> Array:
     if isinstance(nested, Array):
         return nested
     parts: list[Array] = [_stack(element, x) for element in nested]
     if len({p.shape for p in parts}) > 1:
         raise _ragged(x)
-    return concatenate([reshape(p, (1, *p.shape)) for p in parts], 0)
+    return _concatenate([reshape(p, (1, *p.shape)) for p in parts], 0)
 
 
 def _ragged(x: object) -> ShapeError:
@@ -911,9 +915,7 @@ def indices(
         )
     if not shape:
         return filled((0,), 0, wanted)
-    from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
-
-    return concatenate([iota((1, *shape), wanted, axis + 1) for axis in range(ndim)], 0)
+    return _concatenate([iota((1, *shape), wanted, axis + 1) for axis in range(ndim)], 0)
 
 
 # Matrices of a given form
@@ -1141,9 +1143,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise ShapeError(f"vander has at most {_MOST_COLUMNS:,} columns, but got {shortened(n)}.")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
     columns = [reshape(power(a, k), (a.size, 1)) for k in exponents]
-    from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
-
-    return concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
+    return _concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
 
 
 @replayed
