@@ -143,8 +143,8 @@ def browser(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Search random programs: ``nox -s fuzz -- 5000`` tries 5000 of them in each test.
 
-    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` notes in docs/searches.md what
-    found nothing. Further arguments go to pytest.
+    Without a number, TINYJAX_FUZZ_EXAMPLES is taken. ``--write`` adds them to docs/searches.md,
+    where runs add up. Further arguments go to pytest.
     """
     install(session, ".", "test")
     budget = session.env.get("TINYJAX_FUZZ_EXAMPLES") or FUZZ_EXAMPLES
@@ -178,7 +178,7 @@ def hostile(session: nox.Session) -> None:
     """Try input that means harm: ``nox -s hostile -- 20000`` tries as many cases of each kind.
 
     Without a number, 2,000. Further arguments choose the kinds: exports, readers, arguments,
-    programs. ``--write`` notes in docs/searches.md what found nothing.
+    programs. ``--write`` adds them to docs/searches.md, and goes on behind those that it tells of.
     """
     install(session, ".", "test")
     budget, kinds = FUZZ_EXAMPLES, [x for x in session.posargs if x != "--write"]

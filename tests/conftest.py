@@ -120,8 +120,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if "PYTEST_XDIST_WORKER" in os.environ or not searches.is_to_be_noted():
         return
     search = report.nodeid.rpartition("::")[2]
-    if report.when == "call" and report.passed and search in searches.TRIED:
-        _durations[search] = report.duration
+    if report.when == "call" and search in searches.TRIED:
+        if report.failed:
+            searches.note_mistake(search)
+        elif report.passed:
+            _durations[search] = report.duration
     told = report.__dict__.get(searches.STATISTICS)  # with the report of its end
     if told and search in _durations:
         searches.note(search, searches.examples(told), _durations[search])

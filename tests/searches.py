@@ -1,7 +1,7 @@
 """What random searches tried, and when: ``python -m searches`` writes docs/searches.md.
 
 ``nox -s fuzz -- 20000 --write`` and ``nox -s hostile -- 20000 --write`` note in searches.json what
-they tried without finding a mistake, and write the page. Of each search the longest run is kept.
+they tried, and write the page. Of each search the runs since it last found a mistake are added up.
 """
 
 import json
@@ -37,12 +37,13 @@ TRIED: Final[Mapping[str, str]] = {
 }
 
 
-class Run(TypedDict):
-    """A run that found nothing: how many cases, for how many seconds, on which day."""
+class Runs(TypedDict):
+    """The runs since a search found a mistake: of how many cases, how long, and on which days."""
 
     cases: int
     seconds: float
-    day: str
+    since: str
+    until: str
 
 
 #: Where hypothesis's plugin puts what it tells of a test, in the report of the test's end.
@@ -56,12 +57,24 @@ def examples(statistics: str) -> int:
 
 
 def note(search: str, cases: int, seconds: float) -> None:
-    """Note a run that found nothing, and write the page."""
-    notes = _notes()
-    if search not in notes or cases >= notes[search]["cases"]:
-        notes[search] = Run(cases=cases, seconds=round(seconds), day=f"{date.today():%Y-%m-%d}")
-        NOTES.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        DOCUMENT.write_text(text(), encoding="utf-8")
+    """Add a run that found nothing to those before, and write the page."""
+    notes, today = _notes(), f"{date.today():%Y-%m-%d}"
+    runs = notes.get(search) or Runs(cases=0, seconds=0, since=today, until=today)
+    runs["cases"] += cases
+    runs["seconds"] += round(seconds)
+    runs["until"] = today
+    _write(notes | {search: runs})
+
+
+def note_mistake(search: str) -> None:
+    """Forget the runs of a search that has found a mistake, and write the page."""
+    _write({x: runs for x, runs in _notes().items() if x != search})
+
+
+def tried(search: str) -> int:
+    """Return how many cases a search has tried since it last found a mistake."""
+    runs = _notes().get(search)
+    return runs["cases"] if runs else 0
 
 
 def is_to_be_noted() -> bool:
@@ -75,25 +88,37 @@ def text() -> str:
         "# Searches",
         "",
         "Tests check what somebody thought of. A search draws programs and input at random, and",
-        "holds each against an independent source. These are the longest runs that found nothing;",
-        "what earlier ones found was mended, and is a test. `nox -s fuzz -- 20000 --write` and",
-        "`nox -s hostile -- 20000 --write` make such runs and write this page. Plain runs of the",
-        "tests make each search in small.",
+        "holds each against an independent source. The page counts what each tried since it last",
+        "found a mistake; what was found is mended, and is a test. Runs of `nox -s fuzz --",
+        "20000 --write` and `nox -s hostile -- 20000 --write` are added, and write the page.",
+        "Plain runs of the tests make each search in small.",
         "",
-        "| what was tried | cases | minutes | on |",
+        "| what was tried | cases | minutes | days |",
         "|---|---|---|---|",
     ]
     notes = _notes()
     for search, what in TRIED.items():
         if search in notes:
-            found = notes[search]
-            day = f"{date.fromisoformat(found['day']):%-d %B %Y}"
-            lines.append(f"| {what} | {found['cases']:,} | {found['seconds'] / 60:.0f} | {day} |")
+            runs = notes[search]
+            minutes = f"{runs['seconds'] / 60:.0f}"
+            lines.append(f"| {what} | {runs['cases']:,} | {minutes} | {_days(runs)} |")
     return "\n".join([*lines, ""])
 
 
-def _notes() -> dict[str, Run]:
-    notes: dict[str, Run] = json.loads(NOTES.read_text(encoding="utf-8"))
+def _days(runs: Runs) -> str:
+    first, last = (date.fromisoformat(runs[x]) for x in ("since", "until"))
+    if first == last:
+        return f"{last:%-d %B %Y}"
+    return f"{first:%-d %B %Y} to {last:%-d %B %Y}"
+
+
+def _write(notes: dict[str, Runs]) -> None:
+    NOTES.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    DOCUMENT.write_text(text(), encoding="utf-8")
+
+
+def _notes() -> dict[str, Runs]:
+    notes: dict[str, Runs] = json.loads(NOTES.read_text(encoding="utf-8"))
     return notes
 
 

@@ -20,7 +20,9 @@ def test_what_is_noted_exists() -> None:
     assert not [x for x in {*searches.TRIED} - {*SURVEYS} if f"def {x}(" not in text]
 
 
-def test_the_longest_run_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_add_up_until_one_finds_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = "- during generate phase (1 s):\n    - 1200 passing, 0 failing, and 2 invalid test cases"
     notes, document = tmp_path / "searches.json", tmp_path / "searches.md"
     notes.write_text("{}", encoding="utf-8")
@@ -29,4 +31,8 @@ def test_the_longest_run_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     searches.note("exports", searches.examples(told), 125.0)
     searches.note("exports", 1100, 60.0)
     row = document.read_text(encoding="utf-8").splitlines()[-1]
-    assert row.startswith(f"| {searches.TRIED['exports']} | 1,200 | 2 | ")
+    assert row.startswith(f"| {searches.TRIED['exports']} | 2,300 | 3 | ")
+    assert searches.tried("exports") == 2300
+    searches.note_mistake("exports")
+    assert searches.tried("exports") == 0
+    assert searches.TRIED["exports"] not in document.read_text(encoding="utf-8")

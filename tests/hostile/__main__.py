@@ -24,28 +24,41 @@ def main() -> int:
     parser.add_argument("subject", choices=SURVEYS, help="what is tried")
     parser.add_argument("count", type=int, help="how many cases")
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other cases")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument(
+        "--first",
+        type=int,
+        help="the number of the first case: 0, and with --write the first that was not tried",
+    )
     parser.add_argument("--write", action="store_true", help="note it in docs/searches.md")
     options = parser.parse_args()
+    first = options.first
+    if first is None:
+        first = searches.tried(options.subject) if options.write else 0
     start = time.monotonic()
     subject = SURVEYS[options.subject]()
     seen: set[str] = set()
+    noted, since = 0, start
 
     def report(done: int, found: Survey) -> None:
-        took = time.monotonic() - start
-        print(f"{done} in {took:.0f} s: {dict(found.outcomes)}", file=sys.stderr, flush=True)
-        for outcome, cases in found.unexpected(subject.expected).items():
+        nonlocal noted, since
+        now = time.monotonic()
+        print(f"{done} in {now - start:.0f} s: {dict(found.outcomes)}", file=sys.stderr, flush=True)
+        unexpected = found.unexpected(subject.expected)
+        for outcome, cases in unexpected.items():
             if outcome not in seen:
                 seen.add(outcome)
                 print(f"  {outcome}: {cases[0]}", file=sys.stderr, flush=True)
+        if not options.write:
+            return
+        if unexpected:
+            searches.note_mistake(options.subject)
+        else:
+            searches.note(options.subject, done - noted, now - since)
+            noted, since = done, now
 
-    found = subject.survey(options.first, options.count, options.seed, report)
+    found = subject.survey(first, options.count, options.seed, report)
     print(found.as_json(subject.expected))
-    if found.unexpected(subject.expected):
-        return 1
-    if options.write:
-        searches.note(options.subject, options.count, time.monotonic() - start)
-    return 0
+    return 1 if found.unexpected(subject.expected) else 0
 
 
 sys.exit(main())
