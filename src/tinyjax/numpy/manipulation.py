@@ -801,8 +801,9 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
         cut = -by % n
         if not cut:
             return x
-        parts = [sl.slice_in_dim(x, cut, n, 1, axis), sl.slice_in_dim(x, 0, cut, 1, axis)]
-        return sl.concatenate(parts, axis)
+        # of slices the cotangents would be padded and added up
+        first, rest = sl.split(x, (cut, n - cut), axis)
+        return sl.concatenate((rest, first), axis)
     start = remainder(ew.neg(by), n)
     return dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
 
