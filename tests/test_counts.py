@@ -5,6 +5,7 @@ makes every program slower: lower the count again, or raise the bound and say wh
 """
 
 import gc
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -139,6 +140,56 @@ def test_calls_of_a_draw_by_rejection() -> None:
     draws = (random.gamma, random.poisson, partial(random.binomial, p=0.3))
     found = [calls(partial(draw, random.key(0), X)) for draw in draws]
     assert max(found) <= 270, found
+
+
+#: Programs of one device, whose calls of the modules for several are counted from the second time.
+ONE_DEVICE = """
+import sys
+
+import numpy as np
+
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import lax, random
+
+parts = ("tinyjax/spmd/", "tinyjax/distributed/", "shard")
+x = jnp.ones((4, 4))
+
+
+def loss(w):
+    return jnp.sum(jnp.tanh(x @ w) ** 2)
+
+
+step = tinyjax.jit(lambda w: w - 0.1 * tinyjax.grad(loss)(w))
+scan = tinyjax.jit(lambda w: lax.scan(lambda c, _: (jnp.sin(c), c.sum()), w, None, length=3))
+called = []
+
+
+def note(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and any(part in code.co_filename.replace("\\\\", "/") for part in parts):
+        called.append(f"{code.co_filename}:{code.co_name}")
+
+
+for turn in range(2):
+    sys.setprofile(note if turn else None)
+    step(x), step(np.ones((4, 4), np.float32)), scan(x)
+    tinyjax.vmap(tinyjax.grad(lambda row: jnp.sum(row * 2)))(x) + x.T
+    tinyjax.hessian(lambda row: jnp.sum(row**3))(x[0])
+    np.asarray(random.normal(random.key(0), (3,)))
+    sys.setprofile(None)
+print(*called)
+print(*sorted(name for name in sys.modules if name.startswith("tinyjax") and "shard" in name))
+print(*sorted(name for name in sys.modules if name.startswith(("tinyjax.spmd", "tinyjax.distr"))))
+"""
+
+
+def test_one_device_pays_nothing_for_several() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", ONE_DEVICE], capture_output=True, text=True, check=True
+    )
+    # of the classes of several devices, the arrays' tells which values others may have
+    assert run.stdout.splitlines() == ["", "tinyjax.core.sharded_array", ""]
 
 
 # Compilations

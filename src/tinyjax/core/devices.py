@@ -661,6 +661,11 @@ class Sharding:
         return False
 
     @property
+    def is_decided(self) -> bool:
+        """Whether it says of all axes how they lie, and leaves none to XLA."""
+        return True
+
+    @property
     def plain(self) -> Sharding:
         """What users are told of how an array lies."""
         return self

@@ -649,6 +649,10 @@ class NamedSharding(Sharding):
         return self._of(self.spec.inserted(axis, entry))
 
     @property
+    def is_decided(self) -> bool:
+        return PartitionSpec.UNCONSTRAINED not in self.spec.partitions
+
+    @property
     def is_explicit(self) -> bool:
         return bool(self.mesh.explicit_axes) and not self.mesh.auto_axes
 
@@ -713,7 +717,7 @@ class NamedSharding(Sharding):
         mesh = now.mesh if isinstance(now, NamedSharding) else None
         if isinstance(mesh, Mesh) and mesh.abstract_mesh == self.mesh:  # of the devices there are
             return self.update(mesh=mesh).decided(now)
-        if PartitionSpec.UNCONSTRAINED not in self.spec.partitions:
+        if self.is_decided:
             return self
         used = {*self.spec.names}
         kept = now.spec if isinstance(now, NamedSharding) and now.mesh == self.mesh else None

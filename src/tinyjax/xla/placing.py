@@ -8,31 +8,22 @@ argument is compared with it (``xla.sharded``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from tinyjax.core.avals import ExplicitArray
-from tinyjax.core.devices import (
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    default_place,
-    device_at,
-)
+from tinyjax.core.devices import Sharding, default_place
 from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.programs import SHARDINGS
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
-from tinyjax.errors import ShardingError
 from tinyjax.records import Record
-from tinyjax.xla.compilation import Placement, Written
+from tinyjax.xla.compilation import Placement
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Wishes(Record):
+class Wishes(Record):
     """What a program says of where it runs.
 
     Attributes:
@@ -46,10 +37,10 @@ class _Wishes(Record):
     outs: tuple[Sharding | None, ...]
 
 
-def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
+def _wishes(jaxpr: Jaxpr) -> Wishes | None:
     """What a program says of where it runs; None where it says nothing."""
 
-    def find() -> _Wishes | None:
+    def find() -> Wishes | None:
         # in order, and each once
         found: dict[Sharding, None] = {}
         used: dict[Atom, Sharding] = {}
@@ -61,14 +52,14 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
                 ins, outs = rule(eqn.params)
                 found.update(dict.fromkeys((*ins, *outs)))
                 for x, sharding in zip(eqn.inputs, ins, strict=True):
-                    if _is_full(sharding):
+                    if sharding.is_decided:
                         used.setdefault(x, sharding)
                 results = zip(eqn.out_binders, outs, strict=True)
                 own = rules.evaluate is not None and bool(subjaxprs(eqn.params))
                 made.update(
                     (var, _as_typed(var, sharding) if own else sharding)
                     for var, sharding in results
-                    if _is_full(sharding)
+                    if sharding.is_decided
                 )
             if rules.evaluate is None:  # it runs no programs, as nearly all do not
                 continue
@@ -87,7 +78,7 @@ def _wishes(jaxpr: Jaxpr) -> _Wishes | None:
         for x in jaxpr.outs:
             if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
                 made.setdefault(x, x.aval.sharding)
-        return _Wishes(
+        return Wishes(
             tuple(found),
             tuple([used.get(v) for v in jaxpr.in_binders]),
             tuple([made.get(x) for x in jaxpr.outs]),
@@ -101,13 +92,6 @@ def _as_typed(x: Atom, sharding: Sharding) -> Sharding:
     if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
         return x.aval.sharding
     return sharding.stripped()
-
-
-def _is_full(sharding: Sharding) -> bool:
-    """Whether it leaves nothing to XLA."""
-    return not isinstance(sharding, NamedSharding) or (
-        PartitionSpec.UNCONSTRAINED not in sharding.spec.partitions
-    )
 
 
 def on_devices(args: Sequence[object]) -> list[Sharding | None]:
@@ -151,72 +135,6 @@ def placement_by(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     named += [sharding for sharding in given if sharding is not None]
     if not named:
         return None
-    meshes = {
-        x.mesh.abstract_mesh: x.mesh
-        for x in named
-        if isinstance(x, NamedSharding) and not x.is_abstract
-    }
-    named = [_with_devices(x, meshes) for x in named]
-    ids = named[0].ids
-    abstract = named[0].is_abstract
-    for other in named:
-        if other.is_abstract != abstract:
-            raise ShardingError(
-                "one program names a mesh with devices and an AbstractMesh, which has none. Use "
-                "the AbstractMesh for all, or for none."
-            )
-        if {*other.ids} != {*ids}:
-            here, there = _named(ids, other.ids)
-            raise ShardingError(
-                f"one program takes arrays on the devices {here} and on {there}. Put "
-                "them on the same: tinyjax.device_put(x, sharding)."
-            )
-        if other.ids != ids and wishes is not None and other in wishes.all:
-            here, there = _named(ids, other.ids)
-            raise ShardingError(
-                f"one program names meshes of the devices {here} and {there}, "
-                "which are the same in another order. Use one order."
-            )
-    whole = undivided(named, ids)
-    wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
-    lying = [x and _with_devices(x, meshes) for x in wanted]
-    ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
-    outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
-    told = tuple([x and _with_devices(x, meshes) for x in outs])
-    decided = tuple([x and x.stripped() for x in told])
-    on_these = (i for i, x in enumerate(given) if isinstance(x, NamedSharding) and x.ids == ids)
-    first = next(on_these, None)
-    written = (
-        Written(told) if first is None else Written(told, given[first], jaxpr.in_avals[first].ndim)
-    )
-    return Placement(ids, tuple(ins), decided, abstract, written)
+    from tinyjax.xla.agreement import agreed  # noqa: PLC0415 (programs of one device need none)
 
-
-def _with_devices(sharding: Sharding, meshes: Mapping[AbstractMesh, AnyMesh]) -> Sharding:
-    """The same sharding, of devices where a mesh of that form is named with its devices."""
-    if not isinstance(sharding, NamedSharding) or not sharding.is_abstract:
-        return sharding
-    mesh = meshes.get(sharding.mesh.abstract_mesh)
-    return sharding if mesh is None else sharding.update(mesh=mesh)
-
-
-def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
-    """How an array lies of which some devices have copies, on a mesh that is named if one is.
-
-    Args:
-        shardings: what is named, where ``ids`` may be given.
-        ids: the numbers of the devices.
-    """
-    for sharding in shardings:
-        if isinstance(sharding, NamedSharding) and sharding.ids == ids:
-            return NamedSharding(sharding.mesh, PartitionSpec())
-    return SingleDeviceSharding(device_at(ids[0]))
-
-
-def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:
-    """Name the devices of two groups: by their numbers alone, if all are the processor's."""
-    are_processors = all(platform_at(i) is CPU for i in (*these, *others))
-    return [
-        ", ".join([str(i if are_processors else device_at(i)) for i in ids])
-        for ids in (these, others)
-    ]
+    return agreed(jaxpr, given, named, wishes)

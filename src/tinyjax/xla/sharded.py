@@ -32,11 +32,12 @@ from tinyjax.core.trace import EVAL, bind, raise_not_concrete, use_trace
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.xla.agreement import undivided
 from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Placement
 from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError, calls_from
-from tinyjax.xla.placing import on_devices, placement_by, placement_of, undivided
+from tinyjax.xla.placing import on_devices, placement_by, placement_of
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
 
