@@ -144,16 +144,14 @@ class _Quiet:
     def update(self, *_: object, **__: object) -> None: ...
 
 
-def _without_other_packages(data: str) -> None:
-    """Put stubs in the place of what the example imports besides the library."""
+def _without_bars() -> None:
+    """Put stubs in the place of what the example shows its progress with."""
     modules: dict[str, dict[str, Any]] = {
         "rich": {},
         "rich.console": {"Console": _Quiet},
         "rich.progress": dict.fromkeys(
             ("BarColumn", "Progress", "TextColumn", "TimeElapsedColumn"), _Quiet
         ),
-        "sklearn": {},
-        "sklearn.datasets": {"load_digits": lambda return_X_y: np.load(data).values()},
     }
     for name, found in modules.items():
         module = ModuleType(name)
@@ -161,10 +159,10 @@ def _without_other_packages(data: str) -> None:
         sys.modules[name] = module
 
 
-def _run_example(library: str, data: str) -> None:
-    """Run the example to its first loss; without the other packages where data is given."""
-    if data:
-        _without_other_packages(data)
+def _run_example(library: str, bars: str) -> None:
+    """Run the example to its first loss; without bars of progress where they are "none"."""
+    if bars == "none":
+        _without_bars()
     text = _DIGITS.read_text(encoding="utf-8").replace("import tinyjax", f"import {library}")
     text = text.replace("from tinyjax", f"from {library}")
     reached = "history.losses.append(float(value))"
@@ -181,14 +179,14 @@ def _reached() -> None:
     os._exit(0)
 
 
-def _example(way: str, data: str, folder: str) -> tuple[float, float]:
+def _example(way: str, bars: str, folder: str) -> tuple[float, float]:
     library, environment, cached = _EXAMPLE_WAYS[way]
     if cached:
         environment = environment | {
             name: value.format(folder=folder) for name, value in _CACHES[library].items()
         }
     start = time.time()
-    until, used = _in_process("--example", library, data, **environment)
+    until, used = _in_process("--example", library, bars, **environment)
     return until - start, used
 
 
@@ -233,19 +231,14 @@ def _head(ways: Sequence[str], seconds: Collection[str]) -> None:
 
 
 def _examples(rounds: int) -> None:
-    """Measure the example from the start of its process, with and without other packages."""
-    from sklearn.datasets import load_digits
-
+    """Measure the example from the start of its process, with and without bars of progress."""
     _head([*_EXAMPLE_WAYS], [*_EXAMPLE_WAYS])
     with TemporaryDirectory() as folder:
-        data = f"{folder}/digits.npz"
-        images, labels = load_digits(return_X_y=True)
-        np.savez(data, images=images, labels=labels)
-        for title, given in (("examples/digits.py", ""), ("without other packages", data)):
+        for title, bars in (("examples/digits.py", "rich"), ("without rich", "none")):
             for way in _EXAMPLE_WAYS:  # fills the caches
-                _example(way, given, folder)
+                _example(way, bars, folder)
             found = [
-                {way: _example(way, given, folder) for way in _EXAMPLE_WAYS} for _ in range(rounds)
+                {way: _example(way, bars, folder) for way in _EXAMPLE_WAYS} for _ in range(rounds)
             ]
             _row(title, found, [*_EXAMPLE_WAYS])
 
@@ -253,7 +246,7 @@ def _examples(rounds: int) -> None:
 def main() -> None:
     command = argparse.ArgumentParser(description=__doc__)
     command.add_argument("--measure", nargs=2, metavar=("CASE", "WAY"), help=argparse.SUPPRESS)
-    command.add_argument("--example", nargs=2, metavar=("LIBRARY", "DATA"), help=argparse.SUPPRESS)
+    command.add_argument("--example", nargs=2, metavar=("LIBRARY", "BARS"), help=argparse.SUPPRESS)
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--only", default="", help="cases whose title holds this text")
     command.add_argument("--ways", nargs="*", default=[*WAYS], help="of tinyjax, and jax")

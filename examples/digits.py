@@ -7,6 +7,7 @@ and the optimizer's state are trees of arrays, and one compiled function does a 
 
 import argparse
 import sys
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.datasets import load_digits
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
@@ -36,9 +36,22 @@ class Digits(NamedTuple):
     labels: Array
 
 
+def table() -> Path:
+    """Find the digits that scikit-learn carries.
+
+    To import it, and call `sklearn.datasets.load_digits`, takes longer than all until the first
+    step of training.
+    """
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("The digits are scikit-learn's: `pip install scikit-learn`.")
+    return Path(package.origin).with_name("datasets") / "data" / "digits.csv.gz"
+
+
 def load(key: Array) -> tuple[Digits, Digits]:
     """Return the digits to train on, and those held out."""
-    images, labels = load_digits(return_X_y=True)
+    rows = np.loadtxt(table(), delimiter=",")
+    images, labels = rows[:, :-1], rows[:, -1]
     order = np.asarray(random.permutation(key, len(images)))
     cut = len(images) // 4
     held_out, train = (
