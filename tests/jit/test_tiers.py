@@ -185,6 +185,46 @@ def test_evaluation_drops_what_nothing_reads_any_more() -> None:
     assert peak < 8 * large.nbytes  # of 48 results
 
 
+def test_long_loops_drop_what_nothing_reads_any_more() -> None:
+    large = np.linspace(0.0, 1.0, 20_000, dtype="float32")
+    fun = jit(lambda x: lax.scan(lambda c, _: (chain(chain(c)), None), x, None, 100)[0])
+    jaxpr = fun.lower(large).jaxpr
+    tracemalloc.start()
+    try:
+        with use_trace(ProgramEvaluation(np.inf)):
+            eval_jaxpr(jaxpr, [jnp.asarray(large)])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * large.nbytes  # of 48 results in each iteration
+
+
+def often(x: Any) -> Any:
+    """A loop that is written as a function: the same kinds of operations as in ``several``."""
+
+    def body(c: Any, row: Any) -> Any:
+        low, high = jnp.split(c, [2])
+        unread = jnp.argsort(c)
+        mean, most = c.mean(), jnp.max(row) * 2
+        c = jnp.where(c > mean, c, jnp.pad(low, (0, 3)) - high.sum() ** 3 * 0.1 + most / 3.0)
+        return c / (1 + jnp.abs(c)), (mean, most > 1, unread[0], jnp.float32(2.0), row, c[:0])
+
+    rows = jnp.cos(jnp.outer(jnp.arange(100.0), x))
+    return lax.scan(body, x, rows)
+
+
+def test_long_loops_check_the_types_that_rules_give() -> None:
+    wide_p = Primitive("gives_another_type_in_loops", NoParams)
+    wide_p.def_abstract_eval(lambda avals, params: avals)
+    wide_p.def_impl(lambda operands, params: (operands[0].astype("float64"),))
+    loop = jit(
+        lambda x: lax.fori_loop(0, 100, lambda i, c: bind1(wide_p, (c,), NO_PARAMS), x),
+        tier="first",
+    )
+    with pytest.raises(JaxprTypeError, match=r"float64.* but its abstract_eval rule says float32"):
+        loop(X)
+
+
 def several(x: Any) -> Any:
     """Literals of every rank, results that nothing reads, several results, programs in programs."""
     rows = jnp.outer(x, jnp.arange(6.0)) * 2.0 + jnp.ones((5, 6)) / 3.0
@@ -221,6 +261,8 @@ def test_evaluation_gives_the_bits_of_the_operations_one_by_one() -> None:
         jit(several).lower(jnp.asarray(X)).jaxpr,
         jit(grad(lambda x: several(x)[3].sum() + loops(x).sum())).lower(X[:5]).jaxpr,
         jit(until_large).lower(X[0]).jaxpr,
+        jit(often).lower(X[:5]).jaxpr,
+        jit(grad(lambda x: often(x)[0].sum())).lower(X[:5]).jaxpr,
     ]
     for jaxpr in given:
         args = [jnp.linspace(0.1, 0.9, aval.size).reshape(aval.shape) for aval in jaxpr.in_avals]

@@ -138,7 +138,7 @@ def _scan_on_hosts(hosts: Hosts, params: ScanParams, run: RunOnHosts) -> Hosts:
     stacks = [np.empty(aval.shape, aval.dtype) for aval in stacked(jaxpr.out_avals[m:], length)]
     order = reversed(range(length)) if params.reverse else range(length)
     for i in reported(order, params.progress):
-        outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]])
+        outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
         carry = outs[:m]
         for stack, y in zip(stacks, outs[m:], strict=True):
             stack[i] = y

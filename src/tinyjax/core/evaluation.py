@@ -3,7 +3,9 @@
 ``EvalTrace`` evaluates operations as they come. Of a program the types are known, so here no
 operation looks them up, and none wraps its results: a plan, made once, says for each equation which
 NumPy function to call and in which places of a list its operands lie. What no later equation reads
-is dropped, so that its memory serves again while it is in the processor's cache.
+is dropped, so that its memory serves again while it is in the processor's cache. The body of a loop
+with many iterations is written as a Python function, which takes a quarter of a microsecond less
+for each equation.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import attrs
-from numpy import asarray, empty, ndarray, uint8
+from numpy import asarray, empty, ndarray, ufunc, uint8
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
@@ -28,6 +30,7 @@ from tinyjax.core.replay_text import EXACT, as_number
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
+from tinyjax.frames import PACKAGE_DIRECTORY
 
 
 class EndlessError(Exception):
@@ -50,14 +53,27 @@ class _Plan:
     Attributes:
         steps: the equations.
         places: the list at the start, which holds the literals behind room for the operands.
+        operands: the places of the operands of each step.
         outs: the places of the results.
+        has_programs: whether a step evaluates programs.
         checked: whether the types of all results have been compared with those of the program.
+        runs: how often it has been followed since.
+        written: the steps as a Python function of the operands.
     """
 
     steps: tuple[_Step, ...]
     places: list[Any]
+    operands: tuple[tuple[int, ...], ...]
     outs: tuple[int, ...]
+    has_programs: bool
     checked: bool = False
+    runs: int = 0
+    written: Callable[..., list[HostArray]] | None = None
+
+
+#: A plan that is to be followed more often than this, or has been, is written as a function: to
+#: compile it takes as long as 60 runs of the function save.
+_RUNS_TO_WRITE: Final = 80
 
 
 class ProgramEvaluation(ProgramTrace):
@@ -90,8 +106,13 @@ class ProgramEvaluation(ProgramTrace):
         outs = self.on_hosts(jaxpr, [raw_host(x) for x in args if isinstance(x, ConcreteArray)])
         return [ConcreteArray(out, aval) for out, aval in zip(outs, jaxpr.out_avals, strict=True)]
 
-    def on_hosts(self, jaxpr: Jaxpr, hosts: Hosts) -> list[HostArray]:
+    def on_hosts(self, jaxpr: Jaxpr, hosts: Hosts, times: int = 1) -> list[HostArray]:
         """Evaluate a program.
+
+        Args:
+            jaxpr: the program.
+            hosts: its operands.
+            times: how often it is going to be evaluated, this time included, where that is known.
 
         Raises:
             EndlessError: it has more equations than may still be evaluated.
@@ -101,6 +122,16 @@ class ProgramEvaluation(ProgramTrace):
         if self.left < 0:
             raise EndlessError
         plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
+        if plan.written is None and plan.checked:
+            plan.runs += 1
+            if max(plan.runs, times) > _RUNS_TO_WRITE and not plan.has_programs:
+                plan.written = _written(plan, jaxpr)
+        if plan.written is not None:
+            token = set_errors(IGNORE)
+            try:
+                return plan.written(*hosts)
+            finally:
+                reset_errors(token)
         checked = plan.checked
         places = plan.places.copy()
         places[: len(jaxpr.in_binders)] = hosts
@@ -170,6 +201,7 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
         return len(values) - 1
 
     steps: list[_Step] = []
+    operands: list[tuple[int, ...]] = []
     for eqn, dead in zip(jaxpr.eqns, _last_read(jaxpr), strict=True):
         rules, inputs = eqn.primitive.rules, eqn.inputs
         kernel = None
@@ -180,7 +212,8 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
             except (KeyError, TypeError):  # TypeError: parameters that have no hash
                 kernel = eqn.primitive.kernel(avals, eqn.params)
         exact = kernel in EXACT and any(type(x) is Var for x in inputs)
-        given = [place_of(x, exact) for x in inputs]
+        given = tuple([place_of(x, exact) for x in inputs])
+        operands.append(given)
         place = len(values)
         for var in eqn.out_binders:
             found[var] = len(values)
@@ -194,7 +227,46 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, kernel, itemgetter(*given), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    return _Plan(tuple(steps), values, outs)
+    has_programs = any(way == _PROGRAM for way, *_ in steps)
+    return _Plan(tuple(steps), values, tuple(operands), outs, has_programs)
+
+
+def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
+    """Write a plan as a Python function, which calls the same functions in the same order."""
+    scope: dict[str, Any] = {"asarray": asarray}
+    names = [f"v{i}" for i in range(len(plan.places))]
+    known: dict[int, str] = {}
+
+    def name_of(value: object) -> str:
+        """Name what a step needs besides operands, and once what several need."""
+        if id(value) not in known:
+            known[id(value)] = f"c{len(known)}"
+            scope[known[id(value)]] = value
+        return known[id(value)]
+
+    for place, value in enumerate(plan.places):
+        if value is not None:
+            names[place] = name_of(value)
+    given = len(jaxpr.in_binders)
+    lines = [f"def evaluate({', '.join(names[:given])}):"]
+    for (way, call, _, place, dead, eqn), places in zip(plan.steps, plan.operands, strict=True):
+        operands = ", ".join([names[i] for i in places])
+        outs = names[place : place + len(eqn.out_binders)]
+        if way == _IMPL:
+            found = f"{name_of(call)}([{operands}], {name_of(eqn.params)})"
+            lines.append(f" [{', '.join(outs)}] = {found}")
+            lines += [f" {out} = asarray({out})" for out in outs]
+        else:
+            found = f"{name_of(call)}({operands})"
+            is_array = isinstance(call, ufunc) and eqn.out_binders[0].aval.shape
+            lines.append(f" {outs[0]} = {found if is_array else f'asarray({found})'}")
+        unread = [names[i] for i in dead if i >= given]  # the caller holds the operands
+        if unread:
+            lines.append(f" del {', '.join(unread)}")
+    lines.append(f" return [{', '.join([names[i] for i in plan.outs])}]")
+    exec(compile("\n".join(lines), f"{PACKAGE_DIRECTORY}<evaluated>", "exec"), scope)
+    evaluate: Callable[..., list[HostArray]] = scope["evaluate"]
+    return evaluate
 
 
 def _last_read(jaxpr: Jaxpr) -> list[list[Var]]:

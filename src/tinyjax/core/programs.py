@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Sharding
@@ -76,8 +76,13 @@ ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
 #: where that is not known before it runs.
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
-#: Evaluates a program on NumPy arrays.
-RunOnHosts: TypeAlias = Callable[[Any, Hosts], list[HostArray]]
+
+class RunOnHosts(Protocol):
+    """Evaluates a program on NumPy arrays, and is told how often it will be asked to, if known."""
+
+    def __call__(self, jaxpr: Any, hosts: Hosts, times: int = 1, /) -> list[HostArray]: ...
+
+
 #: The rule of a primitive that is a loop, or moves values between devices: evaluates it on NumPy
 #: arrays, given what evaluates its programs: ``rule(operands, params, run) -> results``.
 ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")
