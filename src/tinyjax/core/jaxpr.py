@@ -21,8 +21,8 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any, Final, TypeAlias, TypeVar, final
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 import attrs
 import numpy as np
@@ -38,6 +38,9 @@ from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_e
 from tinyjax.errors import ArgumentError, JaxprTypeError, TinyjaxError
 from tinyjax.frames import Source, user_source
 from tinyjax.records import Record, field_names
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -645,10 +648,17 @@ def _digest(jaxpr: Jaxpr) -> bytes:
     append(b"O%d;" % len(jaxpr.outs))
     for x in jaxpr.outs:
         append(b"L" + encode(x.value) if type(x) is Lit else names[x])
-    # Loading hashlib takes 5 ms of the import of this package, and eager programs never need it.
-    from hashlib import blake2b  # noqa: PLC0415
+    return _hash()(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
 
-    return blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
+
+@cache
+def _hash() -> type[blake2b]:
+    """Load the hash function, which eager programs never need."""
+    try:  # hashlib takes it from there; to load hashlib, and OpenSSL with it, takes 3 ms
+        from _blake2 import blake2b  # noqa: PLC0415
+    except ImportError:
+        from hashlib import blake2b  # noqa: PLC0415
+    return blake2b
 
 
 # Printing

@@ -116,6 +116,9 @@ _LATER: Final = {
     "versions": "COMPILER",
 }
 
+#: The parts that decide whether a program is compiled: to ask jaxlib for its version takes 10 ms.
+_WITHOUT_JAXLIB: Final = ("compilation", "placing", "tiers")
+
 
 def _evaluate(primitive: Any, args: Any, params: Any) -> Any:
     import_module("tinyjax.xla.sharded")  # puts its own in the place of this
@@ -129,8 +132,10 @@ placer[:] = [lambda x, sharding: import_module("tinyjax.xla.sharded").put(x, sha
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
     _load = loader(__name__, _LATER)
+    _needing_none = {name for part in _WITHOUT_JAXLIB for name in _LATER[part].split()}
 
     def __getattr__(name: str) -> Any:
-        """Load a part, after the check that the jaxlib installed is one that the parts know."""
-        import_module("tinyjax.xla.versions")
+        """Load a part; one that needs jaxlib, after the check that it knows the one installed."""
+        if name not in _needing_none:
+            import_module("tinyjax.xla.versions")
         return _load(name)

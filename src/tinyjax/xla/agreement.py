@@ -10,7 +10,7 @@ from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
 from tinyjax.xla.compilation import Placement, Written
-from tinyjax.xla.placing import Wishes
+from tinyjax.xla.wishes import Wishes
 
 
 def agreed(

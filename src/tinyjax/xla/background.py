@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
+from functools import cache
+from importlib import import_module
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
@@ -98,8 +100,15 @@ class _Workers:
             thread.join()
 
 
+@cache
+def check_release() -> None:
+    """Refuse a jaxlib that the modules that need it do not know, before they are loaded."""
+    import_module("tinyjax.xla.versions")
+
+
 def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     # Loads jaxlib, in the thread that needs it.
+    check_release()
     from tinyjax.xla.executable import compiled  # noqa: PLC0415
 
     return compiled(wanted)

@@ -28,7 +28,7 @@ from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.records import Record
-from tinyjax.xla.background import compile_afterwards, is_under_way
+from tinyjax.xla.background import check_release, compile_afterwards, is_under_way
 from tinyjax.xla.compilation import Compilation
 from tinyjax.xla.forks import lacks_threads
 from tinyjax.xla.placing import on_devices, placement_of
@@ -137,6 +137,7 @@ def run(
     """
     placement = placement_of(wanted.jaxpr, on_devices(args))
     if placement is not None:
+        check_release()
         from tinyjax.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
 
         return run_sharded(attrs.evolve(wanted, placement=placement), args)
@@ -157,6 +158,7 @@ def run(
                     return _evaluate(wanted, args)
         except EndlessError:
             progress.decision = Decision(0, "a loop of unknown length went on for long")
+    check_release()
     from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
 
     executable = executable_for(wanted)
@@ -211,6 +213,7 @@ def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
         assert isinstance(out, ConcreteArray), "evaluation gives data"
         results.append(ConcreteArray(out._host, aval, out._buffer))
     if donated:
+        check_release()
         from tinyjax.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
 
         for arg, taken in zip(args, match_donations(jaxpr, donated), strict=True):

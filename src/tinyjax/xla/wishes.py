@@ -1,0 +1,84 @@
+"""What a program says of where it runs, by the shardings that its equations and its types name."""
+
+from __future__ import annotations
+
+import attrs
+
+from tinyjax.core.avals import ExplicitArray
+from tinyjax.core.devices import Sharding
+from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
+from tinyjax.core.nesting import LEVEL
+from tinyjax.core.programs import SHARDINGS
+from tinyjax.records import Record
+
+
+@attrs.frozen(eq=False, repr=False)
+class Wishes(Record):
+    """What a program says of where it runs.
+
+    Attributes:
+        all: the shardings that it names.
+        ins: how its parameters are to lie, where it says.
+        outs: how its results are to lie.
+    """
+
+    all: tuple[Sharding, ...]
+    ins: tuple[Sharding | None, ...]
+    outs: tuple[Sharding | None, ...]
+
+
+def wishes_of(jaxpr: Jaxpr) -> Wishes | None:
+    """What a program says of where it runs; None where it says nothing."""
+
+    def find() -> Wishes | None:
+        # in order, and each once
+        found: dict[Sharding, None] = {}
+        used: dict[Atom, Sharding] = {}
+        made: dict[Atom, Sharding] = {}
+        for eqn in jaxpr.eqns:
+            rules = eqn.primitive.rules
+            rule = rules.extensions.get(SHARDINGS)
+            if rule is not None:
+                ins, outs = rule(eqn.params)
+                found.update(dict.fromkeys((*ins, *outs)))
+                for x, sharding in zip(eqn.inputs, ins, strict=True):
+                    if sharding.is_decided:
+                        used.setdefault(x, sharding)
+                results = zip(eqn.out_binders, outs, strict=True)
+                own = rules.evaluate is not None and bool(subjaxprs(eqn.params))
+                made.update(
+                    (var, _as_typed(var, sharding) if own else sharding)
+                    for var, sharding in results
+                    if sharding.is_decided
+                )
+            if rules.evaluate is None:  # it runs no programs, as nearly all do not
+                continue
+            with LEVEL:
+                below = [wishes_of(inner) for inner in subjaxprs(eqn.params)]
+            for wishes in below:
+                if wishes is not None:
+                    found.update(dict.fromkeys(wishes.all))
+        for v in jaxpr.in_binders:
+            if type(v.aval) is ExplicitArray:
+                if v.aval.sharding.is_explicit:
+                    used[v] = v.aval.sharding
+                found[v.aval.sharding] = None
+        if not found:
+            return None
+        for x in jaxpr.outs:
+            if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
+                made.setdefault(x, x.aval.sharding)
+        return Wishes(
+            tuple(found),
+            tuple([used.get(v) for v in jaxpr.in_binders]),
+            tuple([made.get(x) for x in jaxpr.outs]),
+        )
+
+    return jaxpr.derive("wishes", find)
+
+
+def _as_typed(x: Atom, sharding: Sharding) -> Sharding:
+    """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
+    if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
+        return x.aval.sharding
+    return sharding.stripped()
