@@ -11,7 +11,9 @@ import attrs
 import numpy as np
 
 from tinyjax.callbacks import debug_callback
-from tinyjax.control_flow.declared import CondParams, ScanParams, WhileParams
+from tinyjax.control_flow.declared.cond import CondParams
+from tinyjax.control_flow.declared.scan import ScanParams
+from tinyjax.control_flow.declared.while_loop import WhileParams
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, subjaxprs
 from tinyjax.core.programs import CALLED

@@ -10,7 +10,9 @@ from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.api.derivatives import linearize
 from tinyjax.control_flow.cond import cond, switch
-from tinyjax.control_flow.declared import cond_p, scan_p, while_p
+from tinyjax.control_flow.declared.cond import cond_p
+from tinyjax.control_flow.declared.scan import scan_p
+from tinyjax.control_flow.declared.while_loop import while_p
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.control_flow.loops import fori_loop
 from tinyjax.control_flow.scan import scan

@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from tinyjax.control_flow.common import rearrange
-from tinyjax.control_flow.declared import (
-    ScanParams,
-    WhileParams,
-    bind_scan,
-    run_while,
-    scan_body_jvp,
-    while_body_jvp,
-    while_p,
-)
+from tinyjax.control_flow.declared.scan import ScanParams, bind_scan, scan_body_jvp
+from tinyjax.control_flow.declared.while_loop import WhileParams, run_while, while_body_jvp, while_p
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus
 from tinyjax.core.array import Array

@@ -18,8 +18,9 @@ from tinyjax.control_flow.common import (
     paths,
     stage_function,
 )
-from tinyjax.control_flow.declared import CondParams, while_p
-from tinyjax.control_flow.declared import cond_p as cond_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared.cond import CondParams
+from tinyjax.control_flow.declared.cond import cond_p as cond_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared.while_loop import while_p
 from tinyjax.control_flow.needed import prune_cond, share_slots
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
 from tinyjax.control_flow.common import fixed_point
-from tinyjax.control_flow.declared import CondParams, ScanParams
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import dependents, prune_results, shorten
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, effects_of, subjaxprs
 from tinyjax.core.lists import marked, split_list
+
+if TYPE_CHECKING:
+    from tinyjax.control_flow.declared.cond import CondParams
+    from tinyjax.control_flow.declared.scan import ScanParams
 
 # Loops
 
@@ -97,10 +101,11 @@ def prune_cond(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
     params: CondParams = eqn.params
     marks = [prune_results(branch, used)[1] for branch in params.branches]
     needed = tuple(map(any, zip(*marks, strict=True)))
+    branches = tuple([shorten(branch, used, needed) for branch in params.branches])
     index, *operands = eqn.inputs
     return attrs.evolve(
         eqn,
         inputs=(index, *marked(operands, needed)),
-        params=CondParams(tuple([shorten(branch, used, needed) for branch in params.branches])),
+        params=attrs.evolve(params, branches=branches),
         out_binders=marked(eqn.out_binders, used),
     )

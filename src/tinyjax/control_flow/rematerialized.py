@@ -17,7 +17,8 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.control_flow.common import fixed_point
-from tinyjax.control_flow.declared import CondParams, ScanParams
+from tinyjax.control_flow.declared.cond import CondParams
+from tinyjax.control_flow.declared.scan import ScanParams
 from tinyjax.control_flow.needed import share_slots, varying
 from tinyjax.core.avals import stacked
 from tinyjax.core.dependence import dce, same_eqns

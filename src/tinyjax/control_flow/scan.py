@@ -22,9 +22,9 @@ from tinyjax.control_flow.common import (
     rearrange,
     stage_function,
 )
-from tinyjax.control_flow.declared import ScanParams, scan_body_jvp
-from tinyjax.control_flow.declared import bind_scan as bind_scan  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.declared import scan_p as scan_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared.scan import ScanParams, scan_body_jvp
+from tinyjax.control_flow.declared.scan import bind_scan as bind_scan  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared.scan import scan_p as scan_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.needed import prune_scan, varying
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array

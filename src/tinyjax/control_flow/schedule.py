@@ -23,7 +23,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.control_flow.common import convert_all
-from tinyjax.control_flow.declared import run_while
+from tinyjax.control_flow.declared.while_loop import run_while
 from tinyjax.core.array import Array
 from tinyjax.core.lists import split_list
 from tinyjax.primitives import elementwise as ew

@@ -23,9 +23,9 @@ from tinyjax.control_flow.common import (
     rearrange,
     stage_function,
 )
-from tinyjax.control_flow.declared import WhileParams, while_body_jvp
-from tinyjax.control_flow.declared import bind_while as bind_while  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.declared import while_p as while_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared.while_loop import WhileParams, while_body_jvp
+from tinyjax.control_flow.declared.while_loop import bind_while as bind_while  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.declared.while_loop import while_p as while_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, alike, same_types

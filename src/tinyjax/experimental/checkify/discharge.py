@@ -16,7 +16,8 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.control_flow.common import contains
-from tinyjax.control_flow.declared import bind_scan, bind_while, scan_p, while_p
+from tinyjax.control_flow.declared.scan import bind_scan, scan_p
+from tinyjax.control_flow.declared.while_loop import bind_while, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.declared import ScanParams
+from tinyjax.control_flow.declared.scan import ScanParams
 from tinyjax.control_flow.scan import bind_scan
 from tinyjax.control_flow.while_loop import bind_while
 from tinyjax.core.array import Array

@@ -1,0 +1,45 @@
+"""The primitive ``cond`` and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from tinyjax.core.avals import Axes
+from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core.primitive import FITS, Params, Primitive
+from tinyjax.core.varying import axes_of, check_reached, joined
+
+if TYPE_CHECKING:
+    pass
+
+
+@attrs.frozen(eq=False, repr=False)
+class CondParams(Params):
+    """The programs to choose from; all of one type."""
+
+    branches: tuple[Jaxpr, ...]
+
+
+cond_p: Primitive[CondParams] = Primitive("cond", CondParams, rules_in="tinyjax.control_flow.cond")
+
+
+@cond_p.def_rule(FITS)
+def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], CondParams]:
+    from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
+
+    index, *wanted = given
+    # What varies as the index does before the choice need not be added up, in reverse mode, behind
+    # it: not all devices come there.
+    operands = tuple([axes | index for axes in wanted])
+    for branch in params.branches:
+        operands = joined(operands, axes_of(branch.in_avals))
+    branches = [refit(branch, operands) for branch in params.branches]
+    outs = tuple([index] * len(branches[0].outs))
+    for branch in branches:
+        check_reached(branch, index, "a branch of cond")
+        outs = joined(outs, axes_of(branch.out_avals))
+    changed = CondParams(tuple([refit(branch, operands, outs) for branch in branches]))
+    return (index, *operands), changed
