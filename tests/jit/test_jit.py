@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import enum
 import functools
 import gc
 import inspect
@@ -281,6 +282,59 @@ def test_static_values_whose_items_differ_in_type_or_sign_are_different(
         results = [float(compiled(jnp.float32(1), value)) for value in values]
         assert results == list(range(2, len(values) + 2))
     assert list(map(repr, traced)) == list(map(repr, values))
+
+
+class _Model:
+    """An object with a hash of its own, which changes with it."""
+
+    def __init__(self, power: int) -> None:
+        self.power = power
+
+    def __hash__(self) -> int:
+        return hash(self.power)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Model) and self.power == other.power
+
+
+class _Mode(enum.Enum):
+    TRAIN = 2
+    TEST = 3
+
+
+def test_static_values_in_the_shortest_way() -> None:
+    """In every order, as the last call and as an earlier one, by position and by name."""
+    power: dict[Any, int] = {2: 2, "three": 3, _Mode.TRAIN: 2, _Mode.TEST: 3, abs: 4, (1, 4): 5}
+    compiled = jit(
+        lambda x, how, *, sign=1: sign * x ** power[how], static_argnames=("how", "sign")
+    )
+    x = np.float32(2)
+    for how, n in power.items():
+        for given in (x, jnp.asarray(x), 2.0):
+            for _ in range(3):
+                assert float(compiled(given, how)) == 2.0**n
+                assert float(compiled(given, how=how, sign=-1)) == -(2.0**n)
+                assert float(compiled(how=how, x=given)) == 2.0**n
+    found = [float(compiled(x, how)) for _ in range(3) for how in power]
+    assert found == [2.0**n for _ in range(3) for n in power.values()]
+    with pytest.raises(StaticArgumentError, match="is an array"):
+        compiled(x, jnp.asarray(2))
+    with pytest.raises(StaticArgumentError, match="not hashable"):
+        compiled(x, [2])
+
+
+def test_a_static_object_that_has_changed_is_another() -> None:
+    model, compiled = _Model(2), jit(lambda m, x: x**m.power, static_argnums=0)
+    for n in (2, 3, 2):
+        model.power = n
+        for _ in range(3):
+            assert float(compiled(model, 3.0)) == 3.0**n
+    nested = (1, model)
+    by_tuple = jit(lambda m, x: x ** m[1].power, static_argnums=0)
+    for n in (2, 3, 2):
+        model.power = n
+        for _ in range(3):
+            assert float(by_tuple(nested, 3.0)) == 3.0**n
 
 
 def test_what_equality_leaves_out_is_not_compared() -> None:

@@ -76,7 +76,6 @@ from tinyjax.jit.traces import (
     Entry,
     Plan,
     Plans,
-    ShortCall,
     Traces,
     no_short_call,
     traces_of,
@@ -452,9 +451,11 @@ class JitFunction(Generic[P, R]):
         elif launch is None:
             found[key] = None
         else:
-            short: ShortCall | None = None
-            if self._all_dynamic:
-                short = xla.short_call(program, entry.consts, in_tree, entry.out_tree, leaves)
+            static = self._parameters.separate(args, kwargs)[0]
+            short = xla.short_call(
+                *(program, entry.consts, in_tree, entry.out_tree, leaves),
+                (*static.positional, *static.keywords),
+            )
             plan = found[key] = Plan(launch, short or no_short_call)
             plans.short = plan.short
         if len(found) > MOST_SIGNATURES:

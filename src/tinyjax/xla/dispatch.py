@@ -179,6 +179,7 @@ def short_call(
     in_tree: PyTreeDef,
     out_tree: PyTreeDef,
     leaves: Sequence[Any],
+    static: Sequence[tuple[int | str, Any]],
 ) -> WrittenCall | None:
     """Return the shortest way for calls like the present one, which can be launched.
 
@@ -188,10 +189,11 @@ def short_call(
         in_tree: the structure of the arguments.
         out_tree: likewise.
         leaves: the arguments.
+        static: the static ones, which are not among these, with their positions and names.
     """
     if program.executing() is not program.execute:  # in another thread
         return None
-    return written_call(program, consts, in_tree, out_tree, leaves, _witness(program))
+    return written_call(program, consts, in_tree, out_tree, leaves, _witness(program), static)
 
 
 def not_launched(args: Sequence[Any]) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import lru_cache, partial
 from itertools import count
 from types import NoneType
@@ -52,11 +53,12 @@ def written_call(
     out_tree: PyTreeDef,
     leaves: Sequence[Any],
     witness: int,
+    static: Sequence[tuple[int | str, Any]],
 ) -> WrittenCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
 
     None where there are too many arguments and results, or containers other than dicts whose keys
-    are texts, lists, tuples and None.
+    are texts, lists, tuples and None, or static arguments that a user's ``==`` compares.
 
     Args:
         program: the program; it neither takes donations nor calls Python.
@@ -65,9 +67,13 @@ def written_call(
         out_tree: the structure of the result.
         leaves: the arguments: arrays of ours, and small NumPy arrays and numbers.
         witness: which result tells that the program has ended.
+        static: the static arguments, which ``in_tree`` is without, with their positions and names.
     """
+    if not all(_is_itself(value) for _, value in static):
+        return None
     kinds = tuple([_kind(x) for x in leaves])
-    prepare = _prepared(in_tree, out_tree, kinds, len(consts), witness)
+    places = tuple([(place, type(value) in _BY_VALUE) for place, value in static])
+    prepare = _prepared(in_tree, out_tree, kinds, len(consts), witness, places)
     if prepare is None:
         return None
     on = program.backend
@@ -78,6 +84,7 @@ def written_call(
             wanted += [leaf.dtype, leaf.shape]
         else:
             wanted.append(leaf.aval if kind == "array" else type(leaf))
+    wanted += [value for _, value in static]
 
     def stage() -> list[Any]:
         """Make host memory for one call, each piece with the device's view of it."""
@@ -100,6 +107,26 @@ def written_call(
     return made
 
 
+#: Types whose values are the same if they are equal. 0.0 and -0.0 are not.
+_BY_VALUE: Final = frozenset((bool, int, str, bytes))
+_IMMUTABLE: Final = _BY_VALUE | {float, complex, NoneType}
+
+
+def _is_itself(value: object) -> bool:
+    """Whether one object is the same static argument in every call.
+
+    An object whose hash is the user's may be changed, and then it is another.
+    """
+    kind = type(value)
+    if kind is tuple:
+        return all(map(_is_itself, value)) if isinstance(value, tuple) else False
+    return (
+        kind in _IMMUTABLE
+        or isinstance(value, Enum)
+        or (kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__)
+    )
+
+
 def _kind(leaf: object) -> _Kind:
     if type(leaf) is ConcreteArray:
         return "array"
@@ -118,13 +145,21 @@ def _lend(on: Backend, arrays: Sequence[Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _prepared(
-    in_tree: PyTreeDef, out_tree: PyTreeDef, kinds: tuple[_Kind, ...], consts: int, witness: int
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    kinds: tuple[_Kind, ...],
+    consts: int,
+    witness: int,
+    static: tuple[tuple[int | str, bool], ...],
 ) -> Callable[..., WrittenCall] | None:
-    """Write what makes calls of these structures, given a program and the types."""
-    if consts + len(kinds) + out_tree.num_leaves > _MOST_LEAVES:
+    """Write what makes calls of these structures, given a program and the types.
+
+    Of static arguments it is given where they are, and whether equal ones are the same.
+    """
+    if consts + len(kinds) + len(static) + out_tree.num_leaves > _MOST_LEAVES:
         return None
     try:
-        taken = _taken_apart(in_tree)
+        taken = _taken_apart(in_tree, [place for place, _ in static])
         shown = _put_together(out_tree, "r{}".format)
     except _OtherError:
         return None
@@ -145,6 +180,10 @@ def _prepared(
         else:
             wanted.append(f"t{i}")
             compared.append(f"type(x{i}) is not t{i}")
+    for j, (_, by_value) in enumerate(static):
+        wanted.append(f"v{j}")
+        equal = f"type(k{j}) is type(v{j}) and k{j} == v{j}"
+        compared.append(f"k{j} is not v{j}" + (f" and not ({equal})" if by_value else ""))
     operands = [f"c{i}" for i in range(consts)]
     operands += [f"x{i}._buffer" if kind == "array" else f"b{i}" for i, kind in enumerate(kinds)]
     pieces = _tuple([name for i in hosts for name in (f"h{i}", f"b{i}")])
@@ -225,40 +264,61 @@ def _tuple(parts: Sequence[str]) -> str:
     return f"({''.join(f'{part}, ' for part in parts)})"
 
 
-def _taken_apart(in_tree: PyTreeDef) -> list[str]:
-    """Write what binds the leaves of ``(args, kwargs)``, and leaves calls of other structures."""
+def _taken_apart(in_tree: PyTreeDef, static: Sequence[int | str]) -> list[str]:
+    """Write what binds the leaves of ``(args, kwargs)``, and leaves calls of other structures.
+
+    Args:
+        in_tree: the structure of ``(args, kwargs)``, without the static ones.
+        static: the positions and names of these.
+    """
     nodes = count()
     lines: list[str] = []
 
-    def take(node: PyTreeDef, name: str, first: int, depth: int) -> None:
-        kind, keys = _container(node, depth)
-        children = node.children()
-        if kind is NoneType:
-            lines.append(f"if {name} is not None: return NotImplemented")
-            return
-        different = f"len({name}) != {len(children)}"
-        if depth > 1:  # Python itself makes args and kwargs
-            different = f"type({name}) is not {kind.__name__} or {different}"
-        elif kind is dict and not children:
-            different = name
-        lines.append(f"if {different}: return NotImplemented")
+    def named(node: PyTreeDef, first: int) -> list[tuple[PyTreeDef, str, int]]:
+        """Name the children of a node, the leaves by their numbers; with where these begin."""
         inner: list[tuple[PyTreeDef, str, int]] = []
-        for child in children:
+        for child in node.children():
             leaf = child is tree.LEAF
             inner.append((child, f"x{first}" if leaf else f"n{next(nodes)}", first))
             first += child.num_leaves
-        if kind is dict:
-            for key, (_, part, _) in zip(keys, inner, strict=True):
-                lines.append(f"{part} = {name}[{key!r}]")
-        else:
-            lines.append(f"{_tuple([part for _, part, _ in inner])} = {name}")
-        for child, part, start in inner:
-            if child is not tree.LEAF:
-                take(child, part, start, depth + 1)
+        return inner
 
+    def bind(parts: Sequence[str], keys: Sequence[str], name: str, is_other: str) -> None:
+        lines.append(f"if {is_other}: return NotImplemented")
+        if keys:
+            lines.extend(f"{x} = {name}[{key!r}]" for x, key in zip(parts, keys, strict=True))
+        elif parts:
+            lines.append(f"{_tuple(parts)} = {name}")
+
+    def take_all(inner: Sequence[tuple[PyTreeDef, str, int]], depth: int) -> None:
+        for child, name, first in inner:
+            if child is not tree.LEAF:
+                take(child, name, first, depth)
+
+    def take(node: PyTreeDef, name: str, first: int, depth: int) -> None:
+        kind, keys = _container(node, depth)
+        if kind is NoneType:
+            lines.append(f"if {name} is not None: return NotImplemented")
+            return
+        inner = named(node, first)
+        is_other = f"type({name}) is not {kind.__name__} or len({name}) != {len(inner)}"
+        bind([part for _, part, _ in inner], keys, name, is_other)
+        take_all(inner, depth + 1)
+
+    # Python itself makes args and kwargs
     args, kwargs = in_tree.children()
-    take(args, "args", 0, 1)
-    take(kwargs, "kwargs", args.num_leaves, 1)
+    positional, keywords = named(args, 0), named(kwargs, args.num_leaves)
+    parts = [part for _, part, _ in positional]
+    by_name = dict(zip(_container(kwargs, 1)[1], [part for _, part, _ in keywords], strict=True))
+    for j, place in enumerate(static):
+        if isinstance(place, int):
+            parts.insert(place, f"k{j}")
+        else:
+            by_name[place] = f"k{j}"
+    bind(parts, (), "args", f"len(args) != {len(parts)}")
+    others = f"len(kwargs) != {len(by_name)}" if by_name else "kwargs"
+    bind([*by_name.values()], [*by_name], "kwargs", others)
+    take_all([*positional, *keywords], 2)
     return lines
 
 
