@@ -36,8 +36,8 @@ WrittenCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 _Kind: TypeAlias = Literal["array", "host", "number"]
 
-#: Python takes long to compile functions of more arguments and results.
-_MOST_LEAVES: Final = 64
+#: So many arguments and results there may be together. Python takes 30 us for each to compile them.
+_MOST_LEAVES: Final = 400
 #: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
 _DEEPEST: Final = 100
 
