@@ -57,12 +57,15 @@ def stirling_series(x: Array) -> Array:
 def stirling_error(x: Array) -> Array:
     """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for positive x."""
     far = x > 10
-    large, small = jnp.where(far, x, 10.0), jnp.where(far, 1.0, x)
-    series = stirling_series(large)
-    log = jnp.log(small)
-    # lgamma(x) = lgamma(1 + x) - log(x)
-    exact = lgamma_of_one_more(small) - (small + 0.5) * log + small - 0.5 * math.log(2 * math.pi)
-    return jnp.where(far, series, exact)
+    small = jnp.where(far, 1.0, x)
+    above = small + 10
+    # lgamma(x) = lgamma(x + 10) - log(x (x + 1) ... (x + 9)), in numbers of at most 10
+    cube, product = above * above * above, small + 1
+    for k in range(2, 10):
+        product = product * (small + k)
+    steps = cube * cube * cube / product
+    shift = (small + 0.5) * jnp.log(above / small) + (jnp.log(steps) - 10)
+    return stirling_series(jnp.where(far, x, above)) + jnp.where(far, 0.0, shift)
 
 
 def minus_log1p_near(x: Array) -> Array:
