@@ -257,11 +257,8 @@ def _schur_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
 ma.def_impl_by_one(schur_p, _schur_of_one)
 
 
-@schur_p.def_lowering
-def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
-    (x,) = operands
+def schur_call(b: Lowering, x: Value) -> list[Value]:
+    """Write a call of LAPACK: ``T`` and ``Z``, and what the routine said of them."""
     part = tensor(x.shape[:-1], x.dtype), 1
     form, vectors, *_, info = ma.lapack_call(
         b,
@@ -275,6 +272,14 @@ def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         mode="V",
         sort="N",
     )
+    return [form, vectors, info]
+
+
+@schur_p.def_lowering
+def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+    if ma.nothing_to_do(operands):
+        return ma.lower_nothing(b)
+    form, vectors, info = schur_call(b, *operands)
     return ma.nan_where_failed(b, info, (form, vectors))
 
 

@@ -33,15 +33,22 @@ from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.primitives.eigen import schur
+from tinyjax.primitives.eigen import schur, schur_call
 from tinyjax.primitives.elementwise import (
+    abs_,
     add,
     and_,
+    complex_,
     convert_element_type,
+    div,
     eq,
+    ge,
+    imag,
     lt,
+    mul,
     ne,
     neg,
+    real,
     select,
     sqrt,
     sub,
@@ -216,43 +223,67 @@ ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
 
 @sqrtm_p.def_lowering
 def _sqrtm_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    """The root of a triangular matrix, column by column (Björck and Hammarling, 1983)."""
+    """The root of a triangular matrix, column by column (Björck and Hammarling, 1983).
+
+    XLA takes as long for each kernel as for a hundred operations. So the columns replace those of
+    the triangular matrix, and a failure of LAPACK's is told to the roots on the diagonal alone,
+    from which it spreads to all elements.
+    """
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     (out,) = b.results
     count = out.shape[-1]
 
-    def prepare(x: Array) -> Sequence[Array]:
-        form, vectors = schur(convert_element_type(x, out.dtype))
+    def diagonal(form: Array) -> Sequence[Array]:
         # here, since every fusion of the loop would compute what it reads of the complex roots
-        roots = sqrt(ma.diagonal_of(form))
-        zero = zeros_like(form)
-        return ma.on_diagonal(zero, form), roots, zero, vectors
+        return [_principal_roots(ma.diagonal_of(form))]
 
-    def step(j: Array, above: Array, roots: Array, root: Array) -> Sequence[Array]:
+    def step(j: Array, roots: Array, mixed: Array) -> Sequence[Array]:
         place = roots.ndim - 1
         at = eq(iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
         own = dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
         own = reshape(own, roots.shape[:-1])
         sums = add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
-        idle = eq(sums, zeros_like(sums))
+        nothing = zeros_like(sums)
+        idle = eq(sums, nothing)
         safe = select(idle, full_like(sums, 1), sums)
-        system = ma.on_diagonal(ma.along_rows(safe, root), root)
-        solved = triangular_solve(system, ma.column_of(above, j), left_side=True)
+        system = ma.on_diagonal(ma.along_rows(safe, mixed), mixed)
+        above = reshape(ma.column_of(mixed, j), roots.shape)
+        above = select(at, nothing, above)
+        column = (*roots.shape, 1)
+        solved = triangular_solve(system, reshape(above, column), left_side=True)
         # a row that says 0 x = r has a solution where r is zero
         solution = reshape(solved, roots.shape)
-        lost = and_(idle, ne(solution, zeros_like(solution)))
+        lost = and_(idle, ne(solution, nothing))
         solution = select(lost, full_like(solution, float("nan")), select(at, roots, solution))
-        column = reshape(solution, solved.shape)
-        return add(j, full_like(j, 1)), above, roots, ma.with_column(root, j, column)
+        return add(j, full_like(j, 1)), roots, ma.with_column(mixed, j, reshape(solution, column))
 
-    above, roots, root, vectors = lower_formula(b, prepare, operands)
+    (x,) = lower_formula(b, lambda x: [convert_element_type(x, out.dtype)], operands)
+    form, vectors, info = schur_call(b, x)
+    roots = ma.nan_where_failed(b, info, lower_formula(b, diagonal, (form,)))
     root = b.while_(
-        (b.scalar(0, dtypes.int32), above, roots, root),
+        (b.scalar(0, dtypes.int32), *roots, form),
         lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
         lambda args: lower_formula(b, step, args),
     )[-1]
     return lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
+
+
+sqrtm_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("sqrtm"))
+
+
+def _principal_roots(z: Array) -> Array:
+    """The square roots of complex numbers whose size does not overflow, in one kernel.
+
+    XLA writes those of all numbers in four.
+    """
+    x, y, size = real(z), imag(z), abs_(z)
+    half, nothing = full_like(x, 0.5), zeros_like(x)
+    larger = sqrt(add(mul(half, abs_(x)), mul(half, size)))
+    smaller = select(eq(larger, nothing), nothing, div(mul(half, abs_(y)), larger))
+    right = ge(x, nothing)
+    up = select(right, smaller, larger)
+    return complex_(select(right, larger, smaller), select(lt(y, nothing), neg(up), up))
 
 
 @sqrtm_p.def_jvp
