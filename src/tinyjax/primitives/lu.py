@@ -39,7 +39,8 @@ from tinyjax.errors import DtypeError, ShapeError, shortened
 from tinyjax.primitives import matrices as ma
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.elementwise import add, eq, lt, neg, select
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from tinyjax.primitives.elementwise import add, and_, eq, ge, lt, neg, select
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
@@ -232,16 +233,38 @@ def _permutation_type(avals: Avals, params: PermutationParams) -> Avals:
 @pivots_to_permutation_p.def_lowering
 def _permutation_lowering(b: Lowering, operands: Values, params: PermutationParams) -> Values:
     (pivots,), (order,) = operands, b.results
-    last = pivots.shape[-1]
+    last, places = pivots.shape[-1], b.iota(order, len(order.shape) - 1)
+    if not last:
+        return (places,)
+    exchange = _exchange if pivots.ndim == 1 else _exchange_in_all
     return b.while_(
-        (b.scalar(0, dtypes.int32), pivots, b.iota(order, len(order.shape) - 1)),
+        (b.scalar(0, dtypes.int32), pivots, places),
         lambda state: lower_formula(b, lambda i, p, o: [lt(i, sh.full_like(i, last))], state),
-        lambda state: lower_formula(b, _exchange, state),
+        lambda state: lower_formula(b, exchange, state),
     )[2:]
 
 
 def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     """An iteration of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
+
+    def at(x: Array, place: Array) -> Array:
+        return dynamic_slice_in_dim(x, place, 1, 0, allow_negative_indices=False)
+
+    def put(x: Array, value: Array, place: Array) -> Array:
+        return dynamic_update_slice_in_dim(x, value, place, 0, allow_negative_indices=False)
+
+    pivot = at(pivots, i)
+    j = sh.reshape(pivot, ())
+    mine, other, nothing = at(order, i), at(order, j), sh.full_like(pivot, 0)
+    # what is not there is read as 0 and not written
+    inside = and_(ge(pivot, nothing), lt(pivot, sh.full_like(pivot, order.shape[0])))
+    order = put(order, select(inside, other, nothing), i)
+    order = put(order, select(inside, mine, at(order, j)), j)
+    return add(i, sh.full_like(i, 1)), pivots, order
+
+
+def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
+    """The same in a stack, whose rows are exchanged with those in different places."""
     batch = tuple(range(order.ndim - 1))
     places = sh.iota(order.shape, order.dtype, order.ndim - 1)
 
