@@ -408,3 +408,14 @@ def test_a_gradient_is_not_replayed_where_it_is_transformed() -> None:
         np.asarray(tinyjax.grad(f)(x)),
         rtol=1e-6,
     )
+
+
+def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
+    @replayed
+    def kinds(x: Array, shape: tuple[int, ...]) -> Array:
+        return x + len([n for n in shape if isinstance(n, bool)])
+
+    x = jnp.zeros(2)
+    for shape, expected in (((1, 0), 0.0), ((True, False), 2.0), ((1, False), 1.0)) * 2:
+        found = _after(MANY, kinds, x, shape)
+        np.testing.assert_array_equal(np.asarray(found), np.full(2, expected, np.float32))
