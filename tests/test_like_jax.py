@@ -903,6 +903,13 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "a product in one place without a derivative": lambda m: m.grad(
         lambda x: m.numpy.zeros(2).at[np.array([0, 0])].mul(x).sum()
     )(TABLE[:2]),
+    "where the lines of printed arrays end": lambda m: [
+        repr(m.numpy.asarray(np.arange(7 * n).reshape(shape).astype(dtype) * scale))
+        for n in range(1, 7)
+        for shape in ((7 * n,), (7, n))
+        for scale in (1, 100, 12345)
+        for dtype in ("int32", "float32", "complex64")
+    ],
     "a callback that says nothing of examples": lambda m: m.vmap(
         lambda x: m.pure_callback(np.sin, x, x)
     )(TABLE),

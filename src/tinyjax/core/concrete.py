@@ -233,11 +233,14 @@ class ConcreteArray(Array):
         if is_key(host.dtype):
             words = host[key_tag(host.dtype)]
             return f"Array({host.shape}, dtype={dtype_name(host.dtype)}) overlaying:\n{words}"
-        text = np.array2string(host, separator=", ", prefix="Array(")
+        text = np.array2string(host, separator=", ", prefix="Array(", suffix=",")
         if not host.size:
             text += f", shape={host.shape}"
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"Array({text}, dtype={host.dtype.name}{weak})"
+        kind = f"dtype={host.dtype.name}{', weak_type=True' if self.weak_type else ''}"
+        # JAX leaves six spaces where the type has no room on the line, which it measures so
+        last_line = len(text) - text.rfind("\n") + 1
+        fits = last_line + len(kind) + 2 <= np.get_printoptions()["linewidth"]
+        return f"Array({text},{' ' if fits else ' ' * 6}{kind})"
 
     def __str__(self) -> str:
         if is_key(self.dtype):
