@@ -54,6 +54,14 @@ def test_where_arguments_lie_is_told_of_each() -> None:
     assert not named
 
 
+@pytest.mark.parametrize("transformed", [tinyjax.jit, tinyjax.vmap, tinyjax.grad])
+def test_a_compiled_program_is_not_transformed(transformed: Any) -> None:
+    compiled = tinyjax.jit(jnp.sin).lower(1.0).compile()
+    x = jnp.ones(2) if transformed is tinyjax.vmap else 1.0
+    with pytest.raises(ArgumentError, match=r"'sin' is compiled, .* Call the jitted function"):
+        transformed(compiled)(x)
+
+
 def test_from_the_trace_to_the_result() -> None:
     traced = tinyjax.jit(model).trace(*ARGS, scale=2.0)
     assert isinstance(traced, stages.Traced)

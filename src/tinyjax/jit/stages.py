@@ -18,7 +18,7 @@ from tinyjax.core.integers import is_one_of
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.lowering import location_text
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import base_trace, check_concrete
+from tinyjax.core.trace import Tracer, base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, described, shortened
 from tinyjax.jit.options import CompilerOptions
@@ -271,11 +271,18 @@ class Compiled(_Stage):
         """Run the program on arguments of the types it was compiled for, without static arguments.
 
         Raises:
-            ArgumentError: the arguments are of another structure or of other types.
+            ArgumentError: the arguments are of another structure or of other types, or traced.
         """
         lowered = self.lowered
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.__call__, in_tree)
+        for x in arrays:
+            if isinstance(x, Tracer) and x._trace.live:
+                raise ArgumentError(
+                    f"'{lowered.name}' is compiled, which leaves nothing to transform, but was "
+                    f"called with a value traced by {x._trace.describe()}. Call the jitted "
+                    "function instead."
+                )
         check_concrete(arrays)
         check_arguments(
             lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
