@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import tinyjax
 import tinyjax.numpy as jnp
@@ -150,6 +151,12 @@ def test_what_is_loaded_before_it_is_needed() -> None:
 
 
 @pytest.mark.slow
+def test_what_extends_tinyjax_holds_its_core() -> None:
+    program = "import tinyjax.extend; print(tinyjax.extend.core.jaxpr_as_fun.__module__)"
+    assert succeeds(program) == "tinyjax.extend.core\n"
+
+
+@pytest.mark.slow
 def test_nothing_is_written_that_the_user_did_not_ask_for() -> None:
     done = run(
         """
@@ -181,8 +188,19 @@ def test_numpy_functions_take_arrays() -> None:
     assert np.asarray(x, dtype=np.float64).dtype == np.float64
     assert np.array(x, copy=True).flags.writeable
     assert not np.asarray(x).flags.writeable
+    np.testing.assert_array_equal(x.to_numpy(), np.arange(4.0))
+    assert not x.to_numpy().flags.writeable
     assert np.stack([x, x]).shape == (2, 4)
     assert float(np.float64(x[1])) == 1.0
+
+
+def test_matplotlib_draws_the_columns_of_a_matrix() -> None:
+    data = np.arange(6.0).reshape(3, 2)
+    axes = Figure().subplots()
+    counts, _, _ = axes.hist(jnp.asarray(data))
+    np.testing.assert_array_equal(counts, axes.hist(data)[0])
+    lines = axes.boxplot(jnp.asarray(data))["medians"]
+    np.testing.assert_array_equal([line.get_ydata()[0] for line in lines], np.median(data, axis=0))
 
 
 def test_numpy_operands_on_either_side() -> None:

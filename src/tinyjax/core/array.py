@@ -947,6 +947,14 @@ class Array:
     def tolist(self) -> Any:
         return self.concrete("a list").tolist()
 
+    def to_numpy(self) -> HostArray:
+        """Return the elements as a NumPy array that cannot be written to, as ``np.asarray`` does.
+
+        matplotlib asks an object for this method, which pandas' have: without it a matrix is
+        a sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
+        """
+        return np.asarray(self)
+
     def __bytes__(self) -> bytes:
         return self.tobytes()
 

@@ -20,7 +20,10 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``Tangent``, ``ZERO``: a tangent, and the one that is known to be zero
 - ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit``: a program, its equations, and their operands
 - ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
+- ``core``: what interpreters of jaxprs read, by the names of ``jax.extend.core``
 """
+
+from typing import TYPE_CHECKING
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
@@ -49,11 +52,15 @@ from tinyjax.core.trace import (
     current_trace,
     use_trace,
 )
+from tinyjax.lazy import loader
 from tinyjax.primitives.families import composed, def_elementwise_batch, elementwise
 from tinyjax.primitives.rules import def_constant, def_derivatives, def_linear, def_transposes
 from tinyjax.primitives.shape import def_simple_batch
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
+
+if TYPE_CHECKING:
+    from tinyjax.extend import core as core
 
 __all__ = [
     "NO_PARAMS",
@@ -83,6 +90,7 @@ __all__ = [
     "bind",
     "bind1",
     "composed",
+    "core",
     "current_trace",
     "def_constant",
     "def_derivatives",
@@ -95,3 +103,7 @@ __all__ = [
     "subjaxprs",
     "use_trace",
 ]
+
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {"": "core"})
