@@ -222,6 +222,7 @@ def test_one_hot() -> None:
     assert nn.one_hot(places, 4).dtype == np.float32
     assert nn.one_hot(places, 4, dtype=np.int8).dtype == np.int8
     assert nn.one_hot(1, 3).shape == (3,)
+    np.testing.assert_array_equal(nn.one_hot(places.tolist(), 4), nn.one_hot(places, 4))
     mapped = tinyjax.vmap(lambda i: nn.one_hot(i, 4))(places)
     np.testing.assert_array_equal(mapped, nn.one_hot(places, 4))
     with pytest.raises(AxisError):

@@ -1,5 +1,6 @@
 """Making arrays, and what is known of dtypes, against jax.numpy."""
 
+from collections import UserList, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,13 @@ CALLS: list[tuple[str, Callable[[Any], Any]]] = [
     ("list of NumPy scalars", lambda np_: np_.array([np.float32(1), np.float32(2)])),
     ("list of NumPy arrays", lambda np_: np_.array([np.ones(2, np.int8), np.zeros(2, np.int8)])),
     ("NumPy array", lambda np_: np_.array(np.arange(3, dtype=np.int16))),
+    ("wide int beside a float", lambda np_: np_.array([np.float32(1), 2**40])),
+    ("ranges", lambda np_: np_.array([range(2), [3, 4]])),
+    ("deque", lambda np_: np_.array(deque([1, 2.5]))),
+    ("deque of arrays", lambda np_: np_.array(deque([np_.ones(2), np_.zeros(2)], maxlen=3))),
+    ("list of deques", lambda np_: np_.array([deque([1, 2]), (3, 4)], dtype="int8")),
+    ("sequence of the user's", lambda np_: np_.array([UserList([1.0, 2.0])])),
+    ("list of bytes in memory", lambda np_: np_.array([bytearray(b"ab"), memoryview(b"cd")])),
     ("ndmin", lambda np_: np_.array([1, 2], ndmin=3)),
     ("range", lambda np_: np_.array(list(range(3)))),
     ("asarray", lambda np_: np_.asarray([1, 2], dtype="float16")),
@@ -273,6 +281,10 @@ def test_errors() -> None:
         jnp.array([2**40])
     with pytest.raises(ArgumentError, match="does not fit in uint8"):
         jnp.array(300, dtype=jnp.uint8)
+    for beside in (np.uint8(3), jnp.uint8(3)):
+        for number in (-1, 300):
+            with pytest.raises(OverflowError, match=f"{number} does not fit in uint8"):
+                jnp.array([beside, number])
     with pytest.raises(ArgumentError, match="str"):
         untyped.array(["a"])
     with pytest.raises(ArgumentError, match="NoneType"):

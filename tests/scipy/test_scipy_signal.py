@@ -10,6 +10,7 @@ import pytest
 import scipy.cluster.vq
 import scipy.fft as their_fft
 import scipy.interpolate as their_interpolate
+import scipy.ndimage
 import scipy.signal as theirs
 from unchecked import unchecked
 
@@ -150,6 +151,11 @@ def test_transforms_and_back() -> None:
 
 
 MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
+
+
+def test_map_coordinates_takes_lists_of_places() -> None:
+    x, at = np.arange(12.0).reshape(4, 3), [[0.5, 2], [0.5, 1]]
+    close(ndimage.map_coordinates(x, at, 1), scipy.ndimage.map_coordinates(x, at, order=1))
 
 
 @pytest.mark.parametrize("mode", MODES)

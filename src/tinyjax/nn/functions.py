@@ -16,6 +16,7 @@ from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.numpy.creation import Nested, asarray
 from tinyjax.numpy.elementwise import (
     add,
     expm1,
@@ -609,11 +610,11 @@ def _mean(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
 
 
 @replayed
-def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
+def one_hot(x: Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
     """Return vectors that are 1 at the given places and 0 elsewhere.
 
     Args:
-        x: integers; a place outside [0, num_classes) gives a vector of zeros.
+        x: integers, or lists of them; a place outside [0, num_classes) gives a vector of zeros.
         num_classes: the vectors' length.
         dtype: of the result; the default float if None.
         axis: of the result, along which the vectors lie.
@@ -632,7 +633,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike = None, axis: in
         Array([[1., 0., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    places, num_classes = array_of("one_hot", x), integer(num_classes, "num_classes")
+    places, num_classes = asarray(x), integer(num_classes, "num_classes")
     if num_classes < 0:
         raise ArgumentError(f"one_hot needs num_classes of at least 0, but got {num_classes}.")
     found = default_float() if dtype is None else dtypes.check(dtype)

@@ -162,9 +162,9 @@ def array(
     """Make an array of numbers, arrays, or nested lists of them.
 
     Args:
-        object: a number, an array, a range, or a list or tuple of these, nested to any depth and
-            of equal lengths. NumPy data is copied and keeps its dtype. With a ``dtype``, texts of
-            numbers too.
+        object: a number, an array, or a list, a tuple or another sequence of these, such as a range
+            or a ``deque``, nested to any depth and of equal lengths. NumPy data is copied and keeps
+            its dtype. With a ``dtype``, texts of numbers too.
         dtype: of the result; by default the one that the elements promote to, where Python numbers
             have the default dtype of their kind.
         copy: whether an array becomes another one, which stays when that is donated. Arrays are
@@ -227,11 +227,11 @@ def _make(x: Any, wanted: DType | None) -> Array:
         return scalar(x, dtypes.scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, (list, tuple)):
         return _of_list(x, wanted)
-    if isinstance(x, range):
-        return _of_list(list(x), wanted)
     if wanted is not None and _is_text(x):
         return _of_text(x, wanted)
-    if not is_array_like(x) and not hasattr(x, "__jax_array__") and _holds_elements(x):
+    if not is_array_like(x) and not hasattr(x, "__jax_array__") and _is_nested(x):
+        if not _holds_elements(x):
+            return _of_list(list(x), wanted)
         x = np.asarray(x)
     made = as_array(x)
     if wanted is not None and isinstance(made, ConcreteArray):
@@ -274,14 +274,36 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
         return _of_numbers(x, types, wanted)
     if wanted is not None and types.issubset((*_PYTHON, str, bytes)):
         return _of_text(x, wanted)
-    parts = [array_of("array", leaf) for leaf in leaves]
-    dtype = wanted or dtypes.promote([(p.dtype, p.weak_type) for p in parts])[0]
+    given = [
+        leaf if type(leaf) in _PYTHON or isinstance(leaf, Array) else _of_element(leaf)
+        for leaf in leaves
+    ]
+    kinds = [(p.dtype, p.weak_type) if isinstance(p, Array) else _kind(type(p)) for p in given]
+    dtype = wanted or dtypes.promote(kinds)[0]
+    parts = [p if isinstance(p, Array) else _of_numbers(p, {type(p)}, dtype) for p in given]
     known = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
     if len(known) == len(parts):
         hosts = iter([ew.convert_host(given_number(p), dtype) for p in known])
         return ConcreteArray(_host_of(_nest(x, hosts), x))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])
     return _stack(_nest(x, converted), x)
+
+
+def _of_element(x: Any) -> Array:
+    """Make an array of an element of a list: NumPy's, or a sequence other than a list."""
+    if is_array_like(x) or hasattr(x, "__jax_array__") or not _is_nested(x):
+        return as_array(x, "array")
+    return _make(x, None)
+
+
+def _is_nested(x: object) -> bool:
+    """Say whether an object holds elements, in a row or in memory, and is no text."""
+    return not isinstance(x, str | bytes) and (isinstance(x, Sequence) or _holds_elements(x))
+
+
+def _kind(number: type) -> tuple[DType, bool]:
+    """The dtype of a Python number, and whether it is weak."""
+    return dtypes.scalar_dtype(number), number is not bool
 
 
 def _is_text(x: object) -> bool:
@@ -341,8 +363,7 @@ def _host_of(nested: Any, x: object) -> HostArray:
 def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
     """Make an array of Python numbers, of which some have these types."""
     if wanted is None:
-        joined = [(dtypes.scalar_dtype(t), t is not bool) for t in types]
-        wanted = dtypes.promote(joined)[0] if joined else dtypes.default_float()
+        wanted = dtypes.promote(list(map(_kind, types)))[0] if types else dtypes.default_float()
     if complex in types and not dtypes.is_complex(wanted):
         raise DtypeError(
             f"array: a complex number cannot be made {wanted.name} without losing its imaginary "

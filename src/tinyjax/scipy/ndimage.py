@@ -20,6 +20,7 @@ from tinyjax.core.primitive import Kernel
 from tinyjax.core.replay import NotHereError, by_host, is_evaluating, replayed
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.numpy.creation import Nested
 from tinyjax.numpy.promotion import array_of
 from tinyjax.primitives.families import all_hold
 
@@ -133,7 +134,7 @@ def _found_by_scipy(
 @replayed
 def map_coordinates(
     input: ArrayLike,
-    coordinates: Sequence[ArrayLike],
+    coordinates: Sequence[Nested],
     order: int,
     mode: Mode = "constant",
     cval: ArrayLike = 0.0,
@@ -142,7 +143,8 @@ def map_coordinates(
 
     Args:
         input: any number of axes.
-        coordinates: for each axis an array of places, in units of elements; all of the same shape.
+        coordinates: for each axis an array, or list, of places, in units of elements; all of one
+            shape.
         order: 0 for the nearest element, 1 for linear interpolation.
         mode: what is outside: ``"constant"`` for ``cval``, ``"nearest"`` for the nearest element,
             ``"wrap"`` for the array again, ``"mirror"`` and ``"reflect"`` for the array reversed,
@@ -164,7 +166,10 @@ def map_coordinates(
         Array([1.5], dtype=float32)
     """
     a = array_of("map_coordinates", input)
-    places = [array_of("map_coordinates", c) for c in listed(coordinates, "coordinates")]
+    places = [
+        array_of("map_coordinates", jnp.asarray(c) if isinstance(c, Sequence) else c)
+        for c in listed(coordinates, "coordinates")
+    ]
     if len(places) != a.ndim:
         raise ShapeError(
             f"map_coordinates needs coordinates for each axis of shape {a.shape}, but got "
