@@ -306,6 +306,16 @@ def function_of_none() -> object:
     return jnp.sin(nothing)  # here
 
 
+@case(
+    ArgumentError,
+    "concatenate: expected an array or a number, but got NoneType: None. Was a value forgotten?",
+    wrong_types=True,
+)
+def none_among_others() -> object:
+    nothing: Any = None
+    return jnp.concatenate([array(A), nothing])  # here
+
+
 @attrs.frozen
 class Unregistered:
     weight: Any

@@ -11,7 +11,7 @@ import linecache
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from itertools import islice
 from types import CodeType, FrameType
@@ -175,12 +175,29 @@ def _parameter(value: object) -> str:
         is_inner = "<locals>" in code.co_qualname  # a decorator's, or of a function that makes some
         if code.co_name.startswith("_") and not is_inner:
             break
+        passed_over = {"self"} if value is not None else {"self", *_optional(frame)}
         for parameter in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-            if frame.f_locals.get(parameter) is value and parameter != "self":
+            if frame.f_locals.get(parameter) is value and parameter not in passed_over:
                 return parameter if is_inner else f"{parameter} of {code.co_name}"
         if not is_inner:
             break
     return ""
+
+
+def _optional(frame: FrameType) -> Iterator[str]:
+    """Name the parameters of a module's function that are None where they are not given."""
+    code = frame.f_code
+    function = frame.f_globals.get(code.co_name)
+    while function is not None and getattr(function, "__code__", None) is not code:
+        function = getattr(function, "__wrapped__", None)
+    if function is None:
+        return
+    defaults = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    for parameters in (zip(names, defaults, strict=True), (function.__kwdefaults__ or {}).items()):
+        for name, default in parameters:
+            if default is None:
+                yield name
 
 
 def user_location() -> Location | None:
