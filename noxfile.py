@@ -267,7 +267,7 @@ def versions(session: nox.Session, environment: str) -> None:
     found = shutil.which(name)
     if found is None:
         session.skip(f"{name} is not on the path")
-    tools = nox.project.dependency_groups(PROJECT, "tools")
+    tools = nox.project.dependency_groups(PROJECT, "tools", "examples")
     python = apart(session, environment, *wanted, *tools, maker=found)
     chosen = {"TINYJAX_SAMPLE": session.env.get("TINYJAX_SAMPLE") or "40"}
     quick = ("-m", "not fuzz and not browser and not slow")
