@@ -61,6 +61,13 @@ class ShardedArray(Array):
         self._gathered: ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
 
+    @classmethod
+    def of_type(cls, aval: ShapedArray, sharding: Sharding, shards: ShardedBuffer) -> ShardedArray:
+        """Make an array whose type says already how it lies, where it is to say it."""
+        made = cls.__new__(cls)
+        made._aval, made._sharding, made._gathered, made.shards = aval, sharding, None, shards
+        return made
+
     @property
     def aval(self) -> ShapedArray:
         assert self._aval is not None, "it has a type from the start"

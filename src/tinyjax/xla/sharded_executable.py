@@ -209,10 +209,8 @@ class ShardedExecutable:
             for aval, sharding in zip(self.out_avals, outs, strict=True)
         ]
         first = on_first()
-        self.results: list[tuple[ShapedArray, Sharding | None]] = [
-            (aval, None if sharding == first else sharding)
-            for aval, sharding in zip(self.out_avals, outs, strict=True)
-        ]
+        lie = [None if sharding == first else sharding for sharding in outs]
+        self.results: list[tuple[ShapedArray, Sharding | None]] = self._typed(lie)
 
     def written(self, how: Written) -> ShardedExecutable:
         """Return the same program, whose results say where they lie as arguments and programs do.
@@ -227,10 +225,16 @@ class ShardedExecutable:
             return self
         found = copy(self)
         found.placement = attrs.evolve(self.placement, outs=tuple(outs))
-        found.results = [
-            (aval, lies and to) for (aval, lies), to in zip(self.results, outs, strict=True)
-        ]
+        lie = [lies and to for (_, lies), to in zip(self.results, outs, strict=True)]
+        found.results = found._typed(lie)
         return found
+
+    def _typed(self, lie: Sequence[Sharding | None]) -> list[tuple[ShapedArray, Sharding | None]]:
+        """The types of the results, which say how they lie where types do."""
+        return [
+            (aval if sharding is None else aval.lying(sharding), sharding)
+            for aval, sharding in zip(self.out_avals, lie, strict=True)
+        ]
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program, as ``execute`` does, on arrays whose types and places are compared."""
@@ -322,7 +326,7 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     if 0 in aval.shape:  # XLA makes what has no elements without dividing it
         part = np.empty(sharding.shard_shape(aval.shape), physical(aval).dtype)
         return of_parts(aval, sharding, [part] * len(sharding.addressable_places))
-    return ShardedArray(aval, sharding, buffer)
+    return ShardedArray.of_type(aval, sharding, buffer)
 
 
 def compile_sharded(
