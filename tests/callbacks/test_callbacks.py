@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import jax
+import jax.experimental
 import numpy as np
 import pytest
 from unchecked import unchecked
@@ -90,6 +91,30 @@ def test_containers_go_in_and_out(mode: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(out["sum"], [0, 2, 4])
     assert out["c"][0].dtype == np.int32
     assert out["c"][1] is None
+
+
+RETURNED: dict[str, Callable[[Any], Any]] = {
+    "a named tuple": np.linalg.eigh,
+    "a list": lambda x: [x[0], x],
+    "a dict": lambda x: {"a": x[0], "b": x},
+    "with None": lambda x: (x[0], None, x),
+}
+
+
+@both
+@pytest.mark.parametrize("call", ["pure_callback", "io_callback"])
+@pytest.mark.parametrize("name", RETURNED)
+def test_what_is_returned_fills_the_containers_declared(mode: Any, call: str, name: str) -> None:
+    def run(library: Any, mode: Callable[..., Any]) -> Any:
+        types = library.ShapeDtypeStruct((2,), "float32"), library.ShapeDtypeStruct((2, 2), "f4")
+        made = getattr(library.experimental if call == "io_callback" else library, call)
+        x = library.numpy.array([[2.0, 1.0], [1.0, 3.0]], "float32")
+        return mode(lambda x: made(RETURNED[name], types, x))(x)
+
+    ours, theirs = run(tinyjax, mode), run(jax, jax.jit if mode is jit else eager)
+    assert type(ours) is type(theirs) is tuple
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
 @both

@@ -224,7 +224,7 @@ def _results(
 ) -> list[HostArray]:
     leaves, found_tree = tree.flatten(out)
     name = describe_function(params.callback.value)
-    if found_tree != out_tree and (leaves or params.out_avals):
+    if len(leaves) != len(params.out_avals):
         raise CallbackError(
             f"callback {name} returned the structure {found_tree}, but result_shape_dtypes "
             f"declares {out_tree}. Return the containers that were declared."

@@ -96,7 +96,7 @@ def io_callback(
         callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
             returns NumPy arrays or Python numbers.
         result_shape_dtypes: the types of its results: arrays or ``ShapeDtypeStruct`` in any
-            containers; None for no result.
+            containers; None for no result. The function may return others that hold as many arrays.
         args: its arguments: arrays in any containers.
         ordered: whether to keep the program's order among ordered calls.
         kwargs: more arguments for ``callback``.

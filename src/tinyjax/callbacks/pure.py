@@ -156,7 +156,8 @@ def pure_callback(
         callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
             returns NumPy arrays or Python numbers.
         result_shape_dtypes: the types of its results: arrays or ``ShapeDtypeStruct`` in any
-            containers.
+            containers. The function may return others that hold as many arrays, such as the named
+            tuple of ``np.linalg.eigh`` for a tuple.
         args: its arguments: arrays in any containers.
         vmap_method: how to call it under ``vmap``. ``"sequential"`` and ``"sequential_unrolled"``
             call it once for each example. ``"expand_dims"`` calls it once, with one more axis in
