@@ -156,3 +156,5 @@ def test_a_block_ends() -> None:
 def test_numbers_that_do_not_fit() -> None:
     with tinyjax.enable_x64(False), pytest.raises(OverflowError, match="jax_enable_x64"):
         tinyjax.numpy.asarray(2**40)
+    with tinyjax.enable_x64(False), pytest.raises(OverflowError, match=r"dtype=jnp\.int32"):
+        tinyjax.numpy.arange(3, dtype="uint8").at[0].set(-1)  # for which 32 bits are enough

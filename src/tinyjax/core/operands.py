@@ -65,16 +65,17 @@ def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRang
         name: of the function, for the message.
     """
     what = f"{subject(value, name)}{shortened(value)}"
-    if not settings().wide_dtypes:
+    wide = settings().wide_dtypes
+    for other in ("int64", "uint64") if wide else ("int32", "uint32"):
+        ends = np.iinfo(other)
+        if ends.min <= value <= ends.max:
+            advice = f"Give a wider dtype, for instance {wider % f'jnp.{other}'}"
+            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
+    if not wide:
         return NumberRangeError(
             f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
             "jax_enable_x64, or tinyjax's wide_dtypes."
         )
-    for other in (np.dtype(np.int64), np.dtype(np.uint64)):
-        ends = np.iinfo(other)
-        if ends.min <= value <= ends.max:
-            advice = f"Give a wider dtype, for instance {wider % f'jnp.{other.name}'}"
-            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
     advice = f"Make it a float, for instance {wider % 'float'}"
     return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
 
