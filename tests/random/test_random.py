@@ -14,7 +14,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, random
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 
 KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)
 BFLOAT16 = ml_dtypes.bfloat16
@@ -143,6 +143,11 @@ def test_a_key_that_is_none_is_named(key: Any, advice: str) -> None:
 def test_a_shape_that_is_none(shape: Any) -> None:
     with pytest.raises(ArgumentError, match="uniform takes a shape"):
         random.uniform(KEY, shape)
+
+
+def test_a_shape_that_is_traced() -> None:
+    with pytest.raises(ConcretizationError, match="static_argnums"):
+        tinyjax.jit(lambda n: random.normal(KEY, (2, n)))(3)
 
 
 @streams

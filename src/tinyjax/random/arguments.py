@@ -13,7 +13,7 @@ from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.key_reuse import use
 from tinyjax.core.operands import as_array, scalar
 from tinyjax.dtypes import DType, DTypeLike, default_float
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.keys import random_unwrap
@@ -85,6 +85,8 @@ def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
                 for n in one_or_more(shape, "shape")
             ]
         )
+    except ConcretizationError:  # says to make the argument static
+        raise
     except TypeError:
         sizes = (-1,)
     if any(n < 0 for n in sizes):
