@@ -1141,8 +1141,8 @@ def scaled(params: Any, x: Any) -> Any:
 
 @case(
     CarryTypeError,
-    "the carry of fori_loop must keep its structure, but both (HERE) was given PyTreeDef(*) and "
-    "returned PyTreeDef((*, *)). Make the containers, their keys and lengths equal.",
+    "the carry of fori_loop must keep its structure, but both (HERE) changes carry from a leaf "
+    "to tuple of length 2. Make the containers, their keys and lengths equal.",
 )
 def a_counted_carry_of_another_structure() -> object:
     def both(i: Any, x: Any) -> Any:

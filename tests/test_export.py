@@ -495,7 +495,9 @@ def test_forward_mode() -> None:
 
 def test_arguments_of_another_kind() -> None:
     there = loaded(network, PARAMS, X, scale=3)
-    with pytest.raises(ArgumentError, match=r"'network' was exported for .*structure.*'scale'"):
+    with pytest.raises(
+        ArgumentError, match=r"'network' was exported for .*'scale'\] at kwargs, but"
+    ):
         there.call(PARAMS, X)
     with pytest.raises(ArgumentError, match=r"exported for float64\[4,3\] at args\[1\]"):
         there.call(PARAMS, X[1:], scale=3)

@@ -1328,3 +1328,37 @@ def test_a_class_that_flattens_with_keys_alone() -> None:
 
     assert tree.leaves(tree.map(lambda x: x + 1, Alone(1))) == [2]
     assert tree.leaves_with_path(Alone(1)) == [((tree.GetAttrKey("content"),), 1)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (1, (1, 2), ("x", "a leaf", "tuple of length 2")),
+        ([1, (2,)], [1, (2, 3)], ("x[1]", "tuple of length 1", "tuple of length 2")),
+        ({"a": 1, "b": [2, 3]}, {"a": 1, "b": [2, None]}, ("x['b'][1]", "a leaf", "None")),
+        (
+            Point(0, {"p": 1}),
+            Point(0, {"q": 1}),
+            ("x.y", "dict with keys ['p']", "dict with keys ['q']"),
+        ),
+        (
+            {str(i): i for i in range(30)},
+            {str(i): i for i in range(31)},
+            ("x", "dict without ['30']", "dict with keys ['30']"),
+        ),
+        ([Point(0, 1)], [(0, 1)], ("x[0]", "Point", "tuple of length 2")),
+        (
+            {"l": Layer(1, [2], "one")},
+            {"l": Layer(1, 2, "one")},
+            ("x['l'].bias", "list of length 1", "a leaf"),
+        ),
+        (
+            (Layer(1, 2, "one"), 3),
+            (Layer(1, 2, "two"), (3, 4)),
+            ("x[0]", "Layer with static name='one'", "Layer with static name='two'"),
+        ),
+    ],
+)
+def test_the_first_difference_of_two_structures(a: Any, b: Any, expected: Any) -> None:
+    found = treedef.first_difference(tree.structure(a), tree.structure(b), "x")
+    assert found == expected

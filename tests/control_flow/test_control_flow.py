@@ -773,6 +773,15 @@ def vector(x: Any) -> Any:
     return {"a": x, "b": jnp.ones(2)}
 
 
+def more(x: Any) -> Any:
+    return {**vector(x), "c": x}
+
+
+def lengthen(c: Any, x: Any) -> Any:
+    w, rest = c["w"]
+    return {"n": c["n"], "w": (w, rest * 2)}, x
+
+
 def pair(x: Any) -> Any:
     return x, x
 
@@ -811,9 +820,9 @@ MISTAKES = {
     "branches of different structures": Mistake(
         lambda: tinyjax.jit(lambda i: lax.switch(i, [alone, pair], 1.0))(1),
         BranchTypeError,
-        "the branches of switch must return the same structure, but alone (HERE) returned "
-        "PyTreeDef(*) and pair (HERE) returned PyTreeDef((*, *)). Make the containers, their keys "
-        "and lengths equal.",
+        "the branches of switch must return the same structure, but result is a leaf from alone "
+        "(HERE) and tuple of length 2 from pair (HERE). Make the containers, their keys and "
+        "lengths equal.",
     ),
     "a carry of another dtype": Mistake(
         lambda: lax.scan(widen, {"n": 0, "w": [jnp.ones(2)]}, np.ones(3)),
@@ -835,11 +844,24 @@ MISTAKES = {
         "int32[] to float32[]. Return it as .astype('int32'), or start with an array of dtype "
         "float32.",
     ),
+    "a branch with another key": Mistake(
+        lambda: tinyjax.jit(lambda p: lax.cond(p, matrix, more, 1.0))(True),
+        BranchTypeError,
+        "the branches of cond must return the same structure, but result is dict with keys ['c'] "
+        "from more (HERE) and dict without ['c'] from matrix (HERE). Make the containers, their "
+        "keys and lengths equal.",
+    ),
+    "a part of the carry of another structure": Mistake(
+        lambda: lax.scan(lengthen, {"n": 0, "w": (jnp.ones(2), [1.0])}, np.ones(3)),
+        CarryTypeError,
+        "the carry of scan must keep its structure, but lengthen (HERE) changes carry['w'][1] from "
+        "list of length 1 to list of length 2. Make the containers, their keys and lengths equal.",
+    ),
     "a state of another structure": Mistake(
         lambda: lax.while_loop(positive, pair, 1.0),
         CarryTypeError,
-        "the carry of while_loop must keep its structure, but pair (HERE) was given PyTreeDef(*) "
-        "and returned PyTreeDef((*, *)). Make the containers, their keys and lengths equal.",
+        "the carry of while_loop must keep its structure, but pair (HERE) changes carry from a "
+        "leaf to tuple of length 2. Make the containers, their keys and lengths equal.",
     ),
     "no pair": Mistake(
         lambda: lax.scan(no_pair, 1.0, None, 2),

@@ -622,8 +622,14 @@ def test_lower_and_compile() -> None:
     assert program.memory_analysis() is not None
     with pytest.raises(ArgumentError, match=r"compiled for .*float32\[3\].*float32\[4\]"):
         program(2.0, jnp.zeros(4))
-    with pytest.raises(ArgumentError, match=r"compiled for .* the structure .* called with"):
+    with pytest.raises(
+        ArgumentError, match="for tuple of length 2 at args, but was called with tuple of length 1"
+    ):
         program((2.0, jnp.zeros(3)))
+    with pytest.raises(
+        ArgumentError, match=r"for a leaf at args\[1\], but was called with list of"
+    ):
+        program(2.0, [jnp.zeros(3)])
 
 
 def test_a_compiled_program_says_which_argument_is_of_another_type() -> None:

@@ -27,6 +27,7 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.elementwise import and_, convert_element_type
 from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -383,9 +384,10 @@ def _changed_structure(
     if isinstance(fun, Body):
         given, found = (x.children()[fun.place] for x in (given, found))
         name, fun = fun.loop, fun.fun
+    path, before, after = first_difference(given, found, "carry")
     return CarryTypeError(
-        f"the carry of {name} must keep its structure, but {describe_function(fun)} was given "
-        f"{given} and returned {found}. Make the containers, their keys and lengths equal."
+        f"the carry of {name} must keep its structure, but {describe_function(fun)} changes {path} "
+        f"from {before} to {after}. Make the containers, their keys and lengths equal."
     )
 
 

@@ -67,6 +67,7 @@ from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.transforms.rematerialize import Saveable, SplitEqn
@@ -767,10 +768,11 @@ def _join(
     first = out_trees[0]
     for fun, out_tree in zip(branches, out_trees, strict=True):
         if out_tree != first:
+            path, one, other = first_difference(first, out_tree, "result")
             raise BranchTypeError(
-                f"the branches of {name} must return the same structure, but "
-                f"{describe_function(branches[0])} returned {first} and {describe_function(fun)} "
-                f"returned {out_tree}. Make the containers, their keys and lengths equal."
+                f"the branches of {name} must return the same structure, but {path} is {one} from "
+                f"{describe_function(branches[0])} and {other} from {describe_function(fun)}. Make "
+                "the containers, their keys and lengths equal."
             )
     columns = zip(*(s.jaxpr.out_avals for s in staged), strict=True)
     targets = [

@@ -14,8 +14,8 @@ from tinyjax.core.calling import argument_path, parameter_name
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.jit.signatures import Signature, same_value
 from tinyjax.records import Record
-from tinyjax.tree import PyTree, PyTreeDef, TreeMismatchError
-from tinyjax.tree.treedef import walk_up_to
+from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import first_difference
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -133,50 +133,28 @@ def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list
         lines.append(f"{len(new_args)} positional arguments instead of {len(old_args)}")
     if new_kwargs.keys() != old_kwargs.keys():
         lines.append(f"keywords {_keywords(new_kwargs)} instead of {_keywords(old_kwargs)}")
-    for name, (treedef, numbered) in (new_args | new_kwargs).items():
-        other = old_args.get(name) or old_kwargs.get(name)
-        if other is not None and other[0] != treedef:
-            found = _mismatch(name, other[0], treedef, numbered)
-            if found is not None:
-                lines.append(f"{found.path}: {found.got} instead of {found.expected}")
-                continue
-            found = _mismatch(name, treedef, *other)  # the new one ends where the old one goes on
-            if found is not None:
-                lines.append(f"{found.path}: {found.expected} instead of {found.got}")
+    others = old_kwargs | old_args
+    for name, treedef in (new_args | new_kwargs).items():
+        if name in others and others[name] != treedef:
+            path, before, now = first_difference(others[name], treedef, name)
+            lines.append(f"{path}: {now} instead of {before}")
     return lines
 
 
-def _mismatch(
-    name: str, expected: PyTreeDef, treedef: PyTreeDef, numbered: PyTree
-) -> TreeMismatchError | None:
-    """Where a tree first differs from a structure; None where it ends before it does."""
-    try:
-        for _ in walk_up_to(expected, numbered, name, stop_at=treedef):
-            pass
-    except TreeMismatchError as error:
-        return error
-    return None
-
-
-_Arguments = dict[str, tuple[PyTreeDef, PyTree]]
+_Arguments = dict[str, PyTreeDef]
 
 
 def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
-    """The dynamic arguments by name: the structure of each, and it with numbers for leaves."""
+    """The structures of the dynamic arguments, by name."""
     treedef = signature.in_tree
     args, kwargs = tree.unflatten(treedef, range(treedef.num_leaves))
     arg_defs, kwarg_defs = treedef.children()
     positions = signature.static.positions
     free = [i for i in range(len(args) + len(positions)) if i not in positions]
     positional = {
-        parameter_name(fun, i): (child, x)
-        for i, child, x in zip(free, arg_defs.children(), args, strict=True)
+        parameter_name(fun, i): child for i, child in zip(free, arg_defs.children(), strict=True)
     }
-    keywords = {
-        str(name): (child, x)
-        for (name, x), child in zip(sorted(kwargs.items()), kwarg_defs.children(), strict=True)
-    }
-    return positional, keywords
+    return positional, dict(zip(map(str, sorted(kwargs)), kwarg_defs.children(), strict=True))
 
 
 def _keywords(kwargs: _Arguments) -> str:

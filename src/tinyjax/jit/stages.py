@@ -24,6 +24,7 @@ from tinyjax.errors import ArgumentError, PlatformError, described, shortened
 from tinyjax.jit.options import CompilerOptions
 from tinyjax.records import Record
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
+from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.jit.collectives import Communication
@@ -438,9 +439,10 @@ def check_arguments(
         ArgumentError: the structures or the types differ.
     """
     if given_tree != in_tree:
+        both = zip(("args", "kwargs"), in_tree.children(), given_tree.children(), strict=True)
+        place, made_for, came = next(first_difference(a, b, x) for x, a, b in both if a != b)
         raise ArgumentError(
-            f"'{name}' was {verb} for (args, kwargs) of the structure {in_tree}, but was called "
-            f"with {given_tree}."
+            f"'{name}' was {verb} for {made_for} at {place}, but was called with {came}."
         )
     for i, (x, expected) in enumerate(zip(given, in_avals, strict=True)):
         if x.aval is not expected and (x.shape, x.dtype) != (expected.shape, expected.dtype):

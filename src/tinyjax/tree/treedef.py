@@ -602,6 +602,48 @@ def walk_up_to(
         stack.extend(reversed(below))
 
 
+def first_difference(a: PyTreeDef, b: PyTreeDef, name: str) -> tuple[str, str, str]:
+    """Find where two structures, known to differ, do so first.
+
+    Args:
+        a: one structure.
+        b: the other.
+        name: the variable that holds a tree of either, for the path.
+
+    Returns:
+        The path of the first node that differs, and what each structure has there, in words.
+    """
+    stack: list[tuple[PyTreeDef, PyTreeDef, PyTree, KeyPath]]
+    stack = [(a, b, a.unflatten(range(a.num_leaves)), ())]
+    while stack:
+        one, other, x, path = stack.pop()
+        if one is other:
+            continue
+        if one.kind is None or not one.same_node(other):
+            return path_str(name, path), *_in_words(one, other)
+        parts, _ = one.kind.flatten(x)
+        keys = one.kind.keys(x, one.metadata)
+        below = zip(one._children, other._children, parts, keys, strict=False)
+        stack.extend(reversed([(c, d, part, (*path, key)) for c, d, part, key in below]))
+    raise AssertionError(f"{a} and {b} are equal")
+
+
+def _in_words(one: PyTreeDef, other: PyTreeDef) -> tuple[str, str]:
+    """Describe two nodes that differ: dictionaries by the keys that only one of them has."""
+    if one.kind is other.kind and one.kind is not None and one.kind.node_type is dict:
+        first = [key for key in one.metadata if key not in other.metadata]
+        second = [key for key in other.metadata if key not in one.metadata]
+        return (
+            f"dict with keys {show_keys(first)}" if first else f"dict without {show_keys(second)}",
+            f"dict with keys {show_keys(second)}" if second else f"dict without {show_keys(first)}",
+        )
+    first_words, second_words = (
+        "a leaf" if t.kind is None else t.kind.describe(t.metadata, len(t._children))
+        for t in (one, other)
+    )
+    return first_words, second_words
+
+
 def _mismatch(expected: PyTreeDef, x: Any, path: str) -> TreeMismatchError:
     kind, got_kind = expected.kind, KINDS[type(x)]
     parts, metadata = ((), None) if got_kind is None else got_kind.flatten(x)
