@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import jax.scipy.ndimage
+import jax.scipy.sparse.linalg
 import numpy as np
 import pytest
 import scipy.cluster.vq
@@ -236,10 +237,23 @@ def test_solvers(solver: Any) -> None:
         for inverse in (None, near, lambda x: near @ x):
             x, info = solver(given, right, tol=1e-12, M=inverse)
             np.testing.assert_allclose(x, np.linalg.solve(matrix, right), 1e-9)
-            assert info is None
+            assert (info == 0) if solver is gmres else (info is None)
     check_grads(
         lambda a, b: solver(a + a.T, b, tol=1e-13)[0], (matrix / 2, right), 2, atol=1e-5, rtol=1e-5
     )
+
+
+def test_gmres_says_for_each_example_whether_it_failed() -> None:
+    right = {"a": np.ones(2), "b": np.ones(())}
+    starts = {"a": np.array([[1.0, 2.0], [np.nan, 1.0]]), "b": np.ones(2)}
+
+    def info(library: Any) -> Any:
+        solve = library.scipy.sparse.linalg.gmres
+        return library.vmap(lambda x0: solve(lambda x: x, right, x0)[1])(starts)
+
+    ours, theirs = info(tinyjax), info(jax)
+    np.testing.assert_array_equal(ours, [0, -1])
+    np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
 
 
 @pytest.mark.wrong_types

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
-from tinyjax import numpy
+from tinyjax import numpy, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.operands import as_array
 from tinyjax.implicit import linear_solve
@@ -158,7 +158,7 @@ def gmres(
     maxiter: int | None = ...,
     M: Operator | None = ...,
     solve_method: Literal["batched", "incremental"] = ...,
-) -> tuple[Array, None]: ...
+) -> tuple[Array, Array]: ...
 @overload
 def gmres(
     A: Operator,
@@ -171,7 +171,7 @@ def gmres(
     maxiter: int | None = ...,
     M: Operator | None = ...,
     solve_method: Literal["batched", "incremental"] = ...,
-) -> tuple[T, None]: ...
+) -> tuple[T, Array]: ...
 def gmres(  # noqa: PLR0913 (JAX's signature)
     A: Operator,
     b: Any,
@@ -183,8 +183,8 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
     maxiter: int | None = None,
     M: Operator | None = None,
     solve_method: Literal["batched", "incremental"] = "batched",
-) -> tuple[Any, None]:
-    """Solve ``A x = b`` by generalised minimal residuals; arguments and results are ``cg``'s.
+) -> tuple[Any, Array]:
+    """Solve ``A x = b`` by generalised minimal residuals.
 
     Args:
         A: as in ``cg``; any regular matrix.
@@ -196,6 +196,9 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
         maxiter: the most restarts.
         M: as in ``cg``; any regular matrix.
         solve_method: not used.
+
+    Returns:
+        The solution, like ``b``, and 0, or -1 if the solution has NaNs.
     """
     x = linear_solve(
         A,
@@ -208,4 +211,5 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
         maxiter=maxiter,
         restart=restart,
     )
-    return x, None
+    failed = numpy.stack([numpy.isnan(leaf).any() for leaf in tree.leaves(x)])
+    return x, numpy.where(failed.any(), -1, 0)
