@@ -531,6 +531,15 @@ def grad_of_a_container() -> object:
 
 @case(
     DifferentiationError,
+    "grad differentiates floats, but x of identity (HERE) is int32[]. Pass a float, such as 1.0, "
+    "convert it with .astype(float), or differentiate another argument with argnums.",
+)
+def the_gradient_at_a_python_integer() -> object:
+    return grad(identity)(3)  # here
+
+
+@case(
+    DifferentiationError,
     "grad differentiates floats, but params['w'][0] of loss (HERE) is int32[3]. Convert it with "
     ".astype(float), or differentiate another argument with argnums.",
 )

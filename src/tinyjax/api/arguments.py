@@ -187,9 +187,14 @@ class Chosen:
                     f"{name} needs real arguments, but {which} For a holomorphic function pass "
                     "holomorphic=True."
                 )
+            advice = (
+                "Pass a float, such as 1.0, convert it with .astype(float)"
+                if x.aval.weak_type and not x.shape  # as a Python number is
+                else "Convert it with .astype(float)"
+            )
             raise DifferentiationError(
-                f"{name} differentiates floats, but {which} Convert it with .astype(float), or "
-                "differentiate another argument with argnums."
+                f"{name} differentiates floats, but {which} {advice}, or differentiate another "
+                "argument with argnums."
             )
 
     def _path(self, position: int) -> str:
