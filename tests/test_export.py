@@ -278,7 +278,8 @@ def test_classes_that_have_a_name() -> None:
     assert out.low.label == 2j
     np.testing.assert_array_equal(out.high.weight, X)
     assert out.high.name == "first"
-    with pytest.raises(ArgumentError, match="structure"):
+    said = r"for Layer with static name='first' at args\[0\]\.low, .* name='second'"
+    with pytest.raises(ArgumentError, match=said):
         there.call(Interval(Layer(X, "second"), Box([1.0], 2j)))
 
 

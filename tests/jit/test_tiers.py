@@ -188,11 +188,16 @@ def test_evaluation_drops_what_nothing_reads_any_more() -> None:
 def test_long_loops_drop_what_nothing_reads_any_more() -> None:
     large = np.linspace(0.0, 1.0, 20_000, dtype="float32")
     fun = jit(lambda x: lax.scan(lambda c, _: (chain(chain(c)), None), x, None, 100)[0])
-    jaxpr = fun.lower(large).jaxpr
+    jaxpr, args = fun.lower(large).jaxpr, [jnp.asarray(large)]
+
+    def run() -> None:
+        with use_trace(ProgramEvaluation(np.inf)):
+            eval_jaxpr(jaxpr, args)
+
+    run()  # which writes the function
     tracemalloc.start()
     try:
-        with use_trace(ProgramEvaluation(np.inf)):
-            eval_jaxpr(jaxpr, [jnp.asarray(large)])
+        run()
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
