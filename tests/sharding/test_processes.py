@@ -4,6 +4,7 @@ Plain runs take some programs and one failure, ``nox -s distributed`` the others
 a limit of its own, so that nothing waits for ever.
 """
 
+import io
 import os
 import re
 import signal
@@ -202,6 +203,27 @@ def test_launch(
 
 
 # Failures
+
+
+#: What Gloo says of a process that it has connected, in the pieces in which it writes it.
+RANK, TO, OF = "[Gloo] Rank ", " is connected to ", " peer ranks. "
+EXPECTED = "Expected number of connected peer ranks is : "
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        f"{RANK}0{TO}1{OF}{EXPECTED}1\n",
+        f"{RANK}{RANK}00{TO}{TO}11{OF}{OF}{EXPECTED}{EXPECTED}1\n1\n",
+        f"{RANK}1{TO}{RANK}1{OF}{EXPECTED}1\n0{TO}1{OF}{EXPECTED}1\n",
+        f"{RANK}0{TO}1{OF}{RANK}0{EXPECTED}1{TO}1{OF}{EXPECTED}1\n\n",
+    ],
+)
+def test_what_gloo_prints_is_left_out(printed: str) -> None:
+    target = io.BytesIO()
+    launch._forward(3, io.BytesIO(f"begin\n1\n\n{printed}1\n\nend\n".encode()), target)
+    lines = target.getvalue().decode().splitlines()
+    assert lines == ["[3] begin", "[3] 1", "[3] ", "[3] 1", "[3] ", "[3] end"]
 
 
 @pytest.mark.slow

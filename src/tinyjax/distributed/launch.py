@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,8 +25,14 @@ from tinyjax.distributed.clusters import ADDRESS, INDEX, SIZE
 #: they were asked to, in seconds.
 _BY_THEMSELVES: Final = 5.0
 _WHEN_ASKED: Final = 5.0
-#: What Gloo prints in each process when it connects it to the others, from several threads at once.
-_NOISE: Final = (b"[Gloo] Rank ", b"number of connected peer ranks")
+#: What Gloo prints in each process when it connects it to the others, in these pieces and from
+#: several threads at once, so that a line may have the beginnings of two messages, and the next one
+#: an end.
+_BEGINNING: Final = b"[Gloo] Rank "
+_PIECES: Final = re.compile(
+    rb"(\[Gloo\] Rank |\d+| is connected to | peer ranks\. "
+    rb"|Expected number of connected peer ranks is : )*"
+)
 
 
 def _free_port() -> int:
@@ -36,12 +43,16 @@ def _free_port() -> int:
 
 
 def _forward(number: int, source: IO[bytes], target: IO[bytes]) -> None:
+    unended = 0  # messages of Gloo's
     with source:
         for line in source:
-            if not any(text in line for text in _NOISE):
-                whole = b"[%d] %s\n" % (number, line.rstrip(b"\r\n"))
-                target.write(whole)  # at once, since others write, too
-                target.flush()
+            text = line.rstrip(b"\r\n")
+            unended += text.count(_BEGINNING)
+            if unended and _PIECES.fullmatch(text):
+                unended -= 1
+                continue
+            target.write(b"[%d] %s\n" % (number, text))  # at once, since others write, too
+            target.flush()
 
 
 class _Launched:
