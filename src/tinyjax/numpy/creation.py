@@ -229,7 +229,7 @@ def _make(x: Any, wanted: DType | None) -> Array:
         return _of_list(x, wanted)
     if wanted is not None and _is_text(x):
         return _of_text(x, wanted)
-    if not is_array_like(x) and not hasattr(x, "__jax_array__") and _is_nested(x):
+    if _is_nested(x):
         if not _holds_elements(x):
             return _of_list(list(x), wanted)
         x = np.asarray(x)
@@ -291,14 +291,14 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
 
 def _of_element(x: Any) -> Array:
     """Make an array of an element of a list: NumPy's, or a sequence other than a list."""
-    if is_array_like(x) or hasattr(x, "__jax_array__") or not _is_nested(x):
-        return as_array(x, "array")
-    return _make(x, None)
+    return _make(x, None) if _is_nested(x) else as_array(x, "array")
 
 
 def _is_nested(x: object) -> bool:
-    """Say whether an object holds elements, in a row or in memory, and is no text."""
-    return not isinstance(x, str | bytes) and (isinstance(x, Sequence) or _holds_elements(x))
+    """Say whether an object, no array or text, holds elements, in a row or in memory."""
+    if is_array_like(x) or hasattr(x, "__jax_array__") or isinstance(x, str | bytes):
+        return False
+    return isinstance(x, Sequence) or _holds_elements(x)
 
 
 def _kind(number: type) -> tuple[DType, bool]:
