@@ -337,6 +337,24 @@ def test_a_static_object_that_has_changed_is_another() -> None:
             assert float(by_tuple(nested, 3.0)) == 3.0**n
 
 
+@pytest.mark.parametrize("change", [{"b": np.ones(4)}, {"a": np.ones(4)}])
+def test_an_argument_that_the_function_changes_while_it_is_traced(change: dict[str, Any]) -> None:
+    given = {"a": jnp.arange(3.0)}
+    traced = 0
+
+    @tinyjax.jit
+    def compiled(tree: Any) -> Any:
+        nonlocal traced
+        traced += 1
+        given.update({name: jnp.asarray(x) for name, x in change.items()})
+        return tree["a"] * 2
+
+    for _ in range(4):
+        expected = 2 * np.asarray(given["a"])
+        np.testing.assert_array_equal(compiled(given), expected)
+    assert traced == 2  # of each structure, or of each type
+
+
 def test_what_equality_leaves_out_is_not_compared() -> None:
     traced: list[str] = []
 

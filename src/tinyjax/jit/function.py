@@ -421,8 +421,8 @@ class JitFunction(Generic[P, R]):
         if not xla.register_nodes(in_tree):
             return
         call = self._key(args, kwargs)
-        if call is None or any(x is not y for x, y in zip(call[0], leaves, strict=True)):
-            return
+        if call is None or len(call[0]) != len(leaves) or any(map(is_not, call[0], leaves)):
+            return  # the function changed its arguments while it was traced
         if placed:
             self._plan_placed(plans, call[1], leaves, entry)
             return
