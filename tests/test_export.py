@@ -742,6 +742,27 @@ def test_calls_of_lapack_are_of_its_shapes(name: str) -> None:
                 attrs.evolve(exported, portable=broken).mlir_module()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint64"])
+def test_no_remainder_of_an_integer_is_by_zero(dtype: str) -> None:
+    """XLA would end the process where it folds one of constants."""
+    divisors = np.array([3, 0, 5], dtype)
+    x = jnp.asarray(np.array([7, 8, 9], dtype))
+    by_constants = export(jit(lambda x: lax.rem(x, divisors)))(x)
+    np.testing.assert_array_equal(deserialize(by_constants.serialize()).call(x), [1, 8, 4])
+    by_number = export(jit(lambda x: x % 3))(x)
+    np.testing.assert_array_equal(deserialize(by_number.serialize()).call(x), [1, 2, 0])
+    exported = export(jit(lax.rem))(x, divisors)
+    np.testing.assert_array_equal(deserialize(exported.serialize()).call(x, divisors), [1, 8, 4])
+    remainder = re.search(r'"vhlo.remainder_v1"\((%\w+), (%\w+)\)', exported.portable)
+    zero = re.search(r"(%\w+) = .*dense<0>", exported.portable)
+    assert remainder is not None and zero is not None
+    for divisor in ("%arg1", zero[1], remainder[1]):
+        unguarded = remainder[0].replace(f", {remainder[2]})", f", {divisor})")
+        assert "divisor may be zero" in retyped(exported, remainder[0], unguarded)
+    assert "divisor may be zero" in retyped(exported, "direction_v1 EQ", "direction_v1 NE")
+    assert "divisor may be zero" in retyped(exported, "dense<1>", "dense<0>")
+
+
 def test_transforms_are_of_the_lengths_of_their_arrays() -> None:
     """The routine that XLA calls ends the process at any other."""
 

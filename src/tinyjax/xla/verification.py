@@ -243,6 +243,8 @@ def _check_operation(op: ir.Operation) -> None:
         _check_call(op)
     elif name == "stablehlo.fft":
         _check_fft(op)
+    elif name == "stablehlo.remainder":
+        _check_remainder(op)
 
 
 def _check_call(op: ir.Operation) -> None:
@@ -279,6 +281,49 @@ def _check_fft(op: ir.Operation) -> None:
     after = half if kind and kind[0] == "RFFT" else lengths
     if (operand, result) != ((*batch, *before), (*batch, *after)):
         raise _refused(f"it transforms the shape {operand} to {result} by the lengths {lengths}")
+
+
+def _check_remainder(op: ir.Operation) -> None:
+    """Raise where XLA may find integers divided by zero while it folds constants: it dies then."""
+    divisor = op.operands[1]
+    if _INTEGER.search(str(divisor.type)) and not (_is_nonzero(divisor) or _is_guarded(divisor)):
+        raise _refused(f"it holds a remainder whose divisor may be zero, {str(op)[:200]}")
+
+
+def _made_by(x: ir.Value[ir.Type], name: str) -> ir.Operation | None:
+    """Return the operation that a value is the result of, if it is of this name."""
+    owner = x.owner
+    if isinstance(owner, ir.Block):
+        return None
+    made = owner.operation
+    return made if made.name == name else None
+
+
+def _elements(x: ir.Value[ir.Type]) -> str:
+    """Return the elements of a constant as they are written; none of what is no constant."""
+    made = _made_by(x, "stablehlo.constant")
+    found = None if made is None else _ELEMENTS.search(str(made.attributes["value"]))
+    return "" if found is None else found[1]
+
+
+def _is_nonzero(x: ir.Value[ir.Type]) -> bool:
+    """Say whether a value is a constant without zeros, of elements that are written in full."""
+    text = _elements(x)
+    return '"' not in text and bool(text) and all(map(int, _NUMBER.findall(text)))
+
+
+def _is_guarded(x: ir.Value[ir.Type]) -> bool:
+    """Say whether a value is another one, and where that is zero a number that is not."""
+    made = _made_by(x, "stablehlo.select")
+    if made is None or not _is_nonzero(made.operands[1]):
+        return False
+    is_zero = _made_by(made.operands[0], "stablehlo.compare")
+    return (
+        is_zero is not None
+        and "EQ" in str(is_zero.attributes["comparison_direction"])
+        and is_zero.operands[0] == made.operands[2]
+        and _elements(is_zero.operands[1]).rstrip(">") == "0"
+    )
 
 
 def _letter(code: str) -> str:
