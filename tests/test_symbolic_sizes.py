@@ -165,6 +165,7 @@ def test_equations_replace() -> None:
         ("a+" * 6000 + "a", {}, "longer than"),
         ("*".join(f"(a{i})" for i in range(3)), {}, "it should end here"),
         ("a", {"constraints": "a >= 2"}, "as a sequence"),
+        ("a", {"constraints": 2}, "as a sequence"),
         ("a", {"constraints": ["a > 2"]}, "write two sizes with"),
         ("a", {"constraints": ["a + b == 2"]}, "must have a product"),
         ("a", {"constraints": ["1 >= 2"]}, "never holds"),

@@ -71,6 +71,11 @@ class SymbolicScope:
                 "symbolic constraints are given as a sequence of strings, but got the string "
                 f"{constraints_str!r}: write [{constraints_str!r}]."
             )
+        if not isinstance(constraints_str, Sequence):
+            raise ArgumentError(
+                "symbolic constraints are given as a sequence of strings, but got "
+                f"{shortened(constraints_str)}."
+            )
         self._number = next(_numbers)
         self._location: Location | None = user_location()
         self._constraints: list[Constraint] = []
