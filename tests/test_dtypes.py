@@ -22,7 +22,7 @@ WEAK = {"int": 1, "float": 1.0, "complex": 1j}
 KINDS: list[DType | str] = [*ALL, *WEAK]
 
 
-@pytest.mark.parametrize("name", ["add", "max", "atan2", "nextafter", "dot"])
+@pytest.mark.parametrize("name", ["add", "max", "atan2", "nextafter", "dot", "pad"])
 @pytest.mark.parametrize("weak", list(itertools.product([False, True], repeat=2)))
 def test_a_result_is_weak_if_all_operands_are(name: str, weak: tuple[bool, bool]) -> None:
     def of(library: Any) -> list[bool]:
@@ -32,6 +32,8 @@ def test_a_result_is_weak_if_all_operands_are(name: str, weak: tuple[bool, bool]
         def f(*xs: Any) -> Any:
             if name == "dot":
                 xs = tuple([library.numpy.broadcast_to(x, (3,)) for x in xs])
+            if name == "pad":
+                xs = (library.numpy.broadcast_to(xs[0], (3,)), xs[1], [(1, 1, 0)])
             out = getattr(library.lax, name)(*xs)
             seen.append(bool(out.weak_type))
             return out

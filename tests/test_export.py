@@ -755,7 +755,8 @@ def test_no_remainder_of_an_integer_is_by_zero(dtype: str) -> None:
     np.testing.assert_array_equal(deserialize(exported.serialize()).call(x, divisors), [1, 8, 4])
     remainder = re.search(r'"vhlo.remainder_v1"\((%\w+), (%\w+)\)', exported.portable)
     zero = re.search(r"(%\w+) = .*dense<0>", exported.portable)
-    assert remainder is not None and zero is not None
+    assert remainder is not None
+    assert zero is not None
     for divisor in ("%arg1", zero[1], remainder[1]):
         unguarded = remainder[0].replace(f", {remainder[2]})", f", {divisor})")
         assert "divisor may be zero" in retyped(exported, remainder[0], unguarded)

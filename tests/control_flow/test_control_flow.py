@@ -4,6 +4,7 @@ A program here is written once, over a namespace that has ``lax`` and ``numpy``,
 tinyjax and through jax. The rows of the primitives are in ``tests/specs/control_flow.py``.
 """
 
+import dataclasses
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -798,6 +799,10 @@ def alone(x: Any) -> Any:
     return x
 
 
+def as_integers(x: Any, y: Any) -> Any:
+    return (x + y).astype(int)
+
+
 def no_pair(c: Any, x: Any) -> Any:
     return c
 
@@ -910,6 +915,12 @@ MISTAKES = {
         "scan of cut (HERE) needs inputs with first axes of one size: xs['a'] has 2, xs['b'] has "
         "3.",
     ),
+    "a combination of another type": Mistake(
+        lambda: lax.associative_scan(as_integers, jnp.ones(4)),
+        ArgumentError,
+        "as_integers (HERE) must return arrays of the types it is given, for associative_scan: "
+        "float32[2], but it returned int32[2].",
+    ),
     "traced bounds, unrolled": Mistake(
         lambda: tinyjax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1, unroll=2))(3),
         ArgumentError,
@@ -927,6 +938,20 @@ def test_message(name: str) -> None:
     assert HERE.sub("HERE", caught.value.message) == mistake.message
     assert caught.value.location is not None
     assert caught.value.location.filename == __file__
+
+
+def test_an_operand_of_cond_that_can_be_called_is_one() -> None:
+    @dataclasses.dataclass
+    class Scale:
+        factor: Any
+
+        def __call__(self, x: Any) -> Any:
+            return self.factor * x
+
+    for m in (tinyjax, jax):
+        m.tree_util.register_dataclass(Scale, ["factor"], [])
+        found = m.lax.cond(True, lambda x, f: f(x), lambda x, f: x, 2.0, Scale(3.0))
+        assert float(found) == 6.0
 
 
 def test_cond_takes_its_only_operand_by_name() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, config, grad, jit, jvp, make_jaxpr, vmap
+from tinyjax import Array, P, config, grad, jit, jvp, make_jaxpr, vmap
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce, depends
@@ -394,6 +394,15 @@ def test_types_are_interned_and_survive_copies() -> None:
     assert pickle.loads(pickle.dumps(VECTOR)) == VECTOR
     assert copy.deepcopy(VECTOR) == VECTOR
     assert VECTOR != FLOAT
+    weak = ShapedArray((4,), np.dtype("float32"), weak_type=True)
+    mesh = tinyjax.make_mesh((1,), ("i",), axis_types=(tinyjax.sharding.AxisType.Explicit,))
+    where = tinyjax.sharding.NamedSharding(mesh, P("i"))
+    placed = tinyjax.typeof(tinyjax.device_put(jnp.ones(4), where))
+    assert isinstance(placed, ShapedArray)
+    for aval in (weak, placed):
+        for one in (aval, aval.with_varying(frozenset({"i"})), aval.with_dtype(aval.dtype, True)):
+            copied = pickle.loads(pickle.dumps(one))
+            assert (type(copied), copied, copied.weak_type) == (type(one), one, one.weak_type)
     assert str(VECTOR) == "float32[3]"
 
 

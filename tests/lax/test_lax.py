@@ -534,6 +534,11 @@ def conv(x: HostArray, w: HostArray, **how: Any) -> Any:
     return lax.conv_general_dilated(x, w, **{"window_strides": (1,), "padding": "SAME"} | how)
 
 
+def scatter_of(updates: HostArray) -> Any:
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    return lax.scatter_add(np.ones(3, np.float32), np.array([[1]]), updates, numbers)
+
+
 X3 = X.reshape(1, 2, 3)
 ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
     (lambda: lax.sin(1), DtypeError, r"sin does not take int32"),
@@ -572,6 +577,11 @@ ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
     (lambda: lax.sort((X, N), num_keys=3), ArgumentError, r"from 1 to 2 keys"),
     (lambda: lax.sort((X, N[0])), ShapeError, r"one shape"),
     (lambda: lax.top_k(X, 4), ShapeError, r"k=4"),
+    (
+        lambda: scatter_of(np.ones(1, np.int32)),
+        DtypeError,
+        "scatter_add needs updates of the dtype",
+    ),
     (lambda: lax.top_k(B, 1), DtypeError, r"top_k"),
     (lambda: lax.dot(X, Y), ShapeError, r"float32\[2,3\]"),
     (lambda: lax.dot_general(X, Y, (((0,), (1,)), ((), ()))), ShapeError, r"contracted"),
