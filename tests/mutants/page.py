@@ -17,7 +17,7 @@ _OTHERS: Final = (
     "those that were not drawn. The second says what is known of these, for which tests were",
     "written. A mutant meets a choice of the tests that run its line, some ten seconds of them and",
     "then, if none fails, another minute; those that start processes of their own, and examples,",
-    "are not among them. An earlier sample, of 167, led to 95.2% by its tests: these too are below.",
+    "are not among them. An earlier sample, of 167, led to 95.2%; these too are below.",
 )
 
 

@@ -472,6 +472,8 @@ def test_negative_indices_need_not_wrap() -> None:
     taken = x.at[index].get(wrap_negative_indices=False, mode="fill", fill_value=7)
     assert taken.tolist() == [7, 1]
     assert x.at[-1].set(5, wrap_negative_indices=False).tolist() == [0, 1, 2]
+    with pytest.raises(ArgumentError, match=r"wrap_negative_indices .* must be a bool"):
+        unchecked(x).at[0].get(wrap_negative_indices=np.ones(3))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "int64", "uint64"])

@@ -39,7 +39,7 @@ from tinyjax.core.placing import put_result
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError, TinyjaxError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, TinyjaxError, described
 from tinyjax.numpy.elementwise import power
 from tinyjax.numpy.index_parsing import Keep, Parsed, Pick, look_up, parse_index, sizes_of
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
@@ -137,11 +137,16 @@ def getitem(
             unique_indices=unique_indices,
             wrap_negative_indices=wrap_negative_indices,
         )
-    plain = mode is None and fill_value is None and wrap_negative_indices
+    plain = mode is None and fill_value is None and wrap_negative_indices is True
     if plain and type(x) is ConcreteArray and current_trace() is EVAL and not x.weak_type:
         taken = _eager_getitem(x, index)
         if taken is not None:
             return taken
+    wrap: object = wrap_negative_indices
+    if not isinstance(wrap, (bool, np.bool_)):
+        raise ArgumentError(
+            f"wrap_negative_indices of x.at[...] must be a bool, but got {described(wrap)}."
+        )
     x = as_array(x)
     wanted = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
