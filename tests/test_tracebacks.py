@@ -1,5 +1,7 @@
 """What a mistake looks like to its maker: their own lines, in Python, in IPython and in pytest."""
 
+import gc
+import linecache
 import math
 import re
 import subprocess
@@ -16,6 +18,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config, grad, jit, lax, make_jaxpr, vmap
 from tinyjax.errors import ArgumentError, ShapeError, TinyjaxError
+from tinyjax.frames import run_text
 
 OURS = str(Path(tinyjax.__file__ or "").parent)
 
@@ -185,3 +188,17 @@ def test_an_error_of_an_eager_function_is_short_in_python() -> None:
     with pytest.raises(ShapeError) as caught:
         jnp.ones(3) @ jnp.ones(4)
     assert len(caught.traceback) <= 3
+
+
+def test_written_functions_show_their_lines() -> None:
+    """Tracebacks find the line of a text that was run, as long as what it defines is there."""
+    scope: dict[str, Any] = {}
+    filename = run_text("core", "example", "def made(x):\n    return (lambda: 1 / x)\n", scope)
+    inner = scope.pop("made")(0)
+    del scope
+    with pytest.raises(ZeroDivisionError) as caught:
+        inner()
+    assert "return (lambda: 1 / x)" in "".join(traceback.format_exception(caught.value))
+    del inner, caught
+    gc.collect()
+    assert not linecache.getlines(filename)

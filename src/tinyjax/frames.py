@@ -11,11 +11,12 @@ import linecache
 import os
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
-from itertools import islice
+from itertools import count, islice
 from types import CodeType, FrameType
-from typing import Any, Concatenate, Literal, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -124,6 +125,42 @@ def is_ours(frame: FrameType) -> bool:
     if filename not in _ours and filename not in _theirs:
         _sort(filename)
     return filename in _ours
+
+
+def run_text(folder: str, name: str, text: str, scope: dict[str, Any]) -> str:
+    """Run the text of functions of ours, and keep it where debuggers and tracebacks look for it.
+
+    It is kept as long as any of the functions is.
+
+    Args:
+        folder: the package that the text counts as one of.
+        name: what tracebacks call the text.
+        text: defines functions.
+        scope: what its names stand for; what it defines is added.
+
+    Returns:
+        the name of the file that its functions are said to be in.
+    """
+    filename = _file(folder, f"<{name} {next(_texts)}>")
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    scope[filename] = owner = _Owner()  # functions hold their scope
+    weakref.finalize(owner, _forget, filename).atexit = False
+    exec(compile(text, filename, "exec"), scope)
+    return filename
+
+
+class _Owner:
+    """Lives as long as the functions of a text."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _forget(filename: str) -> None:
+    linecache.cache.pop(filename, None)
+    _ours.discard(filename)
+
+
+_texts: Final = count()
 
 
 def is_inner_arithmetic() -> bool:

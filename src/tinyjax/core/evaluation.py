@@ -30,7 +30,7 @@ from tinyjax.core.replay_text import EXACT, as_number
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
-from tinyjax.frames import PACKAGE_DIRECTORY
+from tinyjax.frames import run_text
 
 
 class EndlessError(Exception):
@@ -264,7 +264,7 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
         if unread:
             lines.append(f" del {', '.join(unread)}")
     lines.append(f" return [{', '.join([names[i] for i in plan.outs])}]")
-    exec(compile("\n".join(lines), f"{PACKAGE_DIRECTORY}<evaluated>", "exec"), scope)
+    run_text("core", "evaluated", "\n".join(lines), scope)
     evaluate: Callable[..., list[HostArray]] = scope["evaluate"]
     return evaluate
 

@@ -32,7 +32,7 @@ from tinyjax.core.trace import (
     use_trace,
 )
 from tinyjax.dtypes import HostArray
-from tinyjax.frames import PACKAGE_DIRECTORY
+from tinyjax.frames import run_text
 
 Program = Callable[..., Any]
 
@@ -151,7 +151,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         f"        reset_errors(token)\n"
         f"    return {shown}\n"
     )
-    exec(compile(text, f"{PACKAGE_DIRECTORY}<replayed>", "exec"), writer.scope)
+    run_text("core", "replayed", text, writer.scope)
     return writer.scope["program"], writer.constants
 
 

@@ -10,7 +10,6 @@ which takes about 0.1 ms, and debuggers find it by ``linecache``.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import lru_cache, partial
@@ -25,7 +24,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.operands import aligned
-from tinyjax.frames import PACKAGE_DIRECTORY
+from tinyjax.frames import run_text
 from tinyjax.tree import PyTreeDef
 from tinyjax.xla.backend import Backend, buffer_of
 from tinyjax.xla.executable import Executable, is_release_due
@@ -230,7 +229,8 @@ def _prepared(
         "array": ConcreteArray,
         "new": ConcreteArray.__new__,
     }
-    prepare: Callable[..., WrittenCall] = _compiled("\n".join(lines) + "\n", scope)["prepare"]
+    run_text("xla", "written", "\n".join(lines) + "\n", scope)
+    prepare: Callable[..., WrittenCall] = scope["prepare"]
     return prepare
 
 
@@ -256,7 +256,9 @@ def written_result(out_tree: PyTreeDef) -> Callable[..., Any] | None:
         f"        return {shown}\n"
         "    return result\n"
     )
-    found: Callable[..., Any] = _compiled(text, {})["results"]
+    scope: dict[str, Any] = {}
+    run_text("xla", "written", text, scope)
+    found: Callable[..., Any] = scope["results"]
     return found
 
 
@@ -352,14 +354,3 @@ def _container(node: PyTreeDef, depth: int) -> tuple[type, tuple[str, ...]]:
     if (kind is tuple or kind is list or kind is NoneType) and depth <= _DEEPEST:
         return kind, ()
     raise _OtherError
-
-
-def _compiled(text: str, scope: dict[str, Any]) -> dict[str, Any]:
-    """Run a text, and keep it where debuggers find it; return what it defines."""
-    filename = f"{PACKAGE_DIRECTORY}xla/<written {next(_texts)}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    exec(compile(text, filename, "exec"), scope)
-    return scope
-
-
-_texts: Final = count()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import site
 import sys
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax import frames
 from tinyjax.errors import SourceError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 
@@ -47,11 +47,7 @@ def run_text(
     name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
 ) -> dict[str, Any]:
     """Run a text, and keep it where tracebacks and the front end find it; give what it defines."""
-    filename = f"{PACKAGE_DIRECTORY}source/<{name} {len(_origins)}>"
-    _origins[filename] = origin
-    lines = text.splitlines(keepends=True)
-    linecache.cache[filename] = (len(text), None, lines, filename)
-    exec(compile(text, filename, "exec"), namespace)
+    _origins[frames.run_text("source", name, text, namespace)] = origin
     return namespace
 
 
