@@ -26,9 +26,9 @@ from tinyjax.core.operands import as_array
 from tinyjax.errors import PlatformError
 from tinyjax.sharding import AbstractMesh
 from tinyjax.xla import modules, plugins
-from tinyjax.xla.compilation import Placement
 from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.options import compile_options
+from tinyjax.xla.placements import Placement
 
 #: The GPU, as XLA describes it.
 H100: Final = """

@@ -29,6 +29,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "caches": (
         "cache.py",
         "xla/compilation.py",
+        "xla/placements.py",
         "xla/disk_cache.py",
         "xla/dispatch.py",
         "xla/written.py",

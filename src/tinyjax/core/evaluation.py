@@ -23,10 +23,9 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.operands import raw_host
+from tinyjax.core.operands import EXACT, as_number, raw_host
 from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, on_replaced
 from tinyjax.core.programs import ON_HOSTS
-from tinyjax.core.replay_text import EXACT, as_number
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError

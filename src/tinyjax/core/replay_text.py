@@ -19,7 +19,7 @@ from tinyjax.core.dependence import dce
 from tinyjax.core.hints import ELEMENT, LARGEST, REPEATS
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
-from tinyjax.core.operands import raw_host
+from tinyjax.core.operands import EXACT, as_number, raw_host
 from tinyjax.core.primitive import WITH_NUMBERS, Kernel
 from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
 from tinyjax.core.trace import (
@@ -35,16 +35,6 @@ from tinyjax.dtypes import HostArray
 from tinyjax.frames import run_text
 
 Program = Callable[..., Any]
-
-#: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
-#: number stand for an array of it: of matrices they take 0.3 us then, in place of 0.8.
-EXACT: Final = frozenset(
-    (
-        *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.where),
-        *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
-        *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift),
-    )
-)
 
 #: The dtypes whose numbers NumPy computes with by itself, and rounds as it does those of arrays.
 _REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
@@ -420,11 +410,6 @@ class _Writer:
         for x, name in zip(eqn.out_binders, outs, strict=True):
             # NumPy gives numbers in place of arrays without axes
             (self._names if x.aval.shape else self._either)[x] = name
-
-
-def as_number(x: HostArray) -> HostArray:
-    """Return the number that all elements of an array are, if its strides say so, or the array."""
-    return asarray(x.flat[0]) if x.ndim > 1 and x.size and not any(x.strides) else x
 
 
 def _evaluation(eqn: JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:

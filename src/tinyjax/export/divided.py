@@ -24,8 +24,8 @@ from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.programs import Rewriting, closed
 from tinyjax.primitives.constraint import constrain
-from tinyjax.xla.compilation import Placement
 from tinyjax.xla.lowering import CallsPythonError, lowered_for
+from tinyjax.xla.placements import Placement
 
 #: How arguments or results lie; None where that is left to XLA.
 Shardings = tuple[NamedSharding | None, ...]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tinyjax.xla.background import compile_all as compile_all
     from tinyjax.xla.compilation import Compilation as Compilation
     from tinyjax.xla.compilation import Flags as Flags
-    from tinyjax.xla.compilation import Placement as Placement
     from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
     from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
     from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
     from tinyjax.xla.modules import to_computation as to_computation
     from tinyjax.xla.modules import to_portable as to_portable
     from tinyjax.xla.options import as_flags as as_flags
+    from tinyjax.xla.placements import Placement as Placement
     from tinyjax.xla.placing import on_devices as on_devices
     from tinyjax.xla.placing import placement_of as placement_of
     from tinyjax.xla.processes import Connection as Connection
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 _LATER: Final = {
     "backend": "has_started",
     "background": "compile_all",
-    "compilation": "Compilation Flags Placement",
+    "compilation": "Compilation Flags",
     "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
     "dispatch": (
         "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes "
@@ -107,6 +107,7 @@ _LATER: Final = {
     "hlo": "called_by computations_of",
     "modules": "from_portable parse to_artifact to_computation to_portable",
     "options": "as_flags",
+    "placements": "Placement",
     "placing": "on_devices placement_of",
     "processes": "Connection Limits connect serve",
     "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
@@ -117,7 +118,7 @@ _LATER: Final = {
 }
 
 #: The parts that decide whether a program is compiled: to ask jaxlib for its version takes 10 ms.
-_WITHOUT_JAXLIB: Final = ("compilation", "placing", "tiers")
+_WITHOUT_JAXLIB: Final = ("compilation", "placements", "placing", "tiers")
 
 
 def _evaluate(primitive: Any, args: Any, params: Any) -> Any:

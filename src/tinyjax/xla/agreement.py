@@ -9,7 +9,7 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
-from tinyjax.xla.compilation import Placement, Written
+from tinyjax.xla.placements import Placement, Written
 from tinyjax.xla.wishes import Wishes
 
 

@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
-from functools import cache
-from importlib import import_module
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
@@ -22,7 +20,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax.records import Printed
-from tinyjax.xla.compilation import Compilation
+from tinyjax.xla.compilation import Compilation, check_release
 from tinyjax.xla.forks import in_background
 
 if TYPE_CHECKING:
@@ -98,12 +96,6 @@ class _Workers:
             self.changed.notify_all()
         for thread in self.threads:
             thread.join()
-
-
-@cache
-def check_release() -> None:
-    """Refuse a jaxlib that the modules that need it do not know, before they are loaded."""
-    import_module("tinyjax.xla.versions")
 
 
 def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:

@@ -34,13 +34,14 @@ from tinyjax.errors import ForkError
 from tinyjax.records import Record
 from tinyjax.xla.announcing import announced
 from tinyjax.xla.backend import Backend, backend, backend_of, buffer_of
-from tinyjax.xla.compilation import Compilation, Flags, Placement
+from tinyjax.xla.compilation import Compilation, Flags
 from tinyjax.xla.forks import hold_at_forks, lacks_threads
 from tinyjax.xla.host_callbacks import HostProgram
 from tinyjax.xla.interruptible import interruptible
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered
 from tinyjax.xla.options import flags_for, raise_as_ours
+from tinyjax.xla.placements import Placement
 
 if TYPE_CHECKING:
     from tinyjax.xla.planned import PlannedExecutable

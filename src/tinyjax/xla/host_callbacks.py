@@ -39,10 +39,11 @@ from tinyjax.errors import CallbackError
 from tinyjax.stablehlo.module import HostFunction
 from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import Backend, backend
-from tinyjax.xla.compilation import Flags, Placement
+from tinyjax.xla.compilation import Flags
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
+from tinyjax.xla.placements import Placement
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256

@@ -11,11 +11,12 @@ from tinyjax.config import settings
 from tinyjax.core.events import span
 from tinyjax.xla.announcing import waiting
 from tinyjax.xla.backend import Backend
-from tinyjax.xla.compilation import Flags, Placement
+from tinyjax.xla.compilation import Flags
 from tinyjax.xla.forks import without_python
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
+from tinyjax.xla.placements import Placement
 
 if TYPE_CHECKING:
     from tinyjax.xla.disk_cache import DiskCache

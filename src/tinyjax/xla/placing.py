@@ -9,12 +9,15 @@ argument is compared with it (``xla.sharded``).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tinyjax.core.devices import Sharding, default_place
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.xla.compilation import Placement
 from tinyjax.xla.wishes import wishes_of
+
+if TYPE_CHECKING:
+    from tinyjax.xla.placements import Placement
 
 
 def on_devices(args: Sequence[object]) -> list[Sharding | None]:
@@ -40,6 +43,8 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     place = default_place() if found is None else None
     if place is None:
         return found
+    from tinyjax.xla.placements import Placement  # noqa: PLC0415 (the first device needs none)
+
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
 

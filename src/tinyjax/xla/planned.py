@@ -16,7 +16,8 @@ from tinyjax.core.lowering import Locate
 from tinyjax.errors import ShardingError
 from tinyjax.records import Record
 from tinyjax.xla.backend import Backend
-from tinyjax.xla.compilation import Compilation, Flags, Placement, Written
+from tinyjax.xla.compilation import Compilation, Flags
+from tinyjax.xla.placements import Placement, Written
 from tinyjax.xla.sharded_executable import compile_placed
 
 

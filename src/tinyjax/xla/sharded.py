@@ -34,9 +34,10 @@ from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.agreement import undivided
 from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
-from tinyjax.xla.compilation import Compilation, Placement
+from tinyjax.xla.compilation import Compilation
 from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError, calls_from
+from tinyjax.xla.placements import Placement
 from tinyjax.xla.placing import on_devices, placement_by, placement_of
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of

@@ -28,9 +28,7 @@ from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.records import Record
-from tinyjax.xla.background import check_release, compile_afterwards, is_under_way
-from tinyjax.xla.compilation import Compilation
-from tinyjax.xla.forks import lacks_threads
+from tinyjax.xla.compilation import Compilation, check_release
 from tinyjax.xla.placing import on_devices, placement_of
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
@@ -154,6 +152,8 @@ def run(
             if calls == times:
                 # The last that is evaluated in any case. The compiler is set to work after it:
                 # beside it, loading jaxlib would slow it down.
+                from tinyjax.xla.background import compile_afterwards  # noqa: PLC0415 (only here)
+
                 with compile_afterwards(wanted):
                     return _evaluate(wanted, args)
         except EndlessError:
@@ -184,6 +184,9 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
 
 def _must_wait(tier: Tier, wanted: Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
+    from tinyjax.xla.background import is_under_way  # noqa: PLC0415 (the first call needs none)
+    from tinyjax.xla.forks import lacks_threads  # noqa: PLC0415 (likewise)
+
     return lacks_threads() or (tier == "ready" and is_under_way(wanted))
 
 
