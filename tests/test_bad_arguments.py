@@ -6,6 +6,7 @@ to a text, a float, None and other things that it can seldom be.
 
 import ast
 import inspect
+import itertools
 import re
 import traceback
 import warnings
@@ -25,7 +26,7 @@ import tinyjax.scipy.special
 import tinyjax.scipy.stats
 from invalid.calls import CALLS
 from tinyjax import lax, random, scipy
-from tinyjax.errors import PlatformError, ShapeError, TinyjaxError
+from tinyjax.errors import ArgumentError, PlatformError, ShapeError, TinyjaxError
 
 
 def on_mesh(run: Callable[[], Any]) -> Any:
@@ -138,6 +139,7 @@ def nested(depth: int) -> Any:
         scipy.linalg.helmert,
         lambda x: lax.linalg.eig(jnp.eye(2), implementation=x),
         lambda x: lax.dot_general(jnp.eye(2), jnp.eye(2), x),
+        tinyjax.P,
     ],
 )
 def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
@@ -174,6 +176,53 @@ def test_arguments_that_are_compared() -> None:
     wrong: Any = np.ones(3)
     with pytest.raises(PlatformError, match="array"):
         tinyjax.process_indices(wrong)
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("pivoting of qr", lambda x: lax.linalg.qr(NAMES["S"], pivoting=x)),
+        ("inplace of place", lambda x: jnp.place(NAMES["V"], NAMES["V"] > 1, 0.0, inplace=x)),
+        ("inplace of put", lambda x: jnp.put(NAMES["V"], 0, 0.0, inplace=x)),
+        ("name of", tinyjax.ffi.register_ffi_target_as_batch_partitionable),
+    ],
+)
+def test_arrays_where_a_word_or_a_flag_is_wanted(name: str, call: Callable[[Any], Any]) -> None:
+    with pytest.raises(ArgumentError, match=name):
+        call(np.ones(3))
+
+
+class Endless:
+    """Has a length, and never ends."""
+
+    def __len__(self) -> int:
+        return 1 << 40
+
+    def __getitem__(self, i: int) -> int:
+        return 0
+
+
+@pytest.mark.wrong_types
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("axes", lambda x: lax.reduce_prod(NAMES["V"], x)),
+        ("shape", jnp.zeros),
+        ("argnums of grad", lambda x: tinyjax.grad(jnp.sin, x)),
+        ("fun of multiplications", tinyjax.autodiff.multiplications),
+    ],
+)
+def test_what_never_ends(name: str, call: Callable[[Any], Any]) -> None:
+    for never in (Endless(), itertools.count()):
+        with pytest.raises(ArgumentError, match=name):
+            call(never)
+
+
+def test_triangles_of_more_elements_than_memory_has() -> None:
+    for indices in (jnp.triu_indices, jnp.tril_indices):
+        with pytest.raises(ShapeError, match="more elements"):
+            indices(2**60)
 
 
 def test_local_convolution_of_scalars() -> None:

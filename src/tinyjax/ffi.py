@@ -22,6 +22,7 @@ from tinyjax.callbacks.common import MethodName, VmapMethod, declared_type, vmap
 from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.checking import explained
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     Arrays,
@@ -512,6 +513,7 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
     xla.register_type(name, type_registration, platform)
 
 
+@explained
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say that on several devices a foreign function is called for each part of its operands.
 

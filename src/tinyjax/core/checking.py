@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get
 import numpy as np
 
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import SymbolicSize, holds_items
+from tinyjax.core.integers import SymbolicSize, holds_items, items_of
 from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.dtypes import MakesScalars
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
@@ -69,9 +69,10 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
             number = value.item()  # NumPy's numbers are Python's where these are asked for
             if test(number):
                 return number
-        if holds_items(value) or isinstance(value, (np.ndarray, ConcreteArray)):
-            items = _items(value)
-            if test(items) and _asks_for_sequence(_hint(fun, name)):
+        is_array = isinstance(value, (np.ndarray, ConcreteArray))
+        if (is_array or holds_items(value)) and _asks_for_sequence(_hint(fun, name)):
+            items = _items(value, f"{name} of {fun.__qualname__}")
+            if test(items):
                 return items
         _judge(fun, name, value, _hint(fun, name))
         return value
@@ -93,10 +94,11 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _items(values: Any) -> tuple[object, ...]:
+def _items(values: Any, what: str) -> tuple[object, ...]:
     """The items of what is no tuple, such as a set or the values of a dict; NumPy's as Python's."""
     numbers = (np.generic, ConcreteArray)
-    return tuple([x.item() if isinstance(x, numbers) and not x.shape else x for x in values])
+    items = items_of(values, what)
+    return tuple([x.item() if isinstance(x, numbers) and not x.shape else x for x in items])
 
 
 def _asks_for_sequence(hint: Any) -> bool:

@@ -21,7 +21,7 @@ from tinyjax.core.platforms import (
     platform_at,
     platform_named,
 )
-from tinyjax.errors import PlatformError, ShardingError
+from tinyjax.errors import PlatformError, ShardingError, shortened
 from tinyjax.frames import warn_user
 from tinyjax.records import Record
 
@@ -363,7 +363,7 @@ def _canonical(entry: object) -> Entry:
         return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
     raise ShardingError(
         "PartitionSpec takes for each axis the name of an axis of the mesh, a tuple of names, or "
-        f"None, but got {entry!r}."
+        f"None, but got {shortened(entry)}."
     )
 
 

@@ -7,8 +7,9 @@ comes is named in an error, before it can fail somewhere inside.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from tinyjax.errors import ArgumentError, ConcretizationError, TinyjaxError, described
@@ -22,6 +23,8 @@ else:
 #: Python prints no int of more than 4300 digits, so that messages could not say what came.
 _GREATEST: Final = 1 << 4096
 _LEAST: Final = -_GREATEST
+#: What holds as many items, or never ends, stands for no sizes, axes or places.
+_MOST_ITEMS: Final = 1_000_001
 
 
 class SymbolicSize(_Int):
@@ -114,8 +117,23 @@ def listed(values: object, what: str) -> Sequence[Any]:
     several: Any = values
     if getattr(several, "ndim", None) or holds_items(several):
         with suppress(TypeError):  # of what tells a shape, and holds nothing
-            return list(several)
+            return items_of(several, what)
     raise ArgumentError(f"{what} must be a sequence, but got {described(values)}.")
+
+
+def items_of(values: Iterable[Any], what: str) -> list[Any]:
+    """Return the items of what can be iterated over, and may have no end.
+
+    Raises:
+        ArgumentError: they are more than a million.
+        TypeError: it cannot be iterated over.
+    """
+    items = [*islice(values, _MOST_ITEMS)]
+    if len(items) == _MOST_ITEMS:
+        raise ArgumentError(
+            f"{what} must be a sequence, but {described(values)} goes on after a million items."
+        )
+    return items
 
 
 def holds_items(values: object) -> bool:

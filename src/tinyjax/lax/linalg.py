@@ -401,6 +401,7 @@ def qr(
     full_matrices: bool = True,
     use_magma: bool | None = None,
 ) -> tuple[Array, Array, Array]: ...
+@explained
 def qr(
     x: ArrayLike,
     *,

@@ -66,7 +66,7 @@ from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose
-from tinyjax.stablehlo.types import MOST_ELEMENTS
+from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
 
 __all__ = [
     "arange",
@@ -1189,6 +1189,7 @@ def _index_arrays(
     triangle: Callable[[int, int, int], tuple[HostArray, HostArray]], n: int, k: int, m: int | None
 ) -> tuple[Array, Array]:
     sizes = canonical_shape((n, n if m is None else m), "the size of a triangle")
+    check_size(sizes)
     rows, columns = triangle(sizes[0], integer(k, "k"), sizes[1])
     dtype = dtypes.default_int()
     return ConcreteArray(rows.astype(dtype)), ConcreteArray(columns.astype(dtype))

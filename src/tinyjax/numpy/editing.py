@@ -11,6 +11,7 @@ from tinyjax import dtypes
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import HostArray
@@ -162,6 +163,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
+@explained
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Replace the elements where a mask is true by values, one after the other.
 
@@ -197,6 +199,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return reshape(convert(changed, x.dtype, x.weak_type), x.shape)
 
 
+@explained
 def put(
     a: ArrayLike,
     ind: ArrayLike,
@@ -246,6 +249,7 @@ def _tiled(values: Array, count: int) -> Array:
     return tile(values, -(-count // values.size))[:count]
 
 
+@explained
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
