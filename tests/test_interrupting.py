@@ -1,5 +1,6 @@
 """Ctrl-C while a program is compiled, or runs."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -7,7 +8,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import tinyjax.numpy as jnp
 from tinyjax import config, jit, lax
 from tinyjax.errors import DonatedArrayError
+from tinyjax.xla import background
 
 
 @jit
@@ -75,6 +78,57 @@ def test_an_interrupt_while_a_function_dies_leaves_nothing_of_it() -> None:
     del function
     sys.settrace(before)
     assert traces() is None
+
+
+def interrupt_at(line: int, name: str, file: str) -> Callable[[], bool]:
+    """Raise KeyboardInterrupt in a function of a file, at so many lines of it that are run.
+
+    Returns:
+        Ends that, and says whether it has raised.
+    """
+    left = line
+
+    def within(frame: FrameType, event: str, given: Any) -> Any:
+        nonlocal left
+        left -= event == "line"
+        if left == -1:
+            raise KeyboardInterrupt
+        return within
+
+    def called(frame: FrameType, event: str, given: Any) -> Any:
+        code = frame.f_code
+        return within if code.co_name == name and code.co_filename == file else None
+
+    before = sys.gettrace()
+    sys.settrace(called)
+
+    def end() -> bool:
+        sys.settrace(before)
+        return left < 0
+
+    return end
+
+
+def test_no_interrupt_keeps_a_program_from_being_compiled() -> None:
+    """What has been given to the compiler's thread is compiled, or is no longer under way."""
+    lines, raised = 0, True
+    while raised:
+        wanted = jit(lambda x, k=lines: x * k + 1.0).lower(jnp.ones(lines + 1)).compilation
+        end = interrupt_at(lines, "submit", background.__file__)
+        try:
+            with background.compile_afterwards(wanted):
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            raised = end()
+        gc.collect()
+        deadline = time.monotonic() + 30
+        while background.is_under_way(wanted):
+            assert time.monotonic() < deadline, f"interrupted at line {lines}"
+            time.sleep(0.005)
+        lines += 1
+    assert lines > 5
 
 
 COMPILED = """

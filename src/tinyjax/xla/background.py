@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
-from threading import Condition, Thread
+from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
@@ -47,6 +47,7 @@ class _Job(Printed):
 class _Workers:
     """Threads that wait for jobs, made when there are more jobs than threads to take them."""
 
+    lock: RLock  # Python's, which an interrupt leaves free or held, and not in between
     changed: Condition
     jobs: deque[_Job]
     threads: list[Thread]
@@ -58,26 +59,30 @@ class _Workers:
 
     def begin(self) -> None:
         """Begin without threads, as a forked process must: its parent's are not there."""
-        self.changed = Condition()
+        self.lock = RLock()
+        self.changed = Condition(self.lock)
         self.jobs = deque()
         self.threads = []
         self.idle = 0
         self.ending = False
 
     def submit(self, job: _Job) -> None:
-        with self.changed:
+        """Give a thread a job. An interrupt, wherever it comes, loses it, or leaves it there."""
+        with self.lock:
             if self.ending:
                 return
-            self.jobs.append(job)
-            if self.idle < len(self.jobs) and len(self.threads) < _MOST_THREADS:
+            # one whose start was interrupted is none
+            self.threads = [thread for thread in self.threads if thread.is_alive()]
+            if self.idle <= len(self.jobs) and len(self.threads) < _MOST_THREADS:
                 thread = Thread(target=self.work, name="tinyjax compiler", daemon=True)
                 self.threads.append(thread)
                 thread.start()
-            self.changed.notify()
+            self.changed.notify()  # who waits looks for jobs when the lock is free
+            self.jobs.append(job)
 
     def work(self) -> None:
         while True:
-            with self.changed:
+            with self.lock:
                 self.idle += 1
                 self.changed.wait_for(lambda: self.jobs or self.ending)
                 self.idle -= 1
@@ -90,12 +95,13 @@ class _Workers:
 
     def end(self) -> None:
         """Drop what has not been begun, and wait for the rest."""
-        with self.changed:
+        with self.lock:
             self.ending = True
             self.jobs.clear()
             self.changed.notify_all()
         for thread in self.threads:
-            thread.join()
+            if thread.is_alive():
+                thread.join()
 
 
 def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
