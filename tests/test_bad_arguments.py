@@ -140,6 +140,8 @@ def nested(depth: int) -> Any:
         lambda x: lax.linalg.eig(jnp.eye(2), implementation=x),
         lambda x: lax.dot_general(jnp.eye(2), jnp.eye(2), x),
         tinyjax.P,
+        lambda x: random.t(NAMES["K"], x, dtype=jnp.bfloat16),
+        lambda x: tinyjax.print_saved_residuals(x, np.array("a")),
     ],
 )
 def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
@@ -157,6 +159,8 @@ def test_what_cannot_be_shown(call: Callable[[Any], Any], junk: Any) -> None:
         lambda shape: jnp.broadcast_to(1.0, shape),
         lambda shape: jnp.expand_dims(1.0, range(len(shape))),
         lambda shape: jnp.multiply.outer(jnp.ones(shape[:40]), jnp.ones(shape[40:])),
+        lambda shape: lax.broadcast_to_rank(1.0, len(shape)),
+        lambda shape: jnp.diag_indices(1, len(shape))[0],
     ],
 )
 def test_more_axes_than_numpy_has(call: Callable[[tuple[int, ...]], Any]) -> None:
@@ -185,6 +189,7 @@ def test_arguments_that_are_compared() -> None:
         ("pivoting of qr", lambda x: lax.linalg.qr(NAMES["S"], pivoting=x)),
         ("inplace of place", lambda x: jnp.place(NAMES["V"], NAMES["V"] > 1, 0.0, inplace=x)),
         ("inplace of put", lambda x: jnp.put(NAMES["V"], 0, 0.0, inplace=x)),
+        ("array", tinyjax.monitoring.unregister_event_listener),
         ("name of", tinyjax.ffi.register_ffi_target_as_batch_partitionable),
     ],
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tinyjax.core.events import durations
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 
 __all__ = [
     "clear_event_listeners",
@@ -109,8 +109,9 @@ def clear_event_listeners() -> None:
 
 
 def _unregister(listeners: list[_Listener], callback: _Listener) -> None:
-    if callback not in listeners:
-        raise ArgumentError(f"{callback!r} hears of no events: register it first.")
+    given: object = callback
+    if not callable(given) or callback not in listeners:
+        raise ArgumentError(f"{shortened(callback)} hears of no events: register it first.")
     listeners.remove(callback)
 
 

@@ -177,7 +177,7 @@ def parameter_name(fun: Callable[..., Any], index: int) -> str:
     """The name of a function's positional parameter, or its number where it has no name."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):  # the last of what it would show as none
         return f"argument {index}"
     positional = [
         p

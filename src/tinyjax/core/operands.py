@@ -57,7 +57,7 @@ def scalar(
     """Make a scalar array of a given type from a Python number; ``name`` is the function's."""
     try:
         host = np.array(value, dtype)
-    except OverflowError:
+    except (OverflowError, TypeError):  # that of the narrow floats, which tells of no number
         if not isinstance(value, int):  # a float's infinity
             raise
         call = f"jnp.asarray({shortened(value)}, dtype=%s)"

@@ -33,6 +33,7 @@ from tinyjax.numpy.promotion import broadcast_shapes, convert
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
+from tinyjax.stablehlo.types import MOST_AXES
 
 __all__ = [
     "broadcast",
@@ -143,8 +144,12 @@ def dtype(x: Any) -> DType:
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add axes of size one in front, up to the given number of axes."""
-    array = as_array(x)
-    return _sh.reshape(array, (1,) * (integer(rank, "rank") - array.ndim) + array.shape)
+    array, wanted = as_array(x), integer(rank, "rank")
+    if wanted > MOST_AXES:
+        raise ShapeError(
+            f"an array has at most {MOST_AXES} axes, but got rank={shortened(wanted)}."
+        )
+    return _sh.reshape(array, (1,) * (wanted - array.ndim) + array.shape)
 
 
 def reshape(

@@ -66,7 +66,7 @@ from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose
-from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
+from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 
 __all__ = [
     "arange",
@@ -1216,7 +1216,10 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
-    return (iota(canonical_shape(n, "n"), dtypes.default_int(), 0),) * integer(ndim, "ndim")
+    axes = integer(ndim, "ndim")
+    if axes > MOST_AXES:
+        raise ShapeError(f"an array has at most {MOST_AXES} axes, but got ndim={shortened(axes)}.")
+    return (iota(canonical_shape(n, "n"), dtypes.default_int(), 0),) * axes
 
 
 # Agreement of whole arrays
