@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import attrs
@@ -18,7 +19,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import ad_checkpoint, tree
+from tinyjax import ad_checkpoint, lax, tree
 from tinyjax.checkpointing.residuals import origin_of
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction
@@ -30,6 +31,7 @@ from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentErr
 from tinyjax.transforms.linearize import linearize_flat
 
 policies = tinyjax.checkpoint_policies
+XS = np.linspace(0.5, 1.5, 4, dtype=np.float32)
 Function = Callable[..., Any]
 
 
@@ -513,6 +515,25 @@ def test_a_derivative_of_nothing_but_its_tangent_is_compiled() -> None:
     assert tinyjax.jit(tinyjax.grad(double))(0.3) == 2
 
 
+def test_what_is_no_number_is_computed_again() -> None:
+    """What keeps the compiler from merging does not depend on the values."""
+    squares = tinyjax.checkpoint(lambda x: jnp.sum(jnp.tanh(x @ jnp.sin(x @ x))))
+    assert count(backward(squares, jnp.ones((2, 2))), "checkpoint") > 1
+    slope = tinyjax.jit(tinyjax.grad(squares))(jnp.full((2, 2), np.nan))
+    assert jnp.isnan(slope).all()
+
+
+def test_a_policy_is_kept_where_references_are_given() -> None:
+    def scaled(x: Any, policy: Any) -> Any:
+        factor = tinyjax.new_ref(x)
+        sines = tinyjax.checkpoint(lambda y, r: jnp.sin(jnp.sin(y * r[...])), policy=policy)
+        return sines(x, factor)
+
+    both = (policies.nothing_saveable, policies.everything_saveable)
+    found = [count(backward(partial(scaled, policy=p), jnp.float32(0.3)), "sin") for p in both]
+    assert found == [3, 2]
+
+
 def test_one_function_with_two_policies() -> None:
     def f(x: Any) -> Any:
         return jnp.sin(jnp.sin(x))
@@ -541,6 +562,13 @@ def test_residuals_of_what_a_function_closes_over() -> None:
     factors = jnp.arange(3.0)
     found = tinyjax.saved_residuals(lambda x, y: x * factors * y, jnp.ones(3), jnp.ones(3))
     assert [r.argument for r in found if r.argument] == ["y"]
+    others = jnp.arange(4.0)
+    found = tinyjax.saved_residuals(
+        lambda x: (x * factors).sum() * jnp.sin(x.sum() * others), jnp.ones(3)
+    )
+    closed_over = [r.shape for r in found if r.argument is None and r.primitive is None]
+    assert closed_over == [(3,), (4,)]
+    assert [r.shape for r in found[:2]] == closed_over  # before what is computed
 
 
 def test_python_control_flow_on_data_is_refused() -> None:
@@ -896,6 +924,34 @@ def check_all(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for inner in subjaxprs(eqn.params):
             check_all(inner)
+
+
+def test_loops_of_one_body_with_other_operands() -> None:
+    """What is the carry of one loop is an input of the other: each is split by itself."""
+
+    def body(c: Any, xs: Any) -> Any:
+        a, b = xs
+        return jnp.sin(c * a) * b, None
+
+    def run(params: Any, *args: Any) -> Any:
+        call = lambda *given: bind(loop.primitive, given, params)[0]  # noqa: E731
+        checkpointed = tinyjax.checkpoint(call, policy=policies.everything_saveable)
+        return tinyjax.grad(checkpointed, (0, 1, 2))(*args)
+
+    half, quarter = map(np.float32, (0.5, 0.25))
+    program = tinyjax.make_jaxpr(lambda c, *xs: lax.scan(body, c, xs)[0])(half, XS, XS)
+    (loop,) = (eqn for eqn in program.eqns if eqn.primitive.name == "scan")
+    slopes = tinyjax.grad(lambda c, a, b: lax.scan(body, c, (a, b))[0], (0, 1, 2))
+    with_constant = tinyjax.grad(
+        lambda a, c, b: lax.scan(lambda c, b: body(a, (c, b)), c, b)[0], (0, 1, 2)
+    )
+    for params, given, expected in (
+        (loop.params, (half, XS, XS), slopes),
+        (attrs.evolve(loop.params, num_consts=1), (half, quarter, XS), with_constant),
+    ):
+        got, wanted = run(params, *map(as_array, given)), expected(*given)
+        for x, y in zip(got, wanted, strict=True):
+            np.testing.assert_allclose(x, y, 1e-5)
 
 
 def test_what_is_kept_of_an_iteration_is_not_computed_again() -> None:

@@ -185,7 +185,7 @@ def test_numpy_functions_take_arrays() -> None:
     assert isinstance(np.sin(x), np.ndarray)
     np.testing.assert_allclose(np.sin(x), np.sin(np.arange(4.0)), rtol=1e-6)
     assert np.asarray(x).dtype == np.float32
-    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+    assert np.asarray(x, dtype=np.float64).dtype == x.__array__(np.float64).dtype == np.float64
     assert np.array(x, copy=True).flags.writeable
     assert not np.asarray(x).flags.writeable
     np.testing.assert_array_equal(x.to_numpy(), np.arange(4.0))

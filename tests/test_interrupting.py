@@ -81,18 +81,23 @@ def test_an_interrupt_while_a_function_dies_leaves_nothing_of_it() -> None:
 
 
 def interrupt_at(line: int, name: str, file: str) -> Callable[[], bool]:
-    """Raise KeyboardInterrupt in a function of a file, at so many lines of it that are run.
+    """Raise KeyboardInterrupt in a function of a file, where so many lines of it have been run.
+
+    A line that comes again does not count: where a ``with`` is left, Python hears no interrupt.
 
     Returns:
         Ends that, and says whether it has raised.
     """
-    left = line
+    seen: set[int] = set()
+    raised = False
 
     def within(frame: FrameType, event: str, given: Any) -> Any:
-        nonlocal left
-        left -= event == "line"
-        if left == -1:
-            raise KeyboardInterrupt
+        nonlocal raised
+        if event == "line" and frame.f_lineno not in seen:
+            seen.add(frame.f_lineno)
+            raised = len(seen) > line
+            if raised:
+                raise KeyboardInterrupt
         return within
 
     def called(frame: FrameType, event: str, given: Any) -> Any:
@@ -104,7 +109,7 @@ def interrupt_at(line: int, name: str, file: str) -> Callable[[], bool]:
 
     def end() -> bool:
         sys.settrace(before)
-        return left < 0
+        return raised
 
     return end
 

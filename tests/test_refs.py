@@ -319,6 +319,8 @@ def test_a_reference_of_each_type() -> None:
     weak = tinyjax.new_ref(1)
     assert not weak[...].weak_type
     weak[...] += 1
+    weak[...] = jnp.asarray(2) * 1
+    assert not weak[...].weak_type
     assert (weak.shape, weak.dtype.name, weak.ndim, weak.size) == ((), "int32", 0, 1)
     assert repr(weak) == "Ref(2, dtype=int32)"
     keys = tinyjax.new_ref(tinyjax.random.split(tinyjax.random.key(0), 3))
@@ -341,6 +343,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     wrong: Any = outer
     part: Any = outer.at[1:]
     number: Any = 1.0
+    table = tinyjax.new_ref(jnp.zeros((2, 3)))
 
     @tinyjax.jit
     def takes(r: Ref) -> Any:
@@ -389,6 +392,9 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
         (lambda: tinyjax.new_ref(1.0, memory_space=number), ArgumentError, "memory_space"),
         (lambda: tinyjax.freeze(number), ArgumentError, "takes a Ref"),
         (lambda: tinyjax.ref.get(number), ArgumentError, "expected a Ref"),
+        (lambda: table[0, 3], RefError, "index 3 .* axis 1, of size 3"),
+        (lambda: table[..., 1, 3], RefError, "index 3 .* axis 1, of size 3"),
+        (lambda: table[:, -4], RefError, "index -4 .* axis 1, of size 3"),
     ]  # fmt: skip
 
 
@@ -396,13 +402,19 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     "number",
     [
         pytest.param(i, marks=[pytest.mark.wrong_types] * (i in (12, 20, 24, 25, 26)))
-        for i in range(27)
+        for i in range(30)
     ],
 )
 def test_refused(outer: Ref, number: int) -> None:
     call, error, message = refused(outer)[number]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_mask_stands_for_several_axes() -> None:
+    data = np.arange(20.0).reshape(2, 2, 5)
+    mask = np.array([[True, False], [False, True]])
+    assert tinyjax.new_ref(jnp.asarray(data))[mask, 4].tolist() == data[mask, 4].tolist()
 
 
 def test_a_branch_that_is_staged_from_source(outer: Ref) -> None:
@@ -452,7 +464,9 @@ def test_cotangents_are_written_to_an_argument_of_a_custom_vjp(how: str) -> None
         ref = m.new_ref(m.numpy.float32(0.0))
         return (m.jit(derivative) if how == "jit" else derivative)(1.0, ref), ref[...]
 
-    same(program(tinyjax), program(jax))
+    found = program(tinyjax)
+    same(found, program(jax))
+    assert not found[1].weak_type
 
 
 def test_functions_that_take_references_besides_other_arguments() -> None:

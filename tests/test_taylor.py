@@ -159,6 +159,14 @@ def test_it_composes() -> None:
     np.testing.assert_allclose(again, slope, 1e-6)
 
 
+def test_rules_of_functions_tell_their_terms() -> None:
+    """A rule that is not that of the function says what is used."""
+    square = tinyjax.custom_jvp(lambda x: x**2)
+    square.defjvp(lambda primals, tangents: (square(*primals), 3 * primals[0] * tangents[0]))
+    value, terms = jet(square, (2.0,), ((1.0, 0.0),))
+    assert (float(value), *map(float, terms)) == (4.0, 6.0, 3.0)
+
+
 def test_containers_and_integers() -> None:
     def fun(p: dict[str, Array], n: Array) -> dict[str, Array]:
         return {"out": p["a"] * p["b"] ** n, "n": n + 1}

@@ -484,6 +484,7 @@ EXAMPLES: Final = (
     ),
     Example("heat", heat, normal(8)),
     Example("outer", lambda x: jnp.outer(jnp.sin(x), jnp.cos(x)), normal(4)),
+    Example("padded", lambda x: jnp.pad(jnp.sin(x), 1, constant_values=3.0) ** 2, normal(4)),
     Example("quadratic forms", lambda x: jnp.stack([x @ (M6 @ x), x @ x]), normal(6)),
     Example("products", lambda x: jnp.cumprod(jnp.exp(x)), normal(6)),
     Example("matrix", lambda x: jnp.sin(x @ x), normal(3, 3)),
@@ -579,6 +580,9 @@ def test_counts_by_hand() -> None:
     assert multiplications(chain, order="forward")(x) == 2 * 5 * 3 + 7 * 2 * 3
     assert multiplications(chain, order="reverse")(x) == 7 * 2 * 5 + 7 * 5 * 3
     assert multiplications(chain)(x) == 2 * 5 * 3 + 7 * 2 * 3
+    # rows of zeros are not multiplied
+    bordered = lambda x: normal(7, 3) @ jnp.pad(q @ (r @ x), (1, 0))  # noqa: E731
+    assert multiplications(bordered, order="forward")(x) == 2 * 5 * 3 + 7 * 2 * 3
     # a diagonal matrix times another, of five elements each; and what only moves elements is free
     assert multiplications(lambda x: jnp.sin(jnp.cos(x)))(normal(5)) == 5
     assert multiplications(lambda x: -x[::-1].reshape(5, 1) + 1.0)(normal(5)) == 0

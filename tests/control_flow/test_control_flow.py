@@ -519,6 +519,21 @@ def test_collectives_in_bodies() -> None:
     np.testing.assert_array_equal(places, [[0, 0], [1, 1]])
 
 
+def test_a_body_is_staged_for_each_number_of_examples() -> None:
+    def body(c: Any, _: Any) -> Any:
+        return c * lax.psum(1, "i"), None  # of a number that all have: how many there are
+
+    for n in (3, 4):
+        xs = jnp.arange(1.0, n + 1)
+        found = tinyjax.vmap(lambda x: lax.scan(body, x, None, 2)[0], axis_name="i")(xs)
+        assert found.tolist() == (xs * n**2).tolist()
+
+
+def test_a_short_loop_counts_in_32_bits() -> None:
+    text = tinyjax.jit(lambda x: lax.scan(lambda c, _: (c * 2, None), x, None, 5000)).lower(1.0)
+    assert "tensor<i64>" not in text.as_text()
+
+
 def test_collectives_are_over_examples_that_take_no_part_too() -> None:
     xs = np.array([-1.5, -0.25, 0.5, 2.0], np.float32)
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
 import attrs
 import numpy as np
@@ -18,8 +17,6 @@ from mutants.population import Block, Mutant, anatomy, dissected, module_files, 
 
 #: What changed modules call the marks.
 _MARKS: Final = "__marks__"
-#: Of a test with many cases, the map is made of one in so many.
-_CASES_PER_CASE_RUN: Final = 5
 #: What it takes to import another file of tests, in seconds.
 _OPENING: Final = 1.0
 #: Of the tests that run a branch of the statement with the mistake, so many come before others.
@@ -75,7 +72,6 @@ class Recorder:
 
     def __init__(self, marks: bytearray) -> None:
         self.marks = marks
-        self.others: list[str] = []
         self.left_out: list[str] = []
         self.names: list[str] = []
         self.seconds: list[float] = []
@@ -85,18 +81,12 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         run: list[pytest.Item] = []
-        functions: set[str] = set()
         for item in items:
-            name = item.nodeid
-            function = name.partition("[")[0]
             if is_search(item):
                 continue
             if _is_left_out(item):
-                self.left_out.append(name)
-            elif function in functions and crc32(f"map {name}".encode()) % _CASES_PER_CASE_RUN:
-                self.others.append(name)
+                self.left_out.append(item.nodeid)
             else:
-                functions.add(function)
                 run.append(item)
         items[:] = run
 
@@ -118,7 +108,6 @@ class Recorder:
         kept = [i for i, name in enumerate(self.names) if name not in self.failed]
         np.savez_compressed(
             path,
-            others=np.array(self.others, np.str_),
             left_out=np.array(self.left_out, np.str_),
             names=np.array([self.names[i] for i in kept], np.str_),
             seconds=np.array([self.seconds[i] for i in kept]),
@@ -151,23 +140,21 @@ class Coverage:
         names: list[str] = []
         seconds: list[float] = []
         blocks: list[npt.NDArray[np.uint16]] = []
-        others: list[str] = []
         left_out: list[str] = []
         for path in paths:
             part = np.load(path)
             names += part["names"].tolist()
             seconds += part["seconds"].tolist()
             blocks += np.split(part["blocks"], np.cumsum(part["counts"])[:-1])
-            others += part["others"].tolist()
             left_out += part["left_out"].tolist()
-        # A case that was not run is taken to run what other tests of its file do in this case, or
-        # what the same test does in others.
+        # A case that plain runs leave out is taken to run what other tests of its file do in this
+        # case, or what the same test does in others.
         alike: dict[tuple[str, str], list[int]] = defaultdict(list)
         own: dict[str, list[int]] = defaultdict(list)
         for i, name in enumerate(names):
             alike[_case(name)].append(i)
             own[name.partition("[")[0]].append(i)
-        for name in (*others, *left_out):
+        for name in left_out:
             cases = own[name.partition("[")[0]]
             like = alike.get(_case(name), cases)
             if cases:

@@ -76,9 +76,14 @@ TESTS: Final = [
     "tests/experimental/test_sparse.py",
     "tests/sharding/test_commutation.py",
     "tests/sharding/test_explicit.py",
+    "tests/sharding/test_exported.py",
+    "tests/sharding/test_many_at_once.py",
     "tests/sharding/test_sums_of_parts.py",
     "tests/experimental/test_checkify.py",
     "tests/test_inspecting.py",
+    "tests/test_first_mistakes.py",
+    "tests/test_interrupting.py",
+    "tests/test_progress.py",
     "tests/test_types.py",
 ]
 #: So much memory may be asked of the system; the stacks of a hundred devices' threads are much.

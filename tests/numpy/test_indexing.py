@@ -472,6 +472,11 @@ def test_negative_indices_need_not_wrap() -> None:
     taken = x.at[index].get(wrap_negative_indices=False, mode="fill", fill_value=7)
     assert taken.tolist() == [7, 1]
     assert x.at[-1].set(5, wrap_negative_indices=False).tolist() == [0, 1, 2]
+
+
+@pytest.mark.wrong_types
+def test_whether_negative_indices_wrap_is_one_bool() -> None:
+    x = jnp.arange(3)
     with pytest.raises(ArgumentError, match=r"wrap_negative_indices .* must be a bool"):
         unchecked(x).at[0].get(wrap_negative_indices=np.ones(3))
 

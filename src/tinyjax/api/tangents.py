@@ -10,12 +10,11 @@ import numpy as np
 from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import as_arrays
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import PYTHON_NUMBERS
+from tinyjax.core.operands import PYTHON_NUMBERS, as_array
 from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
-from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.transforms.jvp import JVPTracer
@@ -84,7 +83,11 @@ def as_tangents(
     leaves = treedef.flatten_up_to(values, name)
     tangents: list[Tangent] = []
     for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
-        array = _as_tangent(leaf, like)
+        try:
+            array = _as_tangent(leaf, like)
+        except TinyjaxError as error:
+            what = f"the {name.removesuffix('s')} of {path(i)} of {describe_function(fun)}"
+            raise type(error)(f"{what}: {error.message}") from None
         tangents.append(
             array
             if array.shape == like.shape and array.dtype == like.dtype and is_inexact(like.dtype)
@@ -105,8 +108,7 @@ def _as_tangent(leaf: Any, like: ShapedArray) -> Array:
         return leaf
     if isinstance(leaf, np.ndarray) and leaf.dtype == float0:
         return ConcreteArray(leaf)
-    (array,) = as_arrays([leaf], _as_tangent, tree.structure(((0,), {})))
-    return array
+    return as_array(leaf)
 
 
 def without_tracers(aux: Any) -> Any:

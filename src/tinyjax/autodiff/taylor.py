@@ -430,8 +430,7 @@ def jet(
         terms = [x]
         for k, of_order in enumerate(columns, 1):
             term = of_order[i]
-            if term is ZERO:
-                term = zero_tangent(x.aval)
+            assert term is not ZERO, "only integers have no terms"
             terms.append(term if factorial_scaled else term * factorial(k))
         curves.append(terms)
     flat = FlatFunction(fun, in_tree)
