@@ -4,6 +4,7 @@ A case is a function with one mistake, on the line marked ``# here``. Its messag
 with this file's path and line numbers taken out.
 """
 
+import cmath
 import math
 import pickle
 import re
@@ -732,6 +733,25 @@ def tangent_of_another_shape() -> object:
 
 
 @case(
+    ArgumentError,
+    "the tangent of params['w'][0] of loss (HERE): expected an array or a number, but got "
+    "NoneType: None. Was a value forgotten?",
+)
+def tangent_that_was_forgotten() -> object:
+    return jvp(loss, (PARAMS, 1.0), ({"w": [None, PARAMS["w"][1]]}, 1.0))  # here
+
+
+@case(
+    ArgumentError,
+    "the cotangent of result of identity (HERE): expected an array or a number, but got NoneType: "
+    "None. Was a value forgotten?",
+)
+def cotangent_that_was_forgotten() -> object:
+    _, pull_back = vjp(identity, A)
+    return pull_back(None)  # here
+
+
+@case(
     DifferentiationError,
     "the tangent of x of identity (HERE) must be of its type float32[3,4], but it is float64[3,4].",
 )
@@ -824,6 +844,16 @@ def float_under_vmap() -> object:
 )
 def function_of_math_under_grad() -> object:
     return grad(lambda x: 2 * math.sin(x))(0.5)  # here
+
+
+@case(
+    ConcretizationError,
+    "a Python complex has no derivative, but complex64[] is differentiated by jvp of "
+    "<lambda> (HERE). Use a function of tinyjax.numpy instead of one of math. For a constant, "
+    "write complex(tinyjax.lax.stop_gradient(x)).",
+)
+def function_of_cmath_under_jvp() -> object:
+    return jvp(lambda x: 2 * cmath.sin(x), (1j,), (1j,))  # here
 
 
 @case(

@@ -62,12 +62,15 @@ def jvp_with_symbolic_zeros(lib: ModuleType, seen: list[Any]) -> Any:
 
     def rule(primals: Any, tangents: Any) -> Any:
         seen.append([(type(t) is zero, t.shape, str(t.dtype)) for t in tangents])
+        # of a Python number 5, and of an array
+        seen.append([(float(primals[1]) == 5, t.weak_type) for t in tangents if type(t) is zero])
         total = sum(t for t in tangents if type(t) is not zero)
         return f(*primals), total
 
     f.defjvp(rule, symbolic_zeros=True)
     x, y = np.float32(3.0), np.float32(4.0)
-    return lib.jvp(lambda x: f(x, y), (x,), (x,)), lib.grad(f, (0, 1))(x, y)
+    weak = lib.jvp(lambda x: f(x, 5.0), (x,), (x,))
+    return lib.jvp(lambda x: f(x, y), (x,), (x,)), weak, lib.grad(f, (0, 1))(x, y)
 
 
 def names_of_arguments(lib: ModuleType, seen: list[Any]) -> Any:

@@ -605,6 +605,19 @@ ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
 ]
 
 
+def test_rows_are_sorted_by_one_key_after_another() -> None:
+    rng = np.random.default_rng(0)
+    keys = [rng.integers(0, 3, 60).astype(np.float32) for _ in range(4)]
+    order = np.lexsort(keys[::-1])
+
+    def rows(*keys: Any) -> Any:
+        return lax.sort(keys, num_keys=4)
+
+    for sort in (rows, tinyjax.jit(rows)):
+        for found, key in zip(sort(*keys), keys, strict=True):
+            np.testing.assert_array_equal(found, key[order])
+
+
 @pytest.mark.parametrize(("call", "error", "says"), ERRORS)
 def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):

@@ -517,6 +517,18 @@ def test_mistakes(parts: Any) -> None:
         (lambda: told(tinyjax, lambda x: x, P(), U)(A), "have the same"),
         (lambda: told(tinyjax, lambda x: tinyjax.lax.pmax(x, "x"), U)(parts), "Let devices add"),
         (lambda: tinyjax.lax.with_sharding_constraint(parts, P()), "use tinyjax.reshard"),
+        (
+            lambda: told(
+                tinyjax,
+                lambda u: tinyjax.lax.switch(
+                    tinyjax.lax.axis_index("y"),
+                    [lambda u: u, lambda u: tinyjax.numpy.ones((4, 4))],
+                    u,
+                ),
+                U,
+            )(parts),
+            "Make it one, by lax.pcast",
+        ),
     ):
         with pytest.raises(ShardingError, match=message):
             mistake()

@@ -288,6 +288,16 @@ def test_entries_go_when_the_folder_is_full_and_not_before(tmp_path: Path) -> No
     assert [i for i in range(41) if cache.load(key(i)) is None] == [0, 1, 2, 3]
 
 
+def test_the_folder_is_closed_again(tmp_path: Path) -> None:
+    cache = DiskCache(str(tmp_path), 1 << 20)
+    cache.store(key(0), code(0))
+    opened = len(os.listdir("/proc/self/fd"))
+    for i in range(20):
+        cache.store(key(i), code(i))
+        assert cache.load(key(i)) == code(i)
+    assert len(os.listdir("/proc/self/fd")) == opened
+
+
 def info_of(cache: DiskCache) -> int:
     return len(os.listdir(cache.folder))
 
@@ -410,7 +420,10 @@ os.replace = killed
     assert results([start(folder)]) == [(0, 2)]
     assert results([start(folder)]) == [(2, 0)]
     assert len(files(folder)) == 3
-    # what it left is in nobody's way, and goes when it is old
+    # what it left is in nobody's way: it may be another writer's at work, and goes when it is old
+    with config.scoped(cache_dir=folder):
+        assert info().entries == 2
+    assert left.exists()
     os.utime(left, (1, 1))
     with config.scoped(cache_dir=folder):
         assert info().entries == 2
