@@ -113,6 +113,26 @@ def test_every_example_has_its_own_number_of_iterations() -> None:
         np.testing.assert_allclose(summed[i], in_x, 1e-12)
 
 
+def test_derivatives_of_one_loop_in_one_argument_after_another() -> None:
+    def step(a: Any, b: Any, x: Any) -> Any:
+        return jnp.sin(x * a) + b
+
+    @tinyjax.jit
+    def loop(a: Any, b: Any, x: Any) -> Any:
+        body = lambda s: (s[0] + 1, step(a, b, s[1]))  # noqa: E731
+        return lax.while_loop(lambda s: s[0] < 5, body, (0, x), checkpoints=3)[1]
+
+    def plain(a: Any, b: Any, x: Any) -> Any:
+        for _ in range(5):
+            x = step(a, b, x)
+        return x
+
+    args = [jnp.float32(x) for x in (0.5, 0.3, 0.7)]
+    for argnums in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
+        slopes = [tinyjax.grad(f, argnums)(*args) for f in (loop, plain)]
+        np.testing.assert_allclose(*slopes, rtol=1e-5)
+
+
 def test_steps_that_an_example_does_not_take_stay_out_of_its_derivative() -> None:
     def fun(x: Any) -> Any:
         return lax.while_loop(lambda x: x > 1, lambda x: jnp.sqrt(x - 1), x)

@@ -73,9 +73,15 @@ def test_every_call_is_told_from_the_others() -> None:
             same(f(*args, **kwargs), expected[name])
 
 
-def test_the_shortest_way_makes_the_calls() -> None:
-    for name in ("two arrays", "a keyword", "NumPy and ours", "a dict", "no arguments"):
-        f: Any = tinyjax.jit(result)
+def result_and_more(*args: Any, **kwargs: Any) -> Any:
+    """Those results, and what is computed of an array that is no argument."""
+    return [*result(*args, **kwargs), X - 1]
+
+
+@pytest.mark.parametrize("fun", [result, result_and_more])
+def test_the_shortest_way_makes_the_calls(fun: Callable[..., Any]) -> None:
+    for name in ("two arrays", "a keyword", "NumPy and ours", "a list", "a dict", "no arguments"):
+        f: Any = tinyjax.jit(fun)
         args, kwargs = CALLS[name]
         expected = [f(*args, **kwargs) for _ in range(3)][-1]
         short = f._traces.plans.short

@@ -5,6 +5,7 @@ JAX lowers programs for GPUs where there are none. Nothing is run.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -84,6 +85,18 @@ def test_calls_are_those_of_jax(name: str) -> None:
     for shape in SHAPES.get(name, [(4, 4), (2, 3, 4, 4)]):
         check(name, shape, np.float32)
     check(name, SHAPES.get(name, [(4, 4)])[0], np.complex128)
+
+
+def test_a_conjugated_matrix_that_is_not_transposed() -> None:
+    """The operation conjugates what it transposes only, so the matrix is conjugated before."""
+
+    def written(conjugate: bool) -> str:
+        solve = partial(tinyjax.lax.linalg.triangular_solve, left_side=True, conjugate_a=conjugate)
+        x = np.eye(3, dtype=np.complex64)
+        return write_module(tinyjax.make_jaxpr(solve)(x, x).jaxpr, "f", platform="cuda")[0]
+
+    assert "chlo.conj" in written(True)
+    assert "chlo.conj" not in written(False)
 
 
 @pytest.mark.parametrize("name", ["hessenberg", "schur"])
