@@ -212,6 +212,14 @@ ROWS: dict[str, Program] = {
         (reduced(lib, a),),
         (reduced(lib, b),),
     ),
+    "shard_map, residuals that are parts": lambda lib, a, b, x: lib.grad(
+        lambda r: told(lib, lambda u, r: lib.lax.psum((u + u) * r, "x"), (U, R), P())(
+            dot(lib, a, b), r
+        ).sum()
+    )(reduced(lib, b)),
+    "shard_map of what types say": lambda lib, a, b, x: lib.shard_map(
+        lambda u, r: lib.lax.psum(u * r, "x"), out_specs=lib.P()
+    )(dot(lib, a, b), reduced(lib, b)),
     "shard_map, residuals that are reduced": lambda lib, a, b, x: lib.grad(
         lambda w: told(
             lib, lambda w, x: lib.lax.psum(loss(lib, lib.numpy.sin(w), x), "x"), (R, P("x")), P()

@@ -232,8 +232,6 @@ def _checkpoint_linearize(
     kept = [*(operands[i] for i in linearized.operands), *outs[n:]]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        if not any(linearized.nonzero_out):
-            return ()
         again = attrs.evolve(params, jaxpr=linearized.tangent, differentiated=True)
         return bind(checkpoint_p, (*kept, *tangents), again)
 
