@@ -129,8 +129,8 @@ def test_derivatives_of_one_loop_in_one_argument_after_another() -> None:
 
     args = [jnp.float32(x) for x in (0.5, 0.3, 0.7)]
     for argnums in ((0,), (1,), (2,), (0, 2), (0, 1, 2)):
-        slopes = [tinyjax.grad(f, argnums)(*args) for f in (loop, plain)]
-        np.testing.assert_allclose(*slopes, rtol=1e-5)
+        found, expected = (tinyjax.grad(f, argnums)(*args) for f in (loop, plain))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_steps_that_an_example_does_not_take_stay_out_of_its_derivative() -> None:

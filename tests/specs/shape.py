@@ -310,7 +310,7 @@ SPECS = [
         dimension.dim_as_value,
         [Case(size=3), Case(size=0)],
         int32,
-        jax=jnp.int32,
+        jax=lambda size: jnp.asarray(size, "int32"),
     ),
     Spec(
         "iota, beyond what the type holds",
