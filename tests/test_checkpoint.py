@@ -176,6 +176,28 @@ def test_what_has_an_effect_is_not_done_again() -> None:
     assert called == [0.5, 0.25]
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, tinyjax.jit, tinyjax.checkpoint])
+def test_a_rule_without_a_tangent_has_its_effects(wrap: Function) -> None:
+    called: list[float] = []
+
+    @tinyjax.custom_jvp
+    def positive(x: Any) -> Any:
+        return x > 0
+
+    @positive.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        tinyjax.debug.callback(lambda t: called.append(float(t)), tangents[0])
+        return positive(*primals), np.zeros((), tinyjax.float0)
+
+    def along(t: Any) -> Any:
+        return tinyjax.linearize(wrap(lambda x: positive(2 * x)), 0.5)[1](t)
+
+    along(1.0)
+    tinyjax.jit(along)(3.0)
+    tinyjax.jvp(wrap(positive), (0.5,), (5.0,))
+    assert called == [2.0, 6.0, 5.0]
+
+
 # What is kept
 
 
