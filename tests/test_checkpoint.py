@@ -996,6 +996,31 @@ def test_values_kept_inside_are_those_that_xla_returns() -> None:
         assert total == pytest.approx(compiled_bytes(f, WEIGHTS, INPUTS), rel=0.1)
 
 
+def test_one_body_is_split_for_each_kind_of_its_operands() -> None:
+    """Loops of one body, with other operands for constants: each computes again what it takes."""
+    factors, terms = (np.linspace(0.5, n, 4, dtype=np.float32) for n in (1.5, 2.0))
+    a, c = np.float32(0.5), np.float32(0.25)
+    program = tinyjax.make_jaxpr(
+        lambda c, *xs: tinyjax.lax.scan(lambda c, x: (c * x[0] + x[1], None), c, xs)
+    )(a, factors, terms)
+    (loop,) = program.jaxpr.eqns
+
+    def slope(num_consts: int, *operands: Any) -> Any:
+        params = attrs.evolve(loop.params, num_consts=num_consts)
+        given = [as_array(x) for x in operands]
+        f = tinyjax.checkpoint(lambda t: jnp.sin(t * bind(loop.primitive, given, params)[0]))
+        return tinyjax.grad(f)(0.3)
+
+    by_slices, by_constant = a, c
+    for factor, term in zip(factors, terms, strict=True):
+        by_slices, by_constant = by_slices * factor + term, a * by_constant + term
+    for found, last in (
+        (slope(0, a, factors, terms), by_slices),
+        (slope(1, a, c, terms), by_constant),
+    ):
+        np.testing.assert_allclose(found, last * np.cos(0.3 * last), 1e-5)
+
+
 def test_residuals_inside_tell_their_names_and_lines() -> None:
     def iteration(c: Any, _: Any) -> Any:
         return jnp.sin(tinyjax.checkpoint_name(jnp.exp(c), "inner")), None  # the iteration

@@ -244,6 +244,23 @@ def test_other_axes() -> None:
         meshes()[0].abstract_mesh.update_axis_types({"q": sharding.AxisType.Auto})
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_types_of_examples_lack_the_axis_that_is_mapped(axis: int) -> None:
+    found: list[str] = []
+    for lib in (jax, tinyjax):
+        explicit = lib.sharding.AxisType.Explicit
+
+        def example(x: Any, lib: Any = lib) -> Any:
+            found.append(str(lib.typeof(x)))
+            return x
+
+        with lib.set_mesh(lib.make_mesh((2, 2), ("x", "y"), (explicit, explicit))):
+            whole = lib.device_put(np.zeros((2, 4, 6), np.float32), lib.P("x", None, "y"))
+            lib.eval_shape(lib.vmap(example, axis), whole)
+    theirs, ours = found
+    assert ours == theirs == ("float32[4,6@y]", "float32[2@x,6@y]", "float32[2@x,4]")[axis]
+
+
 @pytest.mark.wrong_types
 def test_types_of_axes() -> None:
     kinds = sharding.AxisType
