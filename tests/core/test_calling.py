@@ -8,6 +8,8 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax.core.checking import checked
+from tinyjax.errors import ArgumentError
 
 
 class Named:
@@ -24,3 +26,21 @@ class Named:
 )
 def test_a_callable_whose_name_is_no_text(transform: Callable[..., Any]) -> None:
     transform(Named())(jnp.ones(3))
+
+
+def test_an_argument_is_checked_as_the_parameter_that_takes_it() -> None:
+    @checked
+    def of_many(x: int, *factors: int, **options: str) -> int:
+        return x
+
+    @checked
+    def of_one(x: int, **options: str) -> int:
+        return x
+
+    wrong: Any = "a"
+    assert of_many(1, 2, 3, how="a") == of_one(1, how="a") == 1
+    with pytest.raises(ArgumentError, match=r"factors of .*of_many must be int, but got 'a'"):
+        of_many(1, wrong)
+    one_too_many: list[int] = [1, 2]
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        of_one(*one_too_many)
