@@ -1148,7 +1148,8 @@ def widening(carry: Any, x: Any) -> Any:
     CarryTypeError,
     "the carry of scan must keep its type, but widening (HERE) changes carry['w'][0] from "
     "float32[2] to float64[2]. Return it as .astype('float32'), or start with an array of dtype "
-    "float64.",
+    "float64. NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name a dtype, "
+    "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64).",
 )
 def a_carry_of_another_dtype() -> object:
     return lax.scan(widening, {"n": 0, "w": [jnp.ones(2)]}, np.ones(3))  # here

@@ -849,7 +849,9 @@ MISTAKES = {
         CarryTypeError,
         "the carry of scan must keep its type, but widen (HERE) changes carry['w'][0] from "
         "float32[2] to float64[2]. Return it as .astype('float32'), or start with an array of "
-        "dtype float64.",
+        "dtype float64. NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name "
+        "a dtype, make a number Python's by float(...), or switch 64-bit types off "
+        "(jax_enable_x64).",
     ),
     "a carry of another shape": Mistake(
         lambda: lax.scan(cut, jnp.ones(3), None, 2),

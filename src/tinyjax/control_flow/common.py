@@ -405,6 +405,11 @@ def _changed_type(
         if before.shape == after.shape
         else "Return an array of the shape it had, or start with one of the new shape."
     )
+    if after.dtype.name in ("float64", "complex128") and before.dtype != after.dtype:
+        advice += (
+            " NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name a dtype, "
+            "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
+        )
     return CarryTypeError(
         f"the carry of {name} must keep its type, but {describe_function(fun)} changes {path} "
         f"from {before} to {after}. {advice}"
