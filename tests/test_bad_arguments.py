@@ -55,7 +55,7 @@ NAMES: dict[str, Any] = {
 #: What no axis is.
 NO_AXIS = ['"a"', '"01"', "1.5", "True", "1j", "(1.5,)", '("a",)', "(True,)", "O", "F", "{}"]
 JUNK = [*NO_AXIS, "None", "-9", "[]", "()", "A", "[[1, 2], [3]]", "slice(2)", 'float("nan")']
-JUNK += ['{"x": "y"}', 'np.array("a")']
+JUNK += ['{"x": "y"}', 'np.array("a")', "np.ones((2, 2))"]
 #: Parameters that are axes.
 AXES = {"axis", "axes", "axis1", "axis2", "dimension", "dimensions", "source", "destination"}
 AXES |= {"permutation", "reduction_dimension", "scatter_dimension", "split_axis", "concat_axis"}
@@ -191,6 +191,8 @@ def test_arguments_that_are_compared() -> None:
         ("inplace of put", lambda x: jnp.put(NAMES["V"], 0, 0.0, inplace=x)),
         ("array", tinyjax.monitoring.unregister_event_listener),
         ("name of", tinyjax.ffi.register_ffi_target_as_batch_partitionable),
+        ("name of", lambda x: tinyjax.ffi.register_ffi_type(x, {})),
+        ("compute_schur_vectors", lambda x: lax.linalg.schur(NAMES["S"], compute_schur_vectors=x)),
     ],
 )
 def test_arrays_where_a_word_or_a_flag_is_wanted(name: str, call: Callable[[Any], Any]) -> None:

@@ -469,6 +469,7 @@ def attribute(name: str, value: object) -> str:
 # Registering
 
 
+@explained
 def register_ffi_target(
     name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
@@ -501,6 +502,7 @@ def register_ffi_target(
     xla.register_target(name, fn, platform, api_version, **kwargs)
 
 
+@explained
 def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
     """Register a type of the state that foreign functions keep between calls.
 

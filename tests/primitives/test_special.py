@@ -296,6 +296,9 @@ def test_bessel_functions_and_spherical_harmonics_are_those_of_scipy(compiled: b
     fun = tinyjax.jit(harmonic) if compiled else harmonic
     expected = scipy.special.sph_harm_y(n, m, theta, phi)
     np.testing.assert_allclose(fun(n, m, theta, phi), expected, 1e-11, 1e-13)
+    for given in ({"v": -1}, {"v": 2**70}, {"v": 2, "n_iter": 2**70}):
+        with pytest.raises(tinyjax.errors.ArgumentError, match="bessel_jn"):
+            special.bessel_jn(z, **given)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

@@ -15,6 +15,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.integers import is_one_of
 from tinyjax.core.primitive import (
     Arrays,
     Avals,
@@ -27,7 +28,7 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described
+from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
 from tinyjax.frames import Location, describe_function
 from tinyjax.primitives.shape import batch_axes_in_front
 from tinyjax.stablehlo.lowering import Lowering
@@ -110,8 +111,8 @@ def vmap_method_of(name: MethodName | None) -> VmapMethod | None:
         ArgumentError: there is none.
     """
     names = [m.value for m in VmapMethod]
-    if name is not None and name not in names:
-        raise ArgumentError(f"vmap_method must be one of {names}, but got {name!r}.")
+    if name is not None and not is_one_of(name, names):
+        raise ArgumentError(f"vmap_method must be one of {names}, but got {shortened(name)}.")
     return None if name is None else VmapMethod(name)
 
 

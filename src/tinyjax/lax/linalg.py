@@ -108,6 +108,7 @@ class SvdAlgorithm(Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
+@explained
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = x``.
 
@@ -204,6 +205,7 @@ def eig(
     )
 
 
+@explained
 def eigh(
     x: ArrayLike,
     *,
@@ -255,6 +257,7 @@ def _between(x: Array, first: int, last: int) -> Array:
     return slice_in_dim(x, first, last, axis=x.ndim - 1)
 
 
+@explained
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Return matrices that are zero below the first subdiagonal, and similar to those given.
 
@@ -456,6 +459,7 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ) -> tuple[Array]: ...
+@explained
 def schur(
     x: ArrayLike,
     *,
@@ -553,6 +557,7 @@ def svd(
     return _between(u, first, last), _between(s, first, last), rows
 
 
+@explained
 def symmetric_product(
     a_matrix: ArrayLike,
     c_matrix: ArrayLike,
@@ -585,6 +590,7 @@ def symmetric_product(
     return _matrices.from_lower(out) if symmetrize_output else out
 
 
+@explained
 def triangular_solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -636,6 +642,7 @@ def triangular_solve(
     return squeeze(x, axis) if vector else x
 
 
+@explained
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Return tridiagonal matrices that are similar to Hermitian ones.
 

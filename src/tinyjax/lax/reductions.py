@@ -14,6 +14,7 @@ from tinyjax.api import vmap
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
@@ -397,7 +398,7 @@ def _cumulative(name: str, primitive: Primitive[_cu.CumulativeParams], doc: str)
         return bind1(primitive, (x,), _cu.CumulativeParams(along, reverse))
 
     named(fun, name, f"{doc} Runs along ``axis``, and from the end if ``reverse``.")
-    return fun
+    return explained(fun)
 
 
 cumsum: Final = _cumulative("cumsum", _cu.cumsum_p, "Return the running sum.")

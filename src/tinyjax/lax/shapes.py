@@ -13,6 +13,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, put
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.operands import as_array
@@ -309,6 +310,7 @@ def slice_in_dim(
     return slice(x, starts, limits, strides)
 
 
+@explained
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Return the slice at an index along an axis; the index is a Python int.
 

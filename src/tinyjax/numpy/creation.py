@@ -26,6 +26,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, followed, is_array_like, put
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
@@ -149,6 +150,7 @@ def _wanted(device: Placement, out_sharding: Placement) -> Placement:
     return device if out_sharding is None else out_sharding
 
 
+@explained
 def array(
     object: Nested,
     dtype: DTypeLike = None,

@@ -16,6 +16,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Order
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
@@ -260,6 +261,7 @@ def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, .
     return axes
 
 
+@explained
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly."""
     x = array_of("rollaxis", a)

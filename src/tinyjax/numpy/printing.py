@@ -7,6 +7,7 @@ from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
 from tinyjax.core.array import ArrayLike
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, shortened
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 
+@explained
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -54,6 +56,7 @@ def array_repr(
     return f"Array({text}, dtype={x.dtype.name}{weak})"
 
 
+@explained
 def array_str(
     a: ArrayLike,
     max_line_width: int | None = None,

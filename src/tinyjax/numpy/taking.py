@@ -221,6 +221,7 @@ def take_along_axis(
     return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
 
 
+@explained
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -569,6 +570,7 @@ def _goes_before(x: Array, wanted: Array, side: str) -> Array:
     return ew.or_(ew.le(x, wanted), ew.ne(wanted, wanted))
 
 
+@explained
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:

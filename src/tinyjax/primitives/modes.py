@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from tinyjax.core.integers import is_one_of
 from tinyjax.errors import ArgumentError
 
 
@@ -28,10 +29,10 @@ class GatherScatterMode(Enum):
         """
         if isinstance(mode, cls):
             return mode
-        if mode is None or mode == "drop":
+        if mode is None or is_one_of(mode, ("drop",)):
             return cls.FILL_OR_DROP
         for member in cls:
-            if member.value == mode:
+            if is_one_of(mode, (member.value,)):
                 return member
         raise ArgumentError(
             f"expected a mode for indices out of bounds, 'clip', 'fill', 'drop' or "

@@ -235,7 +235,11 @@ def tree_all(tree: PyTree, *, is_leaf: IsLeaf | None = None) -> bool:
         >>> tree.all({"a": True, "b": [True, None]})
         True
     """
-    return all(flatten(tree, is_leaf)[0])
+    leaves = flatten(tree, is_leaf)[0]
+    try:
+        return all(leaves)
+    except ValueError as error:  # of a leaf with several elements, which all count in jnp.all
+        raise ArgumentError(f"tree.all needs leaves that are true or false, but {error}") from error
 
 
 @overload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Final
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
@@ -96,7 +97,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
         An array of shape ``(v + 1, *z.shape)``.
 
     Raises:
-        ArgumentError: ``v`` is negative.
+        ArgumentError: ``v`` is negative, or beyond 10,000, as ``n_iter`` must not be.
         DtypeError: ``z`` is complex.
 
     Example:
@@ -107,10 +108,19 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     last, start = integer(v, "v of bessel_jn"), integer(n_iter, "n_iter of bessel_jn")
     if last < 0:
         raise ArgumentError(f"v of bessel_jn must be at least 0, but it is {last}.")
+    if max(last, start) > _MOST_RATIOS:
+        raise ArgumentError(
+            f"bessel_jn finds at most {_MOST_RATIOS} ratios of orders, but got v={last} and "
+            f"n_iter={start}."
+        )
     x = inexact(z, "bessel_jn")
     if dtypes.is_complex(x.dtype):
         raise DtypeError(f"bessel_jn takes real numbers, but got {x.aval}.")
     return _first_kind(x, last, start)
+
+
+#: Each is an equation of the program.
+_MOST_RATIOS: Final = 10_000
 
 
 @partial(custom_jvp, nondiff_argnums=(1, 2))
