@@ -1287,8 +1287,9 @@ def a_condition_that_is_a_number() -> object:
 
 @case(
     ArgumentError,
-    "the vmap rule of <lambda> closes over a value that the same vmap maps, and is applied to all "
-    "examples at once. Make the value an argument of <lambda>.",
+    "the vmap rule of <lambda> closes over a value that the same vmap maps, or is given a "
+    "reference to it, and is applied to all examples at once. Make the value itself an argument of "
+    "<lambda>.",
 )
 def a_vmap_rule_that_closes_over_what_is_mapped() -> object:
     def f(x: Any, c: Any) -> Any:
@@ -1302,7 +1303,8 @@ def a_vmap_rule_that_closes_over_what_is_mapped() -> object:
 @case(
     ArgumentError,
     "the vmap rule of <lambda> closes over a value that was traced when it was staged (by jit or a "
-    "loop), and is applied to all examples at once. Make the value an argument of <lambda>.",
+    "loop), or is given a reference to it, and is applied to all examples at once. Make the value "
+    "itself an argument of <lambda>.",
 )
 def a_vmap_rule_that_closes_over_an_argument_of_jit() -> object:
     @jit

@@ -489,6 +489,30 @@ def test_functions_that_take_references_besides_other_arguments() -> None:
     assert repr(view).startswith("Ref([4., 2.], dtype=float32).at[slice(1")
 
 
+def test_references_given_to_a_function_with_a_rule_for_vmap() -> None:
+    def program(m: Any) -> Any:
+        scale = m.custom_batching.custom_vmap(lambda ref, x: x * ref[...])
+        scale.def_vmap(lambda size, in_batched, ref, x: (10.0 * x * ref[...], True))
+        x = np.arange(3, dtype=np.float32)
+        ref = m.new_ref(m.numpy.float32(3.0))
+        mapped = m.vmap(scale, (None, 0))
+        return scale(ref, x[2]), mapped(ref, x), m.jit(mapped)(ref, x)
+
+    same(program(tinyjax), program(jax))
+
+
+def test_examples_whose_references_a_rule_for_vmap_cannot_be_given() -> None:
+    """As where only what the function closes over is mapped, its own operations are applied."""
+    scale = tinyjax.custom_batch(lambda ref, x: x * ref[...])
+    scale.def_vmap(lambda size, in_batched, ref, x: (10.0 * x * ref[...], True))
+    x = np.arange(3.0)
+    mapped = tinyjax.vmap(scale, (0, None))
+    for run in (mapped, tinyjax.jit(mapped)):
+        np.testing.assert_array_equal(run(tinyjax.new_ref(x), 2.0), 2 * x)
+    with pytest.raises(ArgumentError, match="same vmap maps, or is given a reference to it"):
+        tinyjax.vmap(scale)(tinyjax.new_ref(x), x)
+
+
 def test_examples_in_chunks_write_to_their_parts() -> None:
     ref = tinyjax.new_ref(jnp.zeros((2, 5)))
 

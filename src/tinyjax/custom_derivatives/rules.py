@@ -99,7 +99,9 @@ class _Flat:
         self.refs: dict[int, Ref] = {i: leaves[i] for i in places_of_refs(leaves)}
         if self.refs:
             check_given_once([*self.refs.values()], custom.name)
-        self.holds += tuple([ref[...] for ref in self.refs.values()])
+        #: What those refer to.
+        self.contents = tuple([ref[...] for ref in self.refs.values()])
+        self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.
         self.numbers: dict[int, tuple[int, Array]] = {}
         self.out_tree: PyTreeDef | None = None
@@ -122,14 +124,16 @@ class _Flat:
         An int or a bool is what it was, unless it is traced: it may be a static argument further
         in, a key of a dict, or the length of a loop.
         """
-        if self.refs or self.numbers:
+        if self.numbers:
             leaves = list(leaves)
-            for i, ref in self.refs.items():
-                leaves[i] = ref
             for i, (number, made) in self.numbers.items():
                 if leaves[i] is made:
                     leaves[i] = number
-        return tree.unflatten(self.in_tree, leaves)
+        return tree.unflatten(self.in_tree, self.with_refs(leaves))
+
+    def with_refs(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """Put the references in, where something stands in for them."""
+        return [self.refs.get(i, x) for i, x in enumerate(leaves)] if self.refs else leaves
 
     def full(self, leaves: Sequence[Any]) -> list[Any]:
         """The positional arguments, the static ones in their places."""
@@ -805,16 +809,17 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
 
     The rule applies if an argument is mapped. Under ``jvp`` it is differentiated, inside the
     ``vmap`` or around it. In reverse mode, a derivative taken inside the ``vmap`` is that of the
-    function's own operations. If only values are mapped that the function closes over, its own
-    operations are batched.
+    function's own operations. If only values are mapped that the function closes over, or that it
+    is given references to, its own operations are batched.
 
     Args:
-        fun: takes arrays in any containers, by position, and returns such.
+        fun: takes arrays, and references to such, in any containers, by position, and returns
+            arrays in any containers.
 
     Raises:
         ArgumentError: when called under ``vmap``, if what the rule returns does not fit, or if it
-            closes over a value that the same ``vmap`` maps, or that a ``jit`` or a loop between
-            them traces.
+            closes over, or is given a reference to, a value that the same ``vmap`` maps, or that a
+            ``jit`` or a loop between them traces.
         UndefinedRuleError: when called, if there is no rule.
 
     Example:
@@ -854,8 +859,9 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
         ) -> tuple[Sequence[Array], Sequence[bool]]:
             in_batched = list(tree.unflatten(flat.in_tree, batched))
-            given = at_own_lines(rule, mapped.size, in_batched, *tree.unflatten(flat.in_tree, args))
-            out, out_batched = _pair(given, rule, "result, out_batched")
+            given = tree.unflatten(flat.in_tree, flat.with_refs(args))
+            found = at_own_lines(rule, mapped.size, in_batched, *given)
+            out, out_batched = _pair(found, rule, "result, out_batched")
             outs = flat.results(out, rule, batched=True)
             assert flat.out_tree is not None, "the result has been flattened"
             flags = tree.flatten_prefix(out_batched, flat.out_tree, None, "out_batched")
@@ -870,5 +876,10 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             return outs, flags
 
         return Call(
-            flat.fun, self.name, batch=batch, key=id(self), holds=flat.holds, batch_rule=rule
+            flat.fun,
+            self.name,
+            batch=batch,
+            key=id(self),
+            holds=flat.holds,
+            batch_rule=(rule, flat.contents),
         )

@@ -223,8 +223,9 @@ class BatchTrace(Trace):
                     else "that was traced when it was staged (by jit or a loop)"
                 )
                 raise ArgumentError(
-                    f"the vmap rule of {call.name} closes over a value {what}, and is applied "
-                    f"to all examples at once. Make the value an argument of {call.name}."
+                    f"the vmap rule of {call.name} closes over a value {what}, or is given a "
+                    "reference to it, and is applied to all examples at once. Make the value "
+                    f"itself an argument of {call.name}."
                 )
         size = self.mapped.size
         with use_trace(self.parent):
