@@ -345,6 +345,20 @@ def closing(kind: str) -> Fun:
     return f
 
 
+def test_a_rule_may_return_what_it_closes_over_as_the_tangent() -> None:
+    """It is constant there, and has no tangent of its own."""
+
+    def f(x: Any) -> Any:
+        nothing = 0.0 * x
+        floor = custom_jvp(jnp.floor)
+        floor.defjvp(lambda primals, tangents: (floor(*primals), nothing))
+        return floor(x) * x
+
+    close(jvp(f, (2.5,), (1.0,)), (5.0, 2.0))
+    for derivative in (grad(f), jit(grad(f)), grad(jit(f))):
+        close(derivative(2.5), 2.0)
+
+
 @pytest.mark.parametrize("kind", ["custom_derivative", "custom_jvp", "custom_vjp"])
 @pytest.mark.parametrize("inner", [lambda f: f, jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("outer", [lambda f: f, jit], ids=["eager", "jit"])
@@ -954,8 +968,8 @@ def test_a_rule_may_differ_between_examples_where_the_result_does_not(
     """The gradient is that of a loop; jax's rule is applied to the sum of all cotangents."""
     f = custom_vjp(lambda x, y, a: (2 * x, y))
     f.defvjp(
-        lambda x, y, a: ((2 * x, y), a),
-        lambda a, ct: (ct[0] * a, 3 * ct[1], jnp.zeros_like(a)),
+        lambda x, y, a: ((2 * x, y), (a, 3 * x / x)),
+        lambda saved, ct: (ct[0] * saved[0], saved[1] * ct[1], None),
     )
     factors, weights = jnp.array([1.0, 2.0, 4.0]), jnp.array([1.0, 10.0, 100.0])
 
@@ -1195,6 +1209,7 @@ def test_custom_batch_that_closes_over_a_tracer() -> None:
     # no argument is mapped: the function's own operations are
     for fun in (closing_batch, jit(closing_batch)):
         close(vmap(fun, (None, 0))(0.5, cs), np.sin(0.5) * cs)
+        close(vmap(vmap(fun, (None, 0)), (0, None))(xs, cs), np.sin(xs)[:, None] * cs)
         close(
             jit(vmap(grad(fun, (0, 1)), (None, 0)))(0.5, cs), (np.cos(0.5) * cs, [np.sin(0.5)] * 3)
         )
@@ -1244,6 +1259,23 @@ def test_numbers_among_residuals_stay_numbers() -> None:
     grad = tinyjax.grad(f)
     for run, x in ((grad, one), (tinyjax.jit(grad), one), (tinyjax.vmap(grad), two)):
         np.testing.assert_array_equal(run(x), np.full(x.shape, 3.0))
+
+
+def test_residuals_may_be_arrays_of_numpy() -> None:
+    f = custom_vjp(lambda x: 3 * x)
+    f.defvjp(lambda x: (f(x), np.array([2.0, 5.0], "float32")), lambda r, ct: (ct * r[1],))
+    for derivative in (grad(f), jit(grad(f)), grad(jit(f))):
+        assert float(derivative(1.0)) == 5.0
+
+
+def test_integers_beside_results_that_are_differentiated() -> None:
+    """They may come first, and be of other shapes."""
+    f = custom_vjp(lambda x: (jnp.arange(3), jnp.sin(x)))
+    f.defvjp(lambda x: (f(x), x), lambda x, cts: (5.0 * cts[1] * jnp.cos(x),))
+    fun = lambda x: jnp.exp(f(x)[1])  # noqa: E731
+    expected = 5 * np.cos(0.5) * np.exp(np.sin(0.5))
+    for derivative in (grad(fun), grad(jit(fun)), lambda x: vmap(grad(fun))(x[None])[0]):
+        close(derivative(jnp.asarray(0.5)), expected)
 
 
 def test_a_batching_rule_that_closes_over_what_is_differentiated() -> None:

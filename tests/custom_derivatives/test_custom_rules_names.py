@@ -142,6 +142,8 @@ def zeros(lib: ModuleType, seen: list[Any]) -> Any:
         {"a": np.ones(2, np.float32), "n": np.arange(3)}, symbolic_zeros=True
     )
     seen.extend((x.shape, str(x.dtype)) for x in found.values())
+    number = lib.custom_derivatives.SymbolicZero.from_primal_value
+    seen.extend((x, number(x).weak_type) for x in (1.0, np.float32(1.0)))
     return lib.custom_derivatives.zero_from_primal(np.ones(2, np.float32))
 
 
