@@ -255,7 +255,7 @@ def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
     good = broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
     # Either formula is given matrices that suit it where those at hand do not.
     regular = _adjugate_change(ew.select(good, a, ma.identity_like(a)), ta)
-    index = ma.along_rows(ew.convert_element_type(iota(s.shape, dtypes.int32, axes[0]), s.dtype), a)
+    index = ma.along_rows(iota(s.shape, s.dtype, axes[0]), a)
     distinct = ma.on_diagonal(ew.add(index, full_like(index, 1)), zeros_like(a))
     singular = _adjugate_change_by_vectors(ew.select(good, distinct, a), ta)
     return ew.select(good, regular, singular)
