@@ -181,6 +181,8 @@ def programs_without_cotangents(lib: Any, asked: list[str]) -> dict[str, Fun]:
         "of a choice": lambda x: left(*choice(x)),
         "unused": lambda x: jit(both)(x)[0] + loop(lambda c: (g(c[0]), c[1]), (x, x))[1],
         "inside": lambda x: x + jit(none)(f(x)) + jit(lambda x, y: (x, none(y)))(x, g(x))[0],
+        # not asked: programs do not use it
+        "ignored": lambda x: jit(lambda x, y: x * 2.0)(x, f(x)) + remat(lambda x, y: x)(x, g(x)),
         "nested": lambda x: left(*jit(lambda x: jit(lambda x: (x, f(x)))(x * 1.0))(x)),
         "in a loop": lambda x: loop(lambda c: c + none(f(c)), x) + none(loop(g, x)),
         "mapped": lambda x: tree.leaves(lib.vmap(lambda x: none(f(none(g(x)))))(x[None]))[0][0],
