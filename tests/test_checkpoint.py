@@ -329,6 +329,41 @@ def test_residuals_of_programs_agree_with_xla(program: Function, w: Any, xs: Any
     assert totals[1] < totals[0]
 
 
+def test_residuals_are_listed_in_the_order_of_their_computation() -> None:
+    def steps(x: Any, names: str) -> Any:
+        for name in names:
+            x = tinyjax.checkpoint_name(jnp.sin(2 * x), name)
+        return jnp.sin(x)
+
+    def f(x: Any) -> Any:
+        def body(y: Any, _: Any) -> Any:
+            return y * steps(x, "ef") * steps(y, "gh"), None
+
+        y = steps(tinyjax.jit(partial(steps, names="bc"))(steps(x, "a")), "d")
+        z, _ = tinyjax.lax.scan(body, y, None, length=3)
+        return tinyjax.lax.cond(z > 0, lambda z: steps(z, "ij") ** 2, lambda z: z, z)
+
+    kept = tinyjax.checkpoint(f, policy=policies.save_only_these_names(*"abcdefghij"))
+    residuals = tinyjax.saved_residuals(kept, 1.0)
+    assert [r.name for r in residuals if r.name] == [*"abcdefghij"]
+    assert tinyjax.grad(kept)(1.0) == pytest.approx(tinyjax.grad(f)(1.0), rel=1e-5)
+
+
+def test_what_is_the_same_in_every_iteration_is_kept_once() -> None:
+    def f(x: Any) -> Any:
+        def body(y: Any, _: Any) -> Any:
+            factor = jnp.sin(jnp.exp(tinyjax.lax.stop_gradient(x)))
+            return y * tinyjax.checkpoint_name(factor, "factor"), None
+
+        y, _ = tinyjax.lax.scan(body, 1.0, None, length=3)
+        return jnp.sin(x * y)
+
+    kept = tinyjax.checkpoint(f, policy=policies.save_only_these_names("factor"))
+    assert [r.shape for r in tinyjax.saved_residuals(kept, 0.5) if r.name] == [()]
+    y = np.sin(np.exp(0.5)) ** 3
+    assert float(tinyjax.grad(kept)(0.5)) == pytest.approx(np.cos(0.5 * y) * y, rel=1e-5)
+
+
 def test_residuals_shrink() -> None:
     args = mlp_arguments()
 

@@ -43,7 +43,7 @@ class Split:
         forward: the equations of the program; some calls in it give more results than before.
         recomputed: the equations that compute the wanted results again.
         kept: the parameters that these need.
-        saved: the variables of ``forward`` that these need.
+        saved: the variables of ``forward`` that these need, in the order of their computation.
     """
 
     forward: tuple[JaxprEqn, ...]
@@ -74,7 +74,7 @@ def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Spl
             split_eqn = eqn.primitive.rule(SPLIT) if SPLIT in rules else _split_call
             found = split_eqn(eqn, places, saveable)
             forward += reversed(found.forward)
-            saved += found.saved
+            saved += reversed(found.saved)
             again = found.again
         else:
             forward.append(eqn)
