@@ -485,6 +485,14 @@ def test_within_other_axes_and_without_checks(name: str) -> None:
             np.testing.assert_allclose(mine, own, rtol=1e-3, atol=1e-3)
 
 
+def test_an_axis_of_vmap_has_no_parts_though_one_of_its_name_has() -> None:
+    with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), ("x", "y"))):
+        for to in ("unreduced", "reduced", "varying"):
+            cast = tinyjax.vmap(lambda row, to=to: tinyjax.lax.pcast(row, "x", to=to), axis_name="x")
+            found = tinyjax.shard_map(cast, in_specs=P(), out_specs=P())(tinyjax.reshard(A, P()))
+            np.testing.assert_array_equal(found, A)
+
+
 def test_devices_add_once() -> None:
     explicit = tinyjax.make_mesh((4,), ("x",))
     with tinyjax.set_mesh(explicit):
