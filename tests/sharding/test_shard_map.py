@@ -117,11 +117,22 @@ BODIES: dict[str, tuple[Callable[[Any], Body], Any, Any, Any, bool]] = {
         ),
         *(LINE, P("x"), P("x"), False),
     ),
+    "a function with a rule": (
+        lambda lib: lambda lax, a: doubled(lib, lax.pmean(a, "x"), a),
+        *(LINE, P("x"), (P(), P("x")), True),
+    ),
     "jit inside": (
         lambda lib: lambda lax, a: lib.jit(lambda a: lax.psum(a, "x"))(a),
         *(LINE, P("x"), P(), True),
     ),
 }
+
+
+def doubled(lib: Any, a: Any, b: Any) -> Any:
+    """Twice each, by a function that says so itself of the derivative."""
+    f = lib.custom_jvp(lambda a, b: (2 * a, 2 * b))
+    f.defjvp(lambda primals, tangents: (f(*primals), f(*tangents)))
+    return f(a, b)
 
 
 def exchange(split: int, concat: int, tiled: bool) -> Callable[[Any], Body]:
