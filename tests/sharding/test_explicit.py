@@ -420,11 +420,19 @@ MORE: list[tuple[Row, str]] = [
         "float32[8@x,4]",
     ),
     (row("argsort", (B, Y), of=lambda lib, x: lib.numpy.argsort(x, 0)), "int32[8,4@y]"),
+    (
+        row(
+            "vmap of convolve",
+            (B, X),
+            of=lambda lib, x: lib.vmap(lambda v: lib.numpy.convolve(v, v[:2]))(x),
+        ),
+        "float32[8@x,5]",
+    ),
     (row("inverse", ((8, 3, 3), X), of=lambda lib, a: lib.numpy.linalg.inv(a)), "float32[8@x,3,3]"),
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(6, always=("vmap of convolve--jit",))
 @pytest.mark.parametrize("how", TRANSFORMED)
 @pytest.mark.parametrize(("given", "of"), MORE, ids=lambda x: x[0] if isinstance(x, tuple) else "")
 def test_more_than_jax_takes(given: Row, of: str, how: str) -> None:
