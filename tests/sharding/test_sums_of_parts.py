@@ -375,6 +375,18 @@ def test_dtypes(parts: Any, dtype: str) -> None:
             np.testing.assert_array_equal(out, value * np.asarray(-2).astype(dtype))
 
 
+def test_arrays_without_elements() -> None:
+    with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), ("x", "y"))):
+        parts = tinyjax.reshard(tinyjax.reshard(A[:0], P()), U)
+
+        def last(u: Any) -> Any:
+            first = tinyjax.numpy.zeros((0, 4))
+            return tinyjax.lax.scan(lambda c, _: (u, None), first, None, length=2)[0]
+
+        found = tinyjax.shard_map(last, in_specs=U, out_specs=U)(parts)
+        assert str(tinyjax.typeof(found)) == "float32[0,4]{U:x}"
+
+
 def test_a_checkpointed_layer(parts: Any) -> None:
     """XLA ends the process if it finds that two results of a conditional differ in being sums."""
     layer = tinyjax.checkpoint(lambda x, w, b: tinyjax.numpy.tanh(x @ w + b))
@@ -488,7 +500,9 @@ def test_within_other_axes_and_without_checks(name: str) -> None:
 def test_an_axis_of_vmap_has_no_parts_though_one_of_its_name_has() -> None:
     with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), ("x", "y"))):
         for to in ("unreduced", "reduced", "varying"):
-            cast = tinyjax.vmap(lambda row, to=to: tinyjax.lax.pcast(row, "x", to=to), axis_name="x")
+            cast = tinyjax.vmap(
+                lambda row, to=to: tinyjax.lax.pcast(row, "x", to=to), axis_name="x"
+            )
             found = tinyjax.shard_map(cast, in_specs=P(), out_specs=P())(tinyjax.reshard(A, P()))
             np.testing.assert_array_equal(found, A)
 
@@ -532,6 +546,16 @@ def test_mistakes(parts: Any) -> None:
         (lambda: told(tinyjax, lambda x: x, U, P())(parts), "by lax.psum"),
         (lambda: told(tinyjax, lambda x: x, P(), U)(A), "have the same"),
         (lambda: told(tinyjax, lambda x: tinyjax.lax.pmax(x, "x"), U)(parts), "Let devices add"),
+        (
+            lambda: told(
+                tinyjax,
+                lambda u: tinyjax.lax.scan(
+                    lambda c, _: (u, None), tinyjax.numpy.ones((4, 4)), None, length=2
+                )[0],
+                U,
+            )(parts),
+            r"the number 1\.0 is to be a sum .* along 'x' has a part",
+        ),
         (lambda: tinyjax.lax.with_sharding_constraint(parts, P()), "use tinyjax.reshard"),
         (
             lambda: told(

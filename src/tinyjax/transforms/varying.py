@@ -116,11 +116,12 @@ def _lift(x: Array, axes: Axes) -> Array:
 def _typed(x: Atom, axes: Axes) -> Atom:
     if isinstance(x, Var) or axes <= x.aval.across:
         return x
-    if axes in SHARING and first_element(x.value.host) != 0:
+    if axes in SHARING and x.value.host.any():
         summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
         if summed:
+            number = first_element(x.value.host)
             raise ShardingError(
-                f"the number {x.value} is to be a sum of which each device along "
+                f"the number {number} is to be a sum of which each device along "
                 f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
             )
     return Lit(x.value, x.aval.with_varying(union((x.aval.across, axes))))
@@ -424,7 +425,7 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
         if not isinstance(share, Share) or share in ct.aval.across:
             continue
         own, name = shared_along(ct.aval.across, share.name), share.name
-        is_zero = is_splat(ct) and first_element(ct.host) == 0
+        is_zero = is_splat(ct) and not ct.host.any()
         if share.letter == "U" and own in "IR" and not is_zero:
             place = axis_index(name)
             here = broadcast_in_dim(equal(place, zeros_like(place)), ct.shape, ())
