@@ -19,7 +19,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import ad_checkpoint, lax, tree
+from tinyjax import ad_checkpoint, tree
 from tinyjax.checkpointing.residuals import origin_of
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction
@@ -31,7 +31,6 @@ from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentErr
 from tinyjax.transforms.linearize import linearize_flat
 
 policies = tinyjax.checkpoint_policies
-XS = np.linspace(0.5, 1.5, 4, dtype=np.float32)
 Function = Callable[..., Any]
 
 
@@ -981,34 +980,6 @@ def check_all(jaxpr: Jaxpr) -> None:
     for eqn in jaxpr.eqns:
         for inner in subjaxprs(eqn.params):
             check_all(inner)
-
-
-def test_loops_of_one_body_with_other_operands() -> None:
-    """What is the carry of one loop is an input of the other: each is split by itself."""
-
-    def body(c: Any, xs: Any) -> Any:
-        a, b = xs
-        return jnp.sin(c * a) * b, None
-
-    def run(params: Any, *args: Any) -> Any:
-        call = lambda *given: bind(loop.primitive, given, params)[0]  # noqa: E731
-        checkpointed = tinyjax.checkpoint(call, policy=policies.everything_saveable)
-        return tinyjax.grad(checkpointed, (0, 1, 2))(*args)
-
-    half, quarter = map(np.float32, (0.5, 0.25))
-    program = tinyjax.make_jaxpr(lambda c, *xs: lax.scan(body, c, xs)[0])(half, XS, XS)
-    (loop,) = (eqn for eqn in program.eqns if eqn.primitive.name == "scan")
-    slopes = tinyjax.grad(lambda c, a, b: lax.scan(body, c, (a, b))[0], (0, 1, 2))
-    with_constant = tinyjax.grad(
-        lambda a, c, b: lax.scan(lambda c, b: body(a, (c, b)), c, b)[0], (0, 1, 2)
-    )
-    for params, given, expected in (
-        (loop.params, (half, XS, XS), slopes),
-        (attrs.evolve(loop.params, num_consts=1), (half, quarter, XS), with_constant),
-    ):
-        got, wanted = run(params, *map(as_array, given)), expected(*given)
-        for x, y in zip(got, wanted, strict=True):
-            np.testing.assert_allclose(x, y, 1e-5)
 
 
 def test_what_is_kept_of_an_iteration_is_not_computed_again() -> None:
