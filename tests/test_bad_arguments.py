@@ -226,6 +226,19 @@ def test_what_never_ends(name: str, call: Callable[[Any], Any]) -> None:
             call(never)
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("iterations", lambda: lax.fori_loop(0, np.uint64(2**64 - 1), lambda i, c: c, 0.0)),
+        ("iterations", lambda: lax.scan(lambda c, x: (c, x), 0.0, None, 2**63)),
+        ("d=", lambda: scipy.special.multigammaln(1.0, 2**31)),
+    ],
+)
+def test_more_than_can_be_counted_or_written(name: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(ArgumentError, match=name):
+        call()
+
+
 def test_triangles_of_more_elements_than_memory_has() -> None:
     for indices in (jnp.triu_indices, jnp.tril_indices):
         with pytest.raises(ShapeError, match="more elements"):

@@ -787,6 +787,12 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
             f"scan of {describe_function(f)} has no inputs, so it does not know how many "
             "iterations to run. Give length."
         )
+    for n in found:
+        if type(n) is int and n >= 1 << 63:
+            raise ArgumentError(
+                f"{describe_function(f)} is the body of a loop of {n} iterations, which are more "
+                "than an int64 counts."
+            )
     if len(found) > 1:
         sizes = ", ".join(f"{path} has {n}" for n, path in found.items())
         raise ArgumentError(

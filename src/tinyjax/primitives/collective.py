@@ -29,7 +29,7 @@ from tinyjax.core.avals import Axes as VaryingAxes
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import kept, same, whole
-from tinyjax.core.integers import is_one_of, listed
+from tinyjax.core.integers import int_pairs, is_one_of, listed
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     DIVISION,
@@ -1159,7 +1159,7 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
     """
     names = _names(axis_name)
     size = prod(_size("ppermute", name) for name in names)
-    pairs = tuple((int(a), int(b)) for a, b in perm)
+    pairs = int_pairs(perm, "perm of ppermute")
     for side in zip(*pairs, strict=True) if pairs else ():
         if len(set(side)) != len(side) or not all(0 <= i < size for i in side):
             raise ArgumentError(

@@ -8,6 +8,7 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of, inexact, strong
@@ -40,6 +41,7 @@ class RegularGridInterpolator:
         Array([1.5, nan], dtype=float32)
     """
 
+    @explained
     def __init__(
         self,
         points: Sequence[ArrayLike],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -156,6 +157,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     return ew.select(possible, ew.exp(log), zero)
 
 
+#: Each is an equation of the program.
+_MOST_TERMS: Final = 10_000
+
+
 @replayed
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """Return the logarithm of the multivariate gamma function.
@@ -173,6 +178,9 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
         1.55019
     """
     dimension = integer(d, "d of multigammaln")
+    if dimension > _MOST_TERMS:
+        given = shortened(dimension)
+        raise ArgumentError(f"multigammaln adds at most {_MOST_TERMS} terms, but got d={given}.")
     x = inexact(a, "multigammaln")
     total = full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
     for i in range(dimension):
