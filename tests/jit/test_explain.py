@@ -32,6 +32,7 @@ def test_a_call_like_an_earlier_one(fun: Any) -> None:
     found = fun.explain(PARAMS, X)
     assert (found.traces, found.compiles, found.differences) == (False, False, ())
     assert "traced and compiled before" in str(found)
+    assert found.function.startswith(f"loss ({__file__}:")
 
 
 @pytest.mark.parametrize(
