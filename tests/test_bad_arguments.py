@@ -25,8 +25,17 @@ import tinyjax.scipy.linalg
 import tinyjax.scipy.special
 import tinyjax.scipy.stats
 from invalid.calls import CALLS
-from tinyjax import lax, random, scipy
-from tinyjax.errors import ArgumentError, PlatformError, ShapeError, TinyjaxError
+from tinyjax import custom_derivatives, lax, random, scipy
+from tinyjax.errors import (
+    ArgumentError,
+    DtypeError,
+    PlatformError,
+    ShapeError,
+    ShardingError,
+    SourceError,
+    TinyjaxError,
+)
+from tinyjax.tree import RegistrationError
 
 
 def on_mesh(run: Callable[[], Any]) -> Any:
@@ -193,6 +202,26 @@ def test_arguments_that_are_compared() -> None:
         ("name of", tinyjax.ffi.register_ffi_target_as_batch_partitionable),
         ("name of", lambda x: tinyjax.ffi.register_ffi_type(x, {})),
         ("compute_schur_vectors", lambda x: lax.linalg.schur(NAMES["S"], compute_schur_vectors=x)),
+        ("density", lambda x: jnp.histogram(NAMES["V"], density=x)),
+        ("return_indices", lambda x: jnp.intersect1d(NAMES["V"], NAMES["V"], return_indices=x)),
+        ("assume_unique", lambda x: jnp.setdiff1d(NAMES["V"], NAMES["V"], assume_unique=x)),
+        ("assume_unique", lambda x: jnp.isin(NAMES["V"], NAMES["V"], assume_unique=x, invert=x)),
+        (
+            "assume_unique_indices",
+            lambda x: jnp.delete(NAMES["V"], NAMES["I"][:1], 0, assume_unique_indices=x),
+        ),
+        ("strip_zeros", lambda x: jnp.roots(NAMES["V"], strip_zeros=x)),
+        ("copy", lambda x: jnp.astype(NAMES["V"], int, copy=x)),
+        ("donate", lambda x: tinyjax.device_put(1.0, donate=x, may_alias=x)),
+        ("is_leaf_takes_path", lambda x: tinyjax.tree.leaves_with_path([1], bool, x)),
+        ("simple", lambda x: tinyjax.tree.keystr((tinyjax.tree.DictKey("a"),), simple=x)),
+        ("return_string", tinyjax.print_environment_info),
+        ("prevent_mlir_dce", lambda x: lax.dce_sink(1.0, prevent_mlir_dce=x)),
+        (
+            "perturb_singular",
+            lambda x: lax.linalg.tridiagonal_solve(x, x, x, x, perturb_singular=x),
+        ),
+        ("symbolic_zeros", lambda x: custom_derivatives.zero_from_primal(1.0, x)),
     ],
 )
 def test_arrays_where_a_word_or_a_flag_is_wanted(name: str, call: Callable[[Any], Any]) -> None:
@@ -232,6 +261,9 @@ def test_what_never_ends(name: str, call: Callable[[Any], Any]) -> None:
         ("iterations", lambda: lax.fori_loop(0, np.uint64(2**64 - 1), lambda i, c: c, 0.0)),
         ("iterations", lambda: lax.scan(lambda c, x: (c, x), 0.0, None, 2**63)),
         ("d=", lambda: scipy.special.multigammaln(1.0, 2**31)),
+        ("at most 1,000,000 times", lambda: tinyjax.explore(jnp.sin, runs=2**70)),
+        ("ord", lambda: jnp.linalg.norm(NAMES["V"], 10**400)),
+        ("0 to 63", lambda: tinyjax.smap(jnp.sin, out_axes=1 << 33, axis_name="i")),
     ],
 )
 def test_more_than_can_be_counted_or_written(name: str, call: Callable[[], Any]) -> None:
@@ -248,6 +280,94 @@ def test_triangles_of_more_elements_than_memory_has() -> None:
 def test_local_convolution_of_scalars() -> None:
     with pytest.raises(ShapeError, match="conv_general_dilated_local"):
         lax.conv_general_dilated_local(1.0, 2.0, (1,), "SAME", (1,))
+
+
+#: What a message says, the error, and the call.
+WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
+    "numbers as nodes": (
+        RegistrationError,
+        "numbers are leaves",
+        lambda: tinyjax.tree_util.register_static(int),
+    ),
+    "capsules": (
+        ArgumentError,
+        "type_registration",
+        lambda: tinyjax.ffi.register_ffi_type("t", {"a": 1}),
+    ),
+    "mesh of too many axes": (
+        ShardingError,
+        "32 axes",
+        lambda: tinyjax.sharding.Mesh(np.array(nested(40), object), "i"),
+    ),
+    "mesh of negative sizes": (ShardingError, "takes 1", lambda: tinyjax.make_mesh((-1, -1), "ij")),
+    "devices of a mesh": (
+        ArgumentError,
+        "devices",
+        lambda: tinyjax.make_mesh((1,), "i", devices=NAMES["O"]),
+    ),
+    "keys": (DtypeError, "key", lambda: jnp.floor_divide(NAMES["K"], NAMES["K"])),
+    "least of keys": (DtypeError, "key", lambda: jnp.nanmin(NAMES["K"][None])),
+    "no frequencies": (ArgumentError, "n=0", lambda: jnp.fft.rfftfreq(0)),
+    "no operands": (ArgumentError, "operands", lambda: lax.reduce([], [], lax.add, (0,))),
+    "path of a subscript": (
+        ArgumentError,
+        "einsum_path",
+        lambda: jnp.einsum_path("ij", NAMES["V"]),
+    ),
+    "items": (ArgumentError, "fromiter", lambda: jnp.fromiter(["a"], int)),
+    "bytes": (ArgumentError, "frombuffer", lambda: jnp.frombuffer((1, 2), int)),
+    "places": (ArgumentError, "obj", lambda: jnp.delete(NAMES["V"], slice("a", 2))),
+    "more places": (ArgumentError, "obj", lambda: jnp.insert(NAMES["V"], slice("a", 2), 0.0)),
+    "repeats": (ShapeError, "more elements", lambda: jnp.repeat(NAMES["V"], 2**62)),
+    "many repeats": (
+        ShapeError,
+        "more elements",
+        lambda: jnp.repeat(NAMES["V"], np.array([2**62] * 3)),
+    ),
+    "ones": (ShapeError, "memory has addresses", lambda: jnp.tri(0, 2**60)),
+    "convolution": (
+        ShapeError,
+        "more elements",
+        lambda: lax.conv_general_dilated(
+            NAMES["X"], NAMES["W"], (1,), [(0, 0)], lhs_dilation=(2**60,)
+        ),
+    ),
+    "excluded": (ArgumentError, "excluded", lambda: jnp.vectorize(len, excluded="ab")),
+    "names of none": (
+        ArgumentError,
+        "nondiff_argnums",
+        lambda: tinyjax.custom_jvp(int, nondiff_argnames=("x",)),
+    ),
+    "source": (SourceError, "define", lambda: tinyjax.source.jaxpr_of_source("float31")),
+    "permutation": (
+        ShapeError,
+        "permutation_size",
+        lambda: lax.linalg.lu_pivots_to_permutation(NAMES["I"], 1 << 33),
+    ),
+    "aliases": (
+        ArgumentError,
+        "input_output_aliases",
+        lambda: tinyjax.ffi.ffi_call("f", [], input_output_aliases=NAMES["O"]),
+    ),
+    "function to draw": (ArgumentError, "draw", lambda: tinyjax.draw(NAMES["O"])),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_calls(name: str) -> None:
+    error, said, call = WRONG[name]
+    with pytest.raises(error, match=said):
+        call()
+
+
+def test_offsets_of_triangles_beyond_any_matrix() -> None:
+    for k in (-(2**70), 2**70):
+        for ours, numpys in (
+            (jnp.tril_indices, np.tril_indices),
+            (jnp.triu_indices, np.triu_indices),
+        ):
+            for found, expected in zip(ours(3, k), numpys(3, 9 if k > 0 else -9), strict=True):
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_keys_are_not_infinite() -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.jax_settings import FIXED, IDLE, RENAMED
 from tinyjax.records import Printed
 from tinyjax.tracebacks import install_choice
@@ -43,7 +43,9 @@ def _boolean(value: object) -> bool:
         case "0" | "false" | "off" | "no" | "":
             return False
         case _:
-            raise ArgumentError(f"a boolean setting takes True or False, but got {value!r}.")
+            raise ArgumentError(
+                f"a boolean setting takes True or False, but got {shortened(value)}."
+            )
 
 
 def _default_dtypes(value: object) -> DefaultDtypes:
@@ -53,7 +55,9 @@ def _default_dtypes(value: object) -> DefaultDtypes:
         case "float64":
             return "float64"
         case _:
-            raise ArgumentError(f"default_dtypes takes float32 or float64, but got {value!r}.")
+            raise ArgumentError(
+                f"default_dtypes takes float32 or float64, but got {shortened(value)}."
+            )
 
 
 def _tracebacks(value: object) -> Tracebacks:
@@ -63,7 +67,7 @@ def _tracebacks(value: object) -> Tracebacks:
         case "full":
             return "full"
         case _:
-            raise ArgumentError(f"tracebacks takes 'folded' or 'full', but got {value!r}.")
+            raise ArgumentError(f"tracebacks takes 'folded' or 'full', but got {shortened(value)}.")
 
 
 def _tier(value: object) -> Tier:
@@ -75,7 +79,9 @@ def _tier(value: object) -> Tier:
         case "ready":
             return "ready"
         case _:
-            raise ArgumentError(f"tier takes 'compiled', 'first' or 'ready', but got {value!r}.")
+            raise ArgumentError(
+                f"tier takes 'compiled', 'first' or 'ready', but got {shortened(value)}."
+            )
 
 
 def _effort(value: object) -> Effort:
@@ -87,7 +93,9 @@ def _effort(value: object) -> Effort:
         case "full":
             return "full"
         case _:
-            raise ArgumentError(f"effort takes 'low', 'medium' or 'full', but got {value!r}.")
+            raise ArgumentError(
+                f"effort takes 'low', 'medium' or 'full', but got {shortened(value)}."
+            )
 
 
 def _dtype_promotion(value: object) -> DtypePromotion:
@@ -97,7 +105,9 @@ def _dtype_promotion(value: object) -> DtypePromotion:
         case "strict":
             return "strict"
         case _:
-            raise ArgumentError(f"dtype_promotion takes 'standard' or 'strict', but got {value!r}.")
+            raise ArgumentError(
+                f"dtype_promotion takes 'standard' or 'strict', but got {shortened(value)}."
+            )
 
 
 def _rank_promotion(value: object) -> RankPromotion:
@@ -110,7 +120,7 @@ def _rank_promotion(value: object) -> RankPromotion:
             return "raise"
         case _:
             raise ArgumentError(
-                f"rank_promotion takes 'allow', 'warn' or 'raise', but got {value!r}."
+                f"rank_promotion takes 'allow', 'warn' or 'raise', but got {shortened(value)}."
             )
 
 
@@ -124,7 +134,7 @@ def _user_contexts(value: object) -> tuple[tuple[int, Hashable], ...]:
 
 def _folder(value: object) -> str:
     if not isinstance(value, (str, os.PathLike)):
-        raise ArgumentError(f"cache_dir takes the path of a folder, but got {value!r}.")
+        raise ArgumentError(f"cache_dir takes the path of a folder, but got {shortened(value)}.")
     path = os.path.expanduser(os.fspath(value))
     if "\0" in path:
         raise ArgumentError(f"cache_dir takes a path, which has no null character, not {value!r}.")
@@ -135,7 +145,8 @@ def _folder(value: object) -> str:
 def _generator(value: object) -> str:
     if value not in _GENERATORS:
         raise ArgumentError(
-            f"default_prng_impl is one of {', '.join(map(repr, _GENERATORS))}, but got {value!r}."
+            f"default_prng_impl is one of {', '.join(map(repr, _GENERATORS))}, "
+            f"but got {shortened(value)}."
         )
     return str(value)
 
@@ -147,7 +158,7 @@ def _number_of_devices(value: object) -> int:
         number = 0
     if number < -1 or number == 0:
         raise ArgumentError(
-            f"num_cpu_devices takes the number of devices, or -1, but got {value!r}."
+            f"num_cpu_devices takes the number of devices, or -1, but got {shortened(value)}."
         )
     return number
 
@@ -160,7 +171,7 @@ def _default_device(value: object) -> Hashable:
     if not hasattr(found, "addressable_memories"):
         raise ArgumentError(
             "default_device takes a device, such as tinyjax.devices()[0], the name of a platform, "
-            f"or None, but got {value!r}."
+            f"or None, but got {shortened(value)}."
         )
     return found
 
@@ -168,7 +179,7 @@ def _default_device(value: object) -> Hashable:
 def _platforms(value: object) -> str:
     if not isinstance(value, str):
         raise ArgumentError(
-            f"platforms takes names of platforms, such as 'cuda,cpu', but got {value!r}."
+            f"platforms takes names of platforms, such as 'cuda,cpu', but got {shortened(value)}."
         )
     return ",".join([name.strip().lower() for name in value.split(",") if name.strip()])
 
@@ -179,7 +190,7 @@ def _size(value: object) -> int:
     except ValueError:
         size = -1
     if size < 0:
-        raise ArgumentError(f"cache_max_bytes takes a number of bytes, but got {value!r}.")
+        raise ArgumentError(f"cache_max_bytes takes a number of bytes, but got {shortened(value)}.")
     return size
 
 
@@ -674,7 +685,7 @@ class UserContext:
             hash(value)
         except TypeError:
             raise ArgumentError(
-                f"the value of a user context must have a hash, but got {value!r}."
+                f"the value of a user context must have a hash, but got {shortened(value)}."
             ) from None
         return _scope(lambda: _with_context(settings(), self._number, value))
 

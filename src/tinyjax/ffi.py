@@ -38,7 +38,13 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.trace import bind
-from tinyjax.errors import ArgumentError, DifferentiationError, ForeignCallError, described
+from tinyjax.errors import (
+    ArgumentError,
+    DifferentiationError,
+    ForeignCallError,
+    described,
+    shortened,
+)
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.shape import batch_axes_in_front
@@ -254,6 +260,7 @@ def ffi_call(
     custom_call_api_version: int = ...,
     legacy_backend_config: str | None = ...,
 ) -> Callable[..., Any]: ...
+@explained
 def ffi_call(  # noqa: PLR0913 (JAX's signature)
     target_name: str,
     result_shape_dtypes: object,
@@ -322,6 +329,12 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
                [1., 2.]], dtype=float32), 0)
     """
     method = vmap_method_of(vmap_method)
+    aliases = {} if input_output_aliases is None else input_output_aliases
+    if not isinstance(aliases, Mapping):
+        raise ArgumentError(
+            "input_output_aliases maps numbers of inputs to numbers of outputs, but got "
+            f"{described(aliases)}."
+        )
     several = isinstance(result_shape_dtypes, Sequence)
     declared = (
         result_shape_dtypes if isinstance(result_shape_dtypes, Sequence) else (result_shape_dtypes,)
@@ -355,7 +368,7 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
             tuple([(name, attribute(name, x)) for name, x in sorted(attributes.items())]),
             in_layouts,
             out_layouts,
-            _aliases(input_output_aliases or {}, (avals, in_layouts), (out_avals, out_layouts)),
+            _aliases(aliases, (avals, in_layouts), (out_avals, out_layouts)),
             method,
             custom_call_api_version,
             legacy_backend_config,
@@ -469,6 +482,17 @@ def attribute(name: str, value: object) -> str:
 # Registering
 
 
+def _spelled(name: str) -> str:
+    """A name, if it is a text that C++ can read."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(
+            f"the name of a foreign function is a text in Unicode, but got {described(name)}."
+        ) from None
+    return name
+
+
 @explained
 def register_ffi_target(
     name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: Any
@@ -499,7 +523,7 @@ def register_ffi_target(
                 f"the foreign function '{name}' is {described(capsule)}. Pass a capsule: "
                 "pycapsule(function) makes one of a function that ctypes has loaded."
             )
-    xla.register_target(name, fn, platform, api_version, **kwargs)
+    xla.register_target(_spelled(name), fn, platform, api_version, **kwargs)
 
 
 @explained
@@ -511,8 +535,17 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
         type_registration: capsules: ``"type_id"`` with the pointer to the type's number, and
             ``"type_info"`` with one to what is known of it.
         platform: what it is for.
+
+    Raises:
+        ArgumentError: there is another key, or something else than a capsule.
     """
-    xla.register_type(name, type_registration, platform)
+    for key, capsule in type_registration.items():
+        if key not in ("type_id", "type_info") or type(capsule).__name__ != "PyCapsule":
+            raise ArgumentError(
+                "type_registration has capsules for 'type_id' and 'type_info', but got "
+                f"{shortened(capsule)} for {shortened(key)}."
+            )
+    xla.register_type(_spelled(name), type_registration, platform)
 
 
 @explained
@@ -523,7 +556,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
         name: of a function that treats what lies along the first axes one by one, so that operands
             and results may be divided along these.
     """
-    xla.register_batch_partitionable(name)
+    xla.register_batch_partitionable(_spelled(name))
 
 
 def pycapsule(funcptr: Any) -> object:

@@ -17,8 +17,10 @@ from tinyjax import dtypes
 from tinyjax import numpy as jnp
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
+from tinyjax.core.checking import explained
+from tinyjax.core.integers import listed
 from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import promote_inexact
 
@@ -62,7 +64,9 @@ class ResizeMethod(enum.Enum):
         """
         found = _NAMES.get(s)
         if found is None:
-            raise ArgumentError(f"the methods are {', '.join(map(repr, _NAMES))}, but got {s!r}.")
+            raise ArgumentError(
+                f"the methods are {', '.join(map(repr, _NAMES))}, but got {shortened(s)}."
+            )
         return found
 
 
@@ -241,6 +245,7 @@ def resize(
     return _resample(pixels, axes, chosen, antialias)
 
 
+@explained
 def scale_and_translate(
     image: ArrayLike,
     shape: Sequence[int],
@@ -286,7 +291,7 @@ def scale_and_translate(
     sizes = _shape("scale_and_translate", pixels, shape)
     if chosen == ResizeMethod.NEAREST:
         raise ArgumentError("scale_and_translate has no method 'nearest': resize has.")
-    dims = [canonical_axis(d, pixels.ndim) for d in spatial_dims]
+    dims = [canonical_axis(d, pixels.ndim) for d in listed(spatial_dims, "spatial_dims")]
     scales, shifts = promote_inexact(as_array(scale), as_array(translation))
     if not scales.shape == shifts.shape == (len(dims),):
         raise ShapeError(

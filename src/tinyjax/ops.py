@@ -153,9 +153,9 @@ class _Kind:
         shape: tuple[int, ...] = (count, *rows.shape[ids.ndim :])
         index: tuple[Array, ...] = (ids,)
         if bucket_size is not None:
-            length = ids.shape[0]
-            shape = (-(-length // bucket_size), *shape)
-            index = (jnp.arange(length) // bucket_size, ids)
+            length, bucket = ids.shape[0], integer(bucket_size, "bucket_size")
+            shape = (-(-length // bucket), *shape)
+            index = (jnp.arange(length) // bucket, ids)
         empty = jnp.full(shape, self.start(rows.dtype), rows.dtype)
         update = getattr(empty.at[index], self.update)
         found: Array = update(rows, wrap_negative_indices=False, **options)

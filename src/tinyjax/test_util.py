@@ -20,7 +20,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.calling import argument_path, as_arrays, leaf_path
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
-from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.errors import ArgumentError, TinyjaxError, shortened
 from tinyjax.frames import describe_function
 from tinyjax.tree import PyTreeDef
 
@@ -440,7 +440,9 @@ def check_grads(
     chosen = (modes,) if isinstance(modes, str) else tuple(modes)
     for mode in chosen:
         if mode not in _MODES:
-            raise ArgumentError(f"check_grads knows the modes 'fwd' and 'rev', but got {mode!r}.")
+            raise ArgumentError(
+                f"check_grads knows the modes 'fwd' and 'rev', but got {shortened(mode)}."
+            )
     _recurse(
         _Check(f, (), atol, rtol, eps, np.random.default_rng(0)), f, tuple(args), order, chosen
     )

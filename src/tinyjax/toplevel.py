@@ -267,7 +267,7 @@ def named_scope(name: str) -> Iterator[None]:
         ArgumentError: the name is no text.
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"named_scope takes a text, but got {name!r}.")
+        raise ArgumentError(f"named_scope takes a text, but got {shortened(name)}.")
     yield
 
 
@@ -330,6 +330,7 @@ def fwd_and_bwd(
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
+@explained
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions and the machine: what a report of a fault should say.
 

@@ -129,6 +129,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
         >>> tree_util.all_leaves([1, 2.0]), tree_util.all_leaves([(1, 2)])
         (True, False)
     """
+    if getattr(iterable, "ndim", None) == 0:
+        raise ArgumentError("all_leaves takes an iterable, but got an array without axes.")
     return all(KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in iterable)
 
 

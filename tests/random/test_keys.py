@@ -72,6 +72,11 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "repeat": lambda m, ks: (m.numpy.repeat(ks, 2), m.numpy.tile(ks, 2)),
     "roll": lambda m, ks: (m.numpy.roll(ks, 1), m.numpy.flip(ks)),
     "take": lambda m, ks: m.numpy.take(ks, m.numpy.array([1, 1]), axis=0),
+    "out of bounds": lambda m, ks: (
+        m.numpy.take(ks, m.numpy.array([1, 9]), axis=0),
+        ks.at[m.numpy.array([1, 9])].get(mode="fill"),
+        m.vmap(lambda i: ks.at[i].get(mode="fill"))(m.numpy.array([1, 9])),
+    ),
     "lax": lambda m, ks: (
         m.lax.dynamic_slice(ks, (1,), (2,)),
         m.lax.dynamic_update_slice(ks, ks[:1], (2,)),

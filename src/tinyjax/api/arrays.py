@@ -6,6 +6,7 @@ from typing import Any, TypeVar, overload
 
 from tinyjax import dtypes, tree, xla
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray, raise_donated
 from tinyjax.core.devices import KIND_OF, Space, default_place, is_place, on_first
 from tinyjax.core.operands import as_array
@@ -25,6 +26,7 @@ def device_put(
 def device_put(
     x: T, device: Any = ..., *, donate: bool = ..., may_alias: bool | None = ...
 ) -> T: ...
+@explained
 def device_put(
     x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None
 ) -> Any:

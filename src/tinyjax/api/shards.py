@@ -17,7 +17,7 @@ from tinyjax.core.operands import as_array
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding, checked, resolve
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
-from tinyjax.errors import ArgumentError, ShardingError
+from tinyjax.errors import ArgumentError, ShardingError, shortened
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ def make_array_from_single_device_arrays(
     for array in arrays:
         if not isinstance(array, ConcreteArray | ShardedArray) or len(array.devices()) != 1:
             raise ShardingError(
-                f"{name} takes arrays that lie on one device each, but got {array!r}."
+                f"{name} takes arrays that lie on one device each, but got {shortened(array)}."
             )
         by_device[array.devices().pop()] = array
     wanted = [device_at(found.ids[place]) for place in found.addressable_places]

@@ -15,7 +15,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import is_one_of
+from tinyjax.core.integers import integers, is_one_of
 from tinyjax.core.primitive import (
     Arrays,
     Avals,
@@ -326,7 +326,7 @@ def declared_type(found: object) -> ShapedArray | None:
     shape, dtype = getattr(found, "shape", None), getattr(found, "dtype", None)
     if shape is None or dtype is None:
         return None
-    return ShapedArray(tuple(shape), dtypes.check(dtype))
+    return ShapedArray(integers(shape, "the shape of a result"), dtypes.check(dtype))
 
 
 def declared_results(declared: object) -> tuple[PyTreeDef, tuple[ShapedArray, ...]]:

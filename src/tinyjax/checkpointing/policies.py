@@ -10,7 +10,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import JaxprEqn
 from tinyjax.core.primitive import Primitive
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import describe_function
 from tinyjax.primitives.convolution import conv_general_dilated_p
 from tinyjax.primitives.dot import dot_general_p
@@ -53,7 +53,8 @@ def _strings(given: Sequence[str]) -> tuple[str, ...]:
     for name in given:
         if not isinstance(name, str):
             raise ArgumentError(
-                f"a policy takes names as given to checkpoint_name, but got {name!r}. Write "
+                "a policy takes names as given to checkpoint_name, "
+                f"but got {shortened(name)}. Write "
                 "save_only_these_names('a', 'b')."
             )
     return tuple(given)

@@ -243,7 +243,10 @@ class ShapedArray:
         return (ShapedArray, (self.shape, self.dtype, self.weak_type))
 
     def __str__(self) -> str:
-        return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        try:
+            return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        except ValueError:  # an int of thousands of digits
+            return f"{dtype_name(self.dtype)}[<too large to show>]"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

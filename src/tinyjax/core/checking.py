@@ -169,6 +169,8 @@ def explain(
                 f"{name} of {fun.__qualname__} holds lists that are nested more than {DEEPEST} "
                 "deep, which no array is."
             ) from None
+        if name not in fun.__annotations__:  # self
+            continue
         try:
             hint = _hint(fun, name)
         except NameError:  # of what is there for type checkers only

@@ -376,7 +376,8 @@ def _names_set(given: object, argument: str) -> NamesSet:
     if isinstance(given, set | frozenset) and all(isinstance(name, str) for name in given):
         return frozenset(given)
     raise ShardingError(
-        f"PartitionSpec takes as {argument} a set of names of axes of the mesh, but got {given!r}."
+        f"PartitionSpec takes as {argument} a set of names of axes of the mesh, "
+        f"but got {shortened(given)}."
     )
 
 
@@ -415,7 +416,7 @@ class PartitionSpec(Record):
         reduced: Set[str] = _NO_NAMES,
     ) -> None:
         entries = tuple([_canonical(entry) for entry in partitions])
-        if not unreduced and not reduced:  # nearly always
+        if unreduced is reduced is _NO_NAMES:  # nearly always
             self.__attrs_init__(entries)
             return
         self.__attrs_init__(
@@ -563,7 +564,8 @@ def _memory_kind(given: object) -> str:
         return _MEMORY
     if not isinstance(given, str) or given not in _MEMORIES:
         raise ShardingError(
-            f"memory_kind must be {', '.join(map(repr, _MEMORIES))} or None, but got {given!r}: "
+            f"memory_kind must be {', '.join(map(repr, _MEMORIES))} or None, "
+            f"but got {shortened(given)}: "
             "devices have no other memories."
         )
     return given

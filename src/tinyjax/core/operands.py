@@ -30,6 +30,7 @@ from tinyjax.errors import (
     DtypeError,
     InconclusiveDimensionOperation,
     NumberRangeError,
+    ShapeError,
     described,
     shortened,
 )
@@ -118,7 +119,9 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
             host = _without_sizes(host, aval)
         except ValueError:
             check_axes(aval.shape)
-            raise
+            raise ShapeError(
+                f"an array of type {aval} has more bytes than memory has addresses."
+            ) from None
     return ConcreteArray(host, aval)
 
 

@@ -20,7 +20,12 @@ from tinyjax.core.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArra
 from tinyjax.core.devices import Entries
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray, HostResult
-from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, MissingRuleError
+from tinyjax.errors import (
+    ArgumentError,
+    InconclusiveDimensionOperation,
+    MissingRuleError,
+    shortened,
+)
 from tinyjax.records import Printed, Record, field_names
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -611,7 +616,7 @@ class Primitive(Generic[P]):
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):
             raise ArgumentError(
-                f"the {name} rule of '{self.name}' must be callable, but got {rule!r}."
+                f"the {name} rule of '{self.name}' must be callable, but got {shortened(rule)}."
             )
         if name in self.rules.registered:
             self.rules.revision = _next_revision(self.name)

@@ -30,7 +30,7 @@ from tinyjax.core.devices import Sharding
 from tinyjax.core.operands import as_array
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, RefError, described
+from tinyjax.errors import ArgumentError, RefError, described, shortened
 from tinyjax.frames import imitate
 from tinyjax.records import Printed, Record
 
@@ -625,7 +625,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
         (16.0, 32.0)
     """
     if memory_space is not None:
-        raise ArgumentError(f"new_ref takes no memory_space, but got {memory_space!r}.")
+        raise ArgumentError(f"new_ref takes no memory_space, but got {shortened(memory_space)}.")
     array = as_array(init_val)
     return Ref(array.astype(array.dtype) if array.weak_type else array)
 

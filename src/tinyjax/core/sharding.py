@@ -57,9 +57,15 @@ class AxisType(Enum):
 
 
 def _device_ids(devices: object) -> NDArray[np.int64]:
-    grid = np.asarray(devices, dtype=object)
+    try:
+        grid = np.asarray(devices, dtype=object)
+        given = [*grid.flat]
+    except (ValueError, RuntimeError):
+        raise ShardingError(
+            f"devices of a mesh form a grid of at most 32 axes, but got {shortened(devices)}."
+        ) from None
     ids: list[int] = []
-    for device in grid.flat:
+    for device in given:
         if not is_device(device):
             raise ShardingError(
                 f"a mesh is made of tinyjax.devices(), which are {list(all_devices())}, but got "
@@ -836,7 +842,7 @@ class set_mesh:  # noqa: N801 (JAX's name)
 
     def __init__(self, mesh: Mesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
-            raise ShardingError(f"set_mesh takes a Mesh or None, but got {mesh!r}.")
+            raise ShardingError(f"set_mesh takes a Mesh or None, but got {shortened(mesh)}.")
         if mesh is not None and mesh.manual_axes:
             raise ShardingError(
                 f"set_mesh was given {mesh}, but axes are Manual within shard_map alone."
@@ -879,9 +885,9 @@ def make_mesh(
         Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
-    given = devices_on() if devices is None else tuple(devices)
+    given = devices_on() if devices is None else listed(devices, "the devices of make_mesh")
     wanted = prod(sizes)
-    if wanted > len(given) or wanted < 1:
+    if wanted > len(given) or any(size < 1 for size in sizes):
         raise ShardingError(
             f"a mesh of the shape {sizes} takes {wanted} devices, but there are {len(given)}."
             + _MORE_DEVICES

@@ -9,6 +9,7 @@ points to; to any other trace it is a constant. That alone keeps nested derivati
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from tinyjax.errors import (
     ConcretizationError,
     JaxprTypeError,
     LeakedTracerError,
+    ShapeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -449,6 +451,10 @@ def evaluate_broadcast(primitive: Primitive[P], args: Sequence[Array], params: P
     return ConcreteArray(out if type(out) is ndarray else asarray(out))
 
 
+#: What NumPy says of sizes that no array has.
+_TOO_LARGE: Final = re.compile("array is too big|Maximum allowed dimension|negative dimensions")
+
+
 def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Evaluate a primitive on operands of types that it has not met, and check the results'.
 
@@ -475,6 +481,14 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     token = set_errors(IGNORE)
     try:
         outs = primitive.rules.impl(hosts, params)
+    except (ValueError, MemoryError) as error:
+        primitive.rules.types.clear()
+        if not _TOO_LARGE.search(str(error)):
+            raise
+        raise ShapeError(
+            f"{primitive} of {', '.join(map(str, avals)) or 'nothing'} needs an array that is "
+            "larger than memory has addresses."
+        ) from None
     finally:
         reset_errors(token)
     if said is None:

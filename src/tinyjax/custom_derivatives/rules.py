@@ -24,7 +24,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
-from tinyjax.core.integers import integers
+from tinyjax.core.integers import integers, listed
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
 from tinyjax.core.operands import PYTHON_NUMBERS, as_array, splat
@@ -43,6 +43,7 @@ from tinyjax.errors import (
     TinyjaxError,
     UndefinedRuleError,
     described,
+    shortened,
 )
 from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.primitives.elementwise import convert_element_type
@@ -381,12 +382,17 @@ class _Custom(Generic[P, R]):
 
 def _places(fun: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
     """The places of parameters that are named."""
-    known = list(inspect.signature(fun).parameters)
-    wanted = (names,) if isinstance(names, str) else tuple(names)
+    try:
+        known = list(inspect.signature(fun).parameters)
+    except ValueError:
+        raise ArgumentError(
+            f"{describe_function(fun)} tells no names of parameters. Give nondiff_argnums."
+        ) from None
+    wanted = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
     for name in wanted:
         if name not in known:
             raise ArgumentError(
-                f"nondiff_argnames has '{name}', but {describe_function(fun)} takes "
+                f"nondiff_argnames has {shortened(name)}, but {describe_function(fun)} takes "
                 f"{', '.join(known) or 'nothing'}."
             )
     return tuple(known.index(name) for name in wanted)

@@ -7,6 +7,7 @@ import attrs
 from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError
@@ -75,6 +76,7 @@ def instantiate_zeros(tangent: Any) -> Any:
     return zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
+@explained
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangent of a value.
 

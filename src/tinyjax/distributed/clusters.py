@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 
 #: What ``tinyjax.distributed.launch`` tells the processes that it starts.
 ADDRESS: Final = "TINYJAX_COORDINATOR_ADDRESS"
@@ -105,7 +105,7 @@ def detected(environment: Mapping[str, str], method: str | None = None) -> Clust
     if method not in _METHODS:
         raise ArgumentError(
             f"distributed.initialize: cluster_detection_method is one of {[*_METHODS]}, "
-            f"'deactivate' or None, but got {method!r}."
+            f"'deactivate' or None, but got {shortened(method)}."
         )
     cluster = _METHODS[method](environment)
     if cluster is None:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.errors import ArgumentError, DistributedError
+from tinyjax.errors import ArgumentError, DistributedError, shortened
 
 #: How long a process waits before it tries again to reach the first one, in seconds.
 _AGAIN: Final = 0.1
@@ -56,7 +56,7 @@ def address_of(text: str, what: str) -> tuple[str, int]:
     if not (colon and host and port.isdecimal() and int(port) < 65536):
         raise ArgumentError(
             f"distributed.initialize: {what} is a host and a port, such as '10.0.0.1:1234', but "
-            f"got {text!r}."
+            f"got {shortened(text)}."
         )
     return host.strip("[]"), int(port)
 

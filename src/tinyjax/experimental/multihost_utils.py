@@ -22,7 +22,13 @@ from tinyjax.core.devices import PartitionSpec, group, is_place
 from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.dtypes import PHYSICAL, HostArray, of_physical
-from tinyjax.errors import ArgumentError, NotAddressableError, ProcessesDifferError, ShardingError
+from tinyjax.errors import (
+    ArgumentError,
+    NotAddressableError,
+    ProcessesDifferError,
+    ShardingError,
+    shortened,
+)
 from tinyjax.primitives.shape import expand_dims
 
 T = TypeVar("T")
@@ -228,7 +234,9 @@ def _each(
     specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
     for spec in specs:
         if not isinstance(spec, PartitionSpec):
-            raise ShardingError(f"pspecs has a PartitionSpec for each array, but got {spec!r}.")
+            raise ShardingError(
+                f"pspecs has a PartitionSpec for each array, but got {shortened(spec)}."
+            )
     moved = [move(as_array(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
     result: T = tree.unflatten(treedef, moved)
     return result

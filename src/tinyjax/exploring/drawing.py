@@ -16,6 +16,7 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.errors import ArgumentError
 from tinyjax.exploring.programs import programs_run
 from tinyjax.jit import JitFunction, jit
+from tinyjax.tree.node import check_callable
 
 #: A graph of more equations cannot be read, and takes Graphviz long.
 _MOST_EQUATIONS: Final = 1_000
@@ -111,6 +112,7 @@ def draw(fun: Callable[..., Any], *, depth: int = 3) -> Callable[..., Drawing]:
           e1 -> e2 [label="float32[]"];
           e2 -> r3 [label="float32[]"];
     """
+    check_callable("draw", "its first argument", fun)
     wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
 
     def make(*args: Any, **kwargs: Any) -> Drawing:

@@ -17,10 +17,12 @@ from tinyjax.config import scoped
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.integers import integer
 from tinyjax.core.jaxpr import effects, jaxpr_text
 from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.lines import Lines
@@ -33,6 +35,7 @@ from tinyjax.frames import place
 from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.stages import Lowered
 from tinyjax.tracebacks import folded
+from tinyjax.tree.node import check_callable
 
 T = TypeVar("T")
 
@@ -41,6 +44,7 @@ Measure = Literal["flops", "bytes", "seconds", "xla_seconds"]
 _MOST_SHOWN: Final = 8
 _MOST_PROFILED: Final = 10
 _SECONDS_PROFILED: Final = 0.3
+_MOST_RUNS: Final = 10**6
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -121,7 +125,8 @@ def amount(work: Work, measure: Measure) -> float:
             seconds = work.xla_seconds
         case _:
             raise ArgumentError(
-                f"measure is 'flops', 'bytes', 'seconds' or 'xla_seconds', but got {measure!r}."
+                "measure is 'flops', 'bytes', 'seconds' or 'xla_seconds', "
+                f"but got {shortened(measure)}."
             )
     if seconds is None:
         raise ArgumentError(
@@ -137,6 +142,7 @@ def seconds_text(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
+@explained
 def explore(
     fun: Callable[..., Any], *, measured: bool = False, runs: int = 10
 ) -> Callable[..., Exploration]:
@@ -171,6 +177,11 @@ def explore(
         >>> [(value.type, value.nbytes) for value in seen.waiting]
         [('float32[3,2]', 24), ('float32[3,4]', 48)]
     """
+    if integer(runs, "runs") > _MOST_RUNS:
+        raise ArgumentError(
+            f"explore runs at most {_MOST_RUNS:,} times, but got {shortened(runs)}."
+        )
+    check_callable("explore", "its first argument", fun)
     wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
 
     @folded

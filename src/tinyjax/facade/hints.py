@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.frames import imitate
 
 __all__ = ["compute_on", "custom_partitioning", "set_xla_metadata", "shard_alike"]
@@ -39,7 +39,8 @@ def compute_on(compute_type: str) -> Iterator[None]:
     """
     if not str(compute_type).startswith(_PLACES):
         raise ArgumentError(
-            f"compute_on takes 'device_host', 'device' or the like, but got {compute_type!r}."
+            "compute_on takes 'device_host', 'device' or the like, "
+            f"but got {shortened(compute_type)}."
         )
     yield
 

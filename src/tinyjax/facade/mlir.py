@@ -12,7 +12,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.facade.primitives import register_lowering_of
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import TensorType, Values
@@ -97,7 +97,9 @@ def register_lowering(
         return
 
     if not callable(rule):
-        raise ArgumentError(f"register_lowering takes a rule for '{prim}', but got {rule!r}.")
+        raise ArgumentError(
+            f"register_lowering takes a rule for '{prim}', but got {shortened(rule)}."
+        )
 
     def lowering(b: Lowering, operands: Values, params: Any) -> Values:
         context = LoweringRuleContext(

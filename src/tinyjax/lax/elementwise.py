@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
@@ -482,6 +483,7 @@ def stage(x: ArrayLike, /) -> Array:
     return bind1(_id.stage_p, (as_array(x),), NO_PARAMS)
 
 
+@explained
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """Keep the equations of unused values in a jaxpr.
 

@@ -12,9 +12,9 @@ from typing import Any, Literal, overload
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer, integers, is_one_of
+from tinyjax.core.integers import fit_int32, integer, integers, is_one_of
 from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, shortened
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.polar import qdwh
 from tinyjax.primitives import eigen as _eigen
 from tinyjax.primitives import householder as _householder
@@ -353,9 +353,10 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
         >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2]), 3)
         Array([2, 0, 1], dtype=int32)
     """
-    return _lu.pivots_to_permutation(
-        as_array(pivots), integer(permutation_size, "permutation_size")
-    )
+    size = integer(permutation_size, "permutation_size")
+    if not fit_int32((size,)):
+        raise ShapeError(f"permutation_size must fit an int32, but got {shortened(size)}.")
+    return _lu.pivots_to_permutation(as_array(pivots), size)
 
 
 def ormqr(
@@ -668,6 +669,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return _householder.tridiagonal(as_array(a), lower=lower)
 
 
+@explained
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:

@@ -156,7 +156,8 @@ def ragged_dot_general(
     sizes, numbers = as_array(group_sizes), ragged_dot_dimension_numbers
     if not isinstance(numbers, RaggedDotDimensionNumbers):
         raise ArgumentError(
-            f"ragged_dot_dimension_numbers must be RaggedDotDimensionNumbers, but got {numbers!r}."
+            "ragged_dot_dimension_numbers must be RaggedDotDimensionNumbers, "
+            f"but got {shortened(numbers)}."
         )
     _check_groups("ragged_dot_general", sizes, group_offset)
     return _product(x, y, sizes, numbers, preferred_element_type)

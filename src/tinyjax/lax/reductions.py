@@ -25,7 +25,7 @@ from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
 from tinyjax.primitives import broadcast as _bc
@@ -199,6 +199,8 @@ def reduce(
         Array([3, 7], dtype=int32)
     """
     leaves, treedef = tree.flatten(operands)
+    if not leaves:
+        raise ArgumentError("reduce takes at least one array as operands, but got none.")
     starts = treedef.flatten_up_to(init_values, "init_values")
     pairs = [
         one_dtype("reduce", (as_array(x), as_array(start)))

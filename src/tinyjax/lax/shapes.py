@@ -150,7 +150,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
         raise ShapeError(
             f"an array has at most {MOST_AXES} axes, but got rank={shortened(wanted)}."
         )
-    return _sh.reshape(array, (1,) * (wanted - array.ndim) + array.shape)
+    return _sh.reshape(array, (1,) * max(0, wanted - array.ndim) + array.shape)
 
 
 def reshape(

@@ -9,7 +9,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.fft import fft as _fft
@@ -49,10 +49,12 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         >>> lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
         Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    name = fft_type.name if isinstance(fft_type, FftType) else str(fft_type).upper()
+    given: object = fft_type.name if isinstance(fft_type, FftType) else fft_type
+    name = given.upper() if isinstance(given, str) else ""
     if name not in FftKind.__members__:
         raise ArgumentError(
-            f"fft takes 'FFT', 'IFFT', 'RFFT' or 'IRFFT' for fft_type, but got {fft_type!r}."
+            "fft takes 'FFT', 'IFFT', 'RFFT' or 'IRFFT' for fft_type, "
+            f"but got {shortened(fft_type)}."
         )
     kind = FftKind[name]
     a = as_array(x)

@@ -546,7 +546,10 @@ def einsum_path(
     shapes = [x.shape for x in arrays("einsum_path", *given)]
     blanks = [np.broadcast_to(0.0, shape) for shape in shapes]
     how = "greedy" if optimize == "auto" else optimize
-    path, description = np.einsum_path(text, *blanks, optimize=how)
+    try:
+        path, description = np.einsum_path(text, *blanks, optimize=how)
+    except (ValueError, IndexError) as error:
+        raise ArgumentError(f"einsum_path: {error}") from None
     return [tuple(step) for step in path[1:]], description
 
 

@@ -1192,7 +1192,8 @@ def _index_arrays(
 ) -> tuple[Array, Array]:
     sizes = canonical_shape((n, n if m is None else m), "the size of a triangle")
     check_size(sizes)
-    rows, columns = triangle(sizes[0], integer(k, "k"), sizes[1])
+    offset = max(-sizes[0] - 1, min(integer(k, "k"), sizes[1] + 1))  # nothing lies beyond
+    rows, columns = triangle(sizes[0], offset, sizes[1])
     dtype = dtypes.default_int()
     return ConcreteArray(rows.astype(dtype)), ConcreteArray(columns.astype(dtype))
 
@@ -1219,8 +1220,10 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
     axes = integer(ndim, "ndim")
-    if axes > MOST_AXES:
-        raise ShapeError(f"an array has at most {MOST_AXES} axes, but got ndim={shortened(axes)}.")
+    if not 0 <= axes <= MOST_AXES:
+        raise ShapeError(
+            f"an array has from 0 to at most {MOST_AXES} axes, but got ndim={shortened(axes)}."
+        )
     return (iota(canonical_shape(n, "n"), dtypes.default_int(), 0),) * axes
 
 

@@ -26,8 +26,15 @@ from tinyjax.numpy.sorting import argsort, cumsum
 from tinyjax.numpy.sorting import sort as sorted_
 from tinyjax.numpy.taking import take
 from tinyjax.primitives.shape import reshape
+from tinyjax.stablehlo.types import MOST_AXES
 
 T = TypeVar("T")
+
+
+def _ints(obj: slice) -> slice:
+    """A slice by ints, from one by what Python takes for them."""
+    parts = (obj.start, obj.stop, obj.step)
+    return slice(*[None if part is None else integer(part, "each of obj") for part in parts])
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
@@ -45,6 +52,7 @@ def _not_in_place(name: str, inplace: bool) -> None:
         )
 
 
+@explained
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -71,7 +79,7 @@ def insert(
     """
     x, along = _along("insert", arr, axis)
     n = x.shape[along]
-    places = arange(*obj.indices(n)) if isinstance(obj, slice) else asarray(obj)
+    places = arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else asarray(obj)
     if places.ndim > 1:
         raise ShapeError(f"insert needs places with at most one axis, but got {places.aval}.")
     if not dtypes.is_integer(places.dtype):
@@ -101,6 +109,7 @@ def insert(
     return result.at[(*before, places)].set(new)
 
 
+@explained
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -131,7 +140,7 @@ def delete(
     x, along = _along("delete", arr, axis)
     n = x.shape[along]
     if isinstance(obj, slice):
-        host: HostArray = np.arange(n)[obj]
+        host: HostArray = np.arange(n)[_ints(obj)]
     else:
         places = asarray(obj)
         if not places.size and not isinstance(obj, Array):
@@ -464,6 +473,8 @@ def fromfunction(
                [10, 11, 12]], dtype=int32)
     """
     sizes = [integer(n, "a size in shape") for n in one_or_more(shape, "shape")]
+    if len(sizes) > MOST_AXES:
+        raise ShapeError(f"an array has at most {MOST_AXES} axes, but got {len(sizes)} sizes.")
 
     def mapped(*indices: Array) -> Any:
         return function(*indices, **kwargs)

@@ -18,6 +18,7 @@ from numpy import asarray, ndarray
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, put
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
@@ -245,7 +246,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     a, b = operands("floor_divide", x, y)
     a, b = _integers(a), _integers(b)
     match dtypes.kind(a.dtype):
-        case "u" | "s":  # the latter is refused
+        case "u":
             return ew.div(a, b)
         case "i":
             quotient = ew.div(a, b)
@@ -255,8 +256,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
             found = _by_numpy(np.floor_divide, a, b)
             return _float_divmod(a, b)[0] if found is None else found
         case _:
-            _no_complex("floor_divide", a)
-            raise AssertionError("bools were converted to integers")
+            return ew.div(_no_complex("floor_divide", a), b)  # keys and texts, which are refused
 
 
 def _by_numpy(function: np.ufunc, a: Array, b: Array) -> Array | None:
@@ -1294,6 +1294,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 # Conversion
 
 
+@explained
 def astype(
     x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Placement = None
 ) -> Array:

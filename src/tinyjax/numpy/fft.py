@@ -317,6 +317,10 @@ def irfft2(
 def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: DTypeLike) -> Array:
     kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
     (size,) = canonical_shape(integer(n, "n"), "n")
+    if not size or not d:
+        raise ArgumentError(
+            f"fftfreq and rfftfreq take n and d other than zero, but got n={size} and d={d}."
+        )
     return asarray(np.asarray(make(size, d)).astype(kind))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
+from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, TinyjaxError
@@ -120,7 +121,12 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
         >>> jnp.frombuffer(bytes([1, 2]), "uint8")
         Array([1, 2], dtype=uint8)
     """
-    return asarray(np.frombuffer(buffer, dtypes.check(dtype), count, offset))
+    places = integer(count, "count"), integer(offset, "offset")
+    kind = dtypes.check(dtype)
+    try:
+        return asarray(np.frombuffer(buffer, kind, *places))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"frombuffer of {kind.name}: {error}.") from None
 
 
 @explained
@@ -140,6 +146,7 @@ def fromfile(
     return asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
 
 
+@explained
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """Make a vector of the numbers of an iterable.
 
@@ -153,7 +160,11 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
         >>> jnp.fromiter((i * i for i in range(4)), int)
         Array([0, 1, 4, 9], dtype=int32)
     """
-    return asarray(np.fromiter(iter, dtypes.check(dtype), count))
+    kind = dtypes.check(dtype)
+    try:
+        return asarray(np.fromiter(iter, kind, count))
+    except (ValueError, TypeError, OverflowError) as error:  # fewer than count, or no number
+        raise ArgumentError(f"fromiter into {kind.name}: {error}.") from None
 
 
 @explained

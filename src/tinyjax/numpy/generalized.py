@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array
 from tinyjax.core.checking import explained
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.core.integers import listed
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.frames import wraps
 from tinyjax.numpy.creation import asarray
 from tinyjax.numpy.manipulation import squeeze
@@ -68,9 +69,11 @@ def vectorize(
         >>> product(jnp.ones((4, 1, 2, 3)), jnp.ones((5, 3))).shape
         (4, 5, 2)
     """
+    excluded = {*listed(excluded, "excluded")}
     if any(not isinstance(x, (int, str)) for x in excluded):
         raise ArgumentError(
-            f"vectorize: excluded holds positions and names of arguments, but got {excluded!r}."
+            "vectorize: excluded holds positions and names of arguments, "
+            f"but got {shortened(excluded)}."
         )
     cores = None if signature is None else _parse(signature)
 

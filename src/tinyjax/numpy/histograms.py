@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, listed
 from tinyjax.core.placing import placed
@@ -108,6 +109,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, wanted: dtypes
     return linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=wanted)
 
 
+@explained
 def histogram_bin_edges(
     a: ArrayLike,
     bins: Bins = 10,
@@ -138,6 +140,7 @@ def histogram_bin_edges(
     return _edges("histogram_bin_edges", x, bins, range, to_inexact(x.dtype, x.weak_type))
 
 
+@explained
 def histogram(
     a: ArrayLike,
     bins: Bins = 10,
@@ -192,6 +195,7 @@ def _rank(bins: Any) -> int:
     return 1 if isinstance(bins, Sequence) else asarray(bins).ndim
 
 
+@explained
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
@@ -228,6 +232,7 @@ def histogram2d(
     return counts, found[0], found[1]
 
 
+@explained
 def histogramdd(
     sample: ArrayLike,
     bins: Bins | Sequence[Bins] = 10,

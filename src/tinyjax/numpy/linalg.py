@@ -963,9 +963,11 @@ def vector_norm(
     a = inexact(x, "vector_norm")
     axes = None if axis is None else canonical_axes(axis, a.ndim)
     if isinstance(ord, str):
-        raise ArgumentError(f"norms of vectors have numbers as ord, but got {ord!r}.")
+        raise ArgumentError(f"norms of vectors have numbers as ord, but got {shortened(ord)}.")
     if ord is None or ord == 2:
         return _euclidean(a, axes, keepdims)
+    if isinstance(ord, int) and abs(ord) > _GREATEST_ORD:
+        raise ArgumentError(f"norms take an ord that a float can be, but got {shortened(ord)}.")
     sizes = absolute(a)
     if ord == math.inf:
         return greatest(sizes, axes, keepdims=keepdims, initial=0)
@@ -977,6 +979,8 @@ def vector_norm(
         return sum_of(sizes, axes, keepdims=keepdims)
     return power(sum_of(power(sizes, ord), axes, keepdims=keepdims), 1.0 / ord)
 
+
+_GREATEST_ORD: Final = 2**100
 
 #: Of so many numbers the squares are summed as NumPy's norm does, one after another.
 _SMALL: Final = 1 << 10
@@ -1085,7 +1089,8 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
         return manipulation.expand_dims(found, sorted((rows, columns))) if keepdims else found
     if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
-            f"norms of matrices have ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, but got {ord!r}."
+            "norms of matrices have ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, "
+            f"but got {shortened(ord)}."
         )
     summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = sum_of(absolute(a), summed, keepdims=True)

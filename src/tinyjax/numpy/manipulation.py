@@ -738,7 +738,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     x = array_of("rot90", m)
     plane = _given_axes(axes, x.ndim, "axes")
     if len(plane) != 2:
-        raise ArgumentError(f"rot90 needs two axes, which make a plane, but got {axes!r}.")
+        raise ArgumentError(f"rot90 needs two axes, which make a plane, but got {shortened(axes)}.")
     i, j = plane
     match integer(k, "k") % 4:
         case 0:

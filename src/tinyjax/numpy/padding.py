@@ -96,7 +96,8 @@ def pad(
     }
     if not is_one_of(mode, _OPTIONS):
         raise ArgumentError(
-            f"pad: mode must be a function or {', '.join(map(repr, _OPTIONS))}, but got {mode!r}."
+            f"pad: mode must be a function or {', '.join(map(repr, _OPTIONS))}, "
+            f"but got {shortened(mode)}."
         )
     for name, value in options.items():
         if value is not None and name != _OPTIONS[mode]:
@@ -150,7 +151,9 @@ _STATISTICS: Final[dict[str, Callable[..., Array]]] = {
 
 def _is_odd(reflect_type: object) -> bool:
     if not is_one_of(reflect_type, ("even", "odd")):
-        raise ArgumentError(f"pad: reflect_type must be 'even' or 'odd', but got {reflect_type!r}.")
+        raise ArgumentError(
+            f"pad: reflect_type must be 'even' or 'odd', but got {shortened(reflect_type)}."
+        )
     return reflect_type == "odd"
 
 

@@ -7,6 +7,7 @@ from typing import Literal, overload
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
@@ -196,6 +197,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return concatenate([x, constants]) / array(factors, x.dtype)
 
 
+@explained
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial, the eigenvalues of its companion matrix.
 

@@ -25,7 +25,7 @@ from tinyjax.core.operands import raw_host
 from tinyjax.core.replay import replayed
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.elementwise import isclose, isnan, logical_and, logical_not, no_out, pick, truth
 from tinyjax.numpy.promotion import (
     array_of,
@@ -697,6 +697,8 @@ def _without_nan(
 ) -> tuple[Array, Array | None]:
     """Replace NaN by a value of its type, and say where there was one; None for types without."""
     x = strong(array_of(name, a))
+    if dtypes.is_key(x.dtype):
+        raise DtypeError(f"{name} takes numbers, but got {x.aval}.")
     if not dtypes.is_inexact(x.dtype):
         return x, None
     nan = isnan(x)

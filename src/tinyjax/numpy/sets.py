@@ -104,7 +104,9 @@ def _taken(
     Raises:
         ConcretizationError: the mask is traced, and there is no size; it names the function.
     """
-    if size is None and type(mask) is not ConcreteArray:
+    if size is not None:
+        (size,) = canonical_shape((size,), "size")
+    elif type(mask) is not ConcreteArray:
         mask.concrete(f"the number of elements that jnp.{name} returns (or give size=...)")
     (places,) = nonzero(mask, size=size)
     if not rows.shape[0]:
@@ -312,6 +314,7 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
+@explained
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,
@@ -383,6 +386,7 @@ def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     return reshape(a, (a.size,)), reshape(b, (b.size,))
 
 
+@explained
 def union1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -409,6 +413,7 @@ def union1d(
     return unique(concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
+@explained
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -447,6 +452,7 @@ def setdiff1d(
     return _taken("setdiff1d", rows, mask, size, fill)[0]
 
 
+@explained
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -508,6 +514,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]: ...
+@explained
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,

@@ -45,6 +45,7 @@ from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.scatter import scatter
 from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
+from tinyjax.stablehlo.types import check_size
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
@@ -108,7 +109,7 @@ def take(
         and (axis is None or x.shape)  # NumPy gives a scalar an axis
     ):
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
-        with suppress(IndexError, TypeError):
+        with suppress(IndexError, TypeError, ValueError):
             return ConcreteArray(np.asarray(raw_host(x).take(raw_host(places), axis)))
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -659,6 +660,8 @@ def repeat(
         dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
         merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
         return reshape(broadcast_in_dim(x, shape, dims), merged)
+    each = int(counts.sum(dtype=object))
+    check_size((each if counts.size > 1 else n * each,))
     places = np.repeat(np.arange(n), counts)
     if total_repeat_length is not None:
         (total_repeat_length,) = canonical_shape((total_repeat_length,), "total_repeat_length")
@@ -687,7 +690,7 @@ def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
     else:
         counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
     if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
-        raise ArgumentError(f"repeat needs numbers of at least 0, but got {repeats!r}.")
+        raise ArgumentError(f"repeat needs numbers of at least 0, but got {shortened(repeats)}.")
     return counts.astype(np.int64)
 
 

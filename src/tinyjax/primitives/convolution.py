@@ -57,7 +57,7 @@ from tinyjax.primitives.rules import (
 from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
 from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, bool_array, int_array, integer, pairs
+from tinyjax.stablehlo.types import Values, bool_array, check_size, int_array, integer, pairs
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
@@ -181,6 +181,7 @@ def _plan(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], 
         of_line = tuple([out_sizes[0] if axis == numbers.out_spec[2] else 1 for axis in range(3)])
         return convolve_lines
     spread, spread_sizes = _spread_plan((batch, features, *space), params)
+    check_size((batch, features, *spread_sizes))
     strides = np.empty((batch, features, *spread_sizes), wide).strides
     inputs, outputs = features // groups, out_features // groups
     shape = (groups, batch, *out_sizes, inputs, *sizes)
@@ -607,7 +608,8 @@ def padtype_to_pads(
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
         raise ArgumentError(
-            f"padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs of ints, but got {padding!r}."
+            "padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs of ints, "
+            f"but got {shortened(padding)}."
         )
     found = []
     sizes = integers(in_shape, "in_shape")
@@ -851,6 +853,7 @@ def _fraction_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
             low = k - 1
         case _:
             raise ArgumentError(
-                f"conv_transpose takes padding 'SAME', 'VALID' or pairs, but got {padding!r}."
+                "conv_transpose takes padding 'SAME', 'VALID' or pairs, "
+                f"but got {shortened(padding)}."
             )
     return low, total - low

@@ -125,6 +125,8 @@ def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
 
 def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
     value = params.fill_value
+    if dtypes.is_key(dtype):  # as JAX fills them
+        return np.frombuffer(b"\xff" * dtype.itemsize, dtype).reshape(())
     if value is None:
         value = float("nan") if dtypes.is_inexact(dtype) else lowest(dtype) or highest(dtype)
     return np.array(value).astype(dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from tinyjax.core.integers import is_one_of
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 
 
 class GatherScatterMode(Enum):
@@ -36,7 +36,7 @@ class GatherScatterMode(Enum):
                 return member
         raise ArgumentError(
             f"expected a mode for indices out of bounds, 'clip', 'fill', 'drop' or "
-            f"'promise_in_bounds', but got {mode!r}."
+            f"'promise_in_bounds', but got {shortened(mode)}."
         )
 
 

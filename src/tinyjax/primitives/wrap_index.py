@@ -15,6 +15,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.integers import fit_int32
 from tinyjax.core.operands import first_element, is_constant, is_splat, splat
 from tinyjax.core.primitive import WITH_NUMBERS, Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
@@ -115,6 +116,8 @@ def wrap_index(x: Array, size: int) -> Array:
     x = canonical_indices(x)
     if unsigned:
         return x
+    if x.dtype == dtypes.int32 and not fit_int32((size,)):
+        x = convert_element_type(x, dtypes.int64)
     if not is_constant(x) or type(size) is not int:
         return bind1(wrap_index_p, (x,), WrapParams(size))
     host = x.host

@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax.core.array import Array
 from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg, uint32
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.random import rbg, threefry
 from tinyjax.random.rules import Rules
 from tinyjax.records import Printed
@@ -54,7 +54,7 @@ def named(name: object) -> Generator:
     found = _by_name.get(name) if isinstance(name, str) else None
     if found is None:
         raise ArgumentError(
-            f"the generators are {', '.join(map(repr, _by_name))}, but impl is {name!r}."
+            f"the generators are {', '.join(map(repr, _by_name))}, but impl is {shortened(name)}."
         )
     return found
 

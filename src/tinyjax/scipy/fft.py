@@ -82,7 +82,7 @@ def _ends(n: int, at: Sequence[int], factor: float) -> HostArray:
 def _along(name: str, x: Array, type: int, axis: int, norm: Norm, inverse: bool) -> Array:
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
     if type not in _TRANSFORMS:
-        raise ArgumentError(f"{name} takes 1, 2, 3 or 4 for type, but got {type!r}.")
+        raise ArgumentError(f"{name} takes 1, 2, 3 or 4 for type, but got {shortened(type)}.")
     if not is_one_of(norm, (None, "backward", "ortho", "forward")):
         raise ArgumentError(
             f"{name} takes 'backward', 'ortho' or 'forward' for norm, but got {shortened(norm)}."

@@ -177,7 +177,8 @@ def map_coordinates(
         )
     if mode not in _INSIDE:
         raise ArgumentError(
-            f"map_coordinates takes {', '.join(map(repr, _INSIDE))} for mode, but got {mode!r}."
+            f"map_coordinates takes {', '.join(map(repr, _INSIDE))} for mode, "
+            f"but got {shortened(mode)}."
         )
     if not is_one_of(order, (0, 1)):
         raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")

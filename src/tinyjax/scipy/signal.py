@@ -324,7 +324,7 @@ def detrend(
     n = x.shape[place]
     breaks = np.unique([0, *integers(np.ravel(bp).tolist(), "bp"), n])
     if breaks[0] < 0 or breaks[-1] > n:
-        raise ArgumentError(f"detrend takes breaks from 0 to {n}, but got {bp!r}.")
+        raise ArgumentError(f"detrend takes breaks from 0 to {n}, but got {shortened(bp)}.")
     x = jnp.moveaxis(x, place, -1)
     pieces = [
         _without_line(x[..., a:b])
@@ -365,7 +365,7 @@ def _window(
         if length is not None:
             size = min(size, length)
         if size < 1:
-            raise ArgumentError(f"{name} takes a positive nperseg, but got {nperseg!r}.")
+            raise ArgumentError(f"{name} takes a positive nperseg, but got {shortened(nperseg)}.")
         return jnp.asarray(_named_window(window, size)), size
     win = array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):

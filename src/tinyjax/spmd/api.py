@@ -13,6 +13,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import SHARING, Axes, ExplicitArray, ShapedArray, Share
 from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.checking import explained
 from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Avals
@@ -29,12 +30,13 @@ from tinyjax.core.sharding import (
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import manual_axes
 from tinyjax.core.varying import named
-from tinyjax.errors import ArgumentError, ShardingError, described
+from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives.collective import recast, unvary
 from tinyjax.primitives.constraint import constrain
 from tinyjax.spmd.declared import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
+from tinyjax.stablehlo.types import MOST_AXES
 from tinyjax.transforms.varying import on_axes, part_type
 from tinyjax.tree import PyTreeDef
 
@@ -183,6 +185,7 @@ def smap(
 def smap(
     *, out_axes: Any, axis_name: str, in_axes: Any = ...
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@explained
 def smap(
     f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -212,14 +215,15 @@ def smap(
     """
     name: object = axis_name
     if isinstance(name, (tuple, list)):
-        raise ArgumentError(f"smap takes one axis_name, but got {axis_name!r}.")
+        raise ArgumentError(f"smap takes one axis_name, but got {shortened(axis_name)}.")
 
     def spec(axis: object) -> PartitionSpec:
         if axis is None:
             return PartitionSpec()
-        if not isinstance(axis, int) or isinstance(axis, bool) or axis < 0:
+        if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < MOST_AXES:
             raise ArgumentError(
-                f"axes of smap are None or ints from 0 on, or trees of these, but got {axis!r}."
+                f"axes of smap are None or ints from 0 to {MOST_AXES - 1}, or trees of these, "
+                f"but got {shortened(axis)}."
             )
         return PartitionSpec(*[None] * axis, axis_name)
 

@@ -10,7 +10,7 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.frames import describe_function
 from tinyjax.jit import jit, jit_p
 from tinyjax.testing import rules
@@ -129,7 +129,8 @@ def _without_vmap(spec: Spec) -> Spec:
 def _case(args: tuple[Any, ...]) -> Case:
     if not isinstance(args, tuple):
         raise ArgumentError(
-            f"check_function takes a tuple of arguments for each call, but got {args!r}: write "
+            "check_function takes a tuple of arguments for each call, "
+            f"but got {shortened(args)}: write "
             "check_function(f, (x,))."
         )
     leaves, structure = tree.flatten_arguments(args, {})

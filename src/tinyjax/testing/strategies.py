@@ -22,7 +22,7 @@ except ImportError as error:
 from tinyjax import dtypes as tiny_dtypes
 from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.testing.libraries.drawing import SPECIAL
 from tinyjax.testing.programs import (
     DTYPES,
@@ -52,7 +52,9 @@ def dtypes(kinds: str = "biufc") -> st.SearchStrategy[DType]:
     """Draw dtypes of these kinds: letters of ``tinyjax.testing.KINDS``."""
     unknown = set(kinds) - set(KINDS)
     if unknown or not kinds:
-        raise ArgumentError(f"dtypes takes letters of {''.join(KINDS)!r}, but got {kinds!r}.")
+        raise ArgumentError(
+            f"dtypes takes letters of {''.join(KINDS)!r}, but got {shortened(kinds)}."
+        )
     return st.sampled_from([dtype for kind in kinds for dtype in KINDS[kind]])
 
 

@@ -89,8 +89,11 @@ def keystr(keys: Sequence[KeyEntry], *, simple: bool = False, separator: str = "
         raise ArgumentError(f"a path is a sequence of keys, but keys is {described(keys)}.")
     try:
         return separator.join([_bare(key) if simple else str(key) for key in keys])
-    except RecursionError:
-        raise ArgumentError(f"keys of keystr holds what no key is: {shortened(keys)}.") from None
+    except (RecursionError, TypeError, ValueError):  # an array has no truth, or no items
+        raise ArgumentError(
+            f"keystr takes a sequence of keys and a bool, but got {shortened(keys)} and "
+            f"simple={shortened(simple)}."
+        ) from None
 
 
 def _bare(key: object) -> str:
@@ -117,6 +120,8 @@ def path_str(name: str, path: Sequence[KeyEntry]) -> str:
         >>> tree.path_str("params", (tree.DictKey("w"), tree.SequenceKey(0)))
         "params['w'][0]"
     """
+    if not isinstance(name, str):
+        raise ArgumentError(f"path_str takes a text for name, but got {described(name)}.")
     written = keystr(path)
     if len(path) > _MOST_KEYS:
         written = f"{keystr(path[:8])}...{keystr(path[-4:])}"

@@ -107,9 +107,13 @@ def add_kind(kind: NodeKind) -> None:
     """Make a type a node.
 
     Raises:
-        RegistrationError: it already is one.
+        RegistrationError: it already is one, or a type of Python's numbers.
     """
     cls = kind.node_type
+    if cls in (bool, int, float, complex):
+        raise RegistrationError(
+            cls, f"{cls.__qualname__} cannot be a pytree node: numbers are leaves everywhere."
+        )
     if cls not in _automatic and KINDS.get(cls) is not None:
         raise RegistrationError(
             cls,

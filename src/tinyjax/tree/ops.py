@@ -389,6 +389,15 @@ def _reduce_halves(operation: Callable[[Any, Any], Any], values: Sequence[Any]) 
     )
 
 
+def _is_true(is_leaf_takes_path: bool) -> bool:
+    try:
+        return bool(is_leaf_takes_path)
+    except ValueError:  # of an array of several
+        raise ArgumentError(
+            f"is_leaf_takes_path must be a bool, but got {described(is_leaf_takes_path)}."
+        ) from None
+
+
 def flatten_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Leaf]], PyTreeDef]:
@@ -405,7 +414,7 @@ def flatten_with_path(
         >>> [(tree.keystr(path), leaf) for path, leaf in pairs]
         [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    if is_leaf is not None and is_leaf_takes_path:
+    if is_leaf is not None and _is_true(is_leaf_takes_path):
         found: list[tuple[KeyPath, Leaf]] = []
         return found, _flatten_below((), tree, is_leaf, found)
     values, treedef = flatten(tree, is_leaf)

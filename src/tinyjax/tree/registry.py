@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, shortened
 from tinyjax.records import Record
 from tinyjax.tree.errors import RegistrationError
 from tinyjax.tree.keys import GetAttrKey, KeyEntry
@@ -368,7 +368,8 @@ def _init_fields(
     if data_fields is not None and meta_fields is not None:
         return {name: _Field(name, False) for name in (*data_fields, *meta_fields)}
     raise ArgumentError(
-        f"register_dataclass takes a dataclass or an attrs class, but got {cls!r}. Put the "
+        "register_dataclass takes a dataclass or an attrs class, "
+        f"but got {shortened(cls)}. Put the "
         "decorator above @dataclass, or give both data_fields and meta_fields, which the class "
         "takes by name."
     )

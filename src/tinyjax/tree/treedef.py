@@ -521,7 +521,10 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         PyTreeDef((*, [*]))
     """
     given: object = treedefs
-    children = [*given] if isinstance(given, Iterable) else [given]
+    try:
+        children = [*given] if isinstance(given, Iterable) else [given]
+    except TypeError:  # an array without axes
+        children = [given]
     found = tuple([child for child in children if isinstance(child, PyTreeDef)])
     if len(found) != len(children):
         raise ArgumentError(

@@ -22,7 +22,7 @@ from tinyjax.config import settings
 from tinyjax.core.costs import cost_of
 from tinyjax.core.discovery import toolkit
 from tinyjax.core.platforms import CPU, PER_PLATFORM, platform_at
-from tinyjax.errors import ArgumentError, JaxRuntimeError
+from tinyjax.errors import ArgumentError, JaxRuntimeError, shortened
 from tinyjax.xla.compilation import Compilation, Flag, Flags
 from tinyjax.xla.placements import Placement
 from tinyjax.xla.versions import PLAIN_LOOPS
@@ -60,7 +60,7 @@ def as_flags(given: Mapping[str, object], taker: str) -> Flags:
         if not name.startswith("xla_"):
             raise ArgumentError(
                 f"compiler_options of {taker} are flags of XLA, whose names begin with 'xla_', but "
-                f"got {name!r}."
+                f"got {shortened(name)}."
             )
         if not isinstance(value, (bool, int, float, str)):
             raise ArgumentError(

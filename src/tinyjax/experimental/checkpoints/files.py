@@ -31,7 +31,7 @@ from tinyjax import dtypes
 from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.devices import Part
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import CheckpointError, TinyjaxError
+from tinyjax.errors import CheckpointError, TinyjaxError, shortened
 
 MANIFEST: Final = "manifest.json"
 _FORMAT: Final = 1
@@ -147,8 +147,13 @@ def read_manifest(folder: Path) -> Manifest | None:
         CheckpointError: the manifest is damaged, or of another version.
     """
     file = folder / MANIFEST
-    if not file.exists():
-        return None
+    try:
+        if not file.exists():
+            return None
+    except OSError as error:  # the name is too long
+        raise CheckpointError(
+            f"there is no folder {shortened(str(folder))}: {error.strerror}."
+        ) from None
     record = _read_json(file)
     if record.get("format") != _FORMAT:
         raise CheckpointError(

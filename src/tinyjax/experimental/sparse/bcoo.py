@@ -16,7 +16,7 @@ from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError
+from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
 from tinyjax.tree import register_pytree_node_class
 
@@ -290,7 +290,8 @@ class BCOO(JAXSparse):
         for part in given:
             if not (part is None or part is ... or isinstance(part, (int, np.integer, slice))):
                 raise ArgumentError(
-                    f"a sparse array is indexed by ints, slices, None and ..., but got {part!r}. "
+                    "a sparse array is indexed by ints, slices, None and ..., "
+                    f"but got {shortened(part)}. "
                     "Index x.todense(), or multiply by a sparse array that chooses rows."
                 )
         shape = np.shape(np.broadcast_to(0, self.shape)[given])

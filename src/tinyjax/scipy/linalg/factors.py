@@ -325,7 +325,8 @@ def solve_triangular(
     """
     if trans not in list(_OPTIONS):
         raise ArgumentError(
-            f"solve_triangular takes 0, 1, 2, 'N', 'T' or 'C' for trans, but got {trans!r}."
+            "solve_triangular takes 0, 1, 2, 'N', 'T' or 'C' for trans, "
+            f"but got {shortened(trans)}."
         )
     transposed, conjugated = _OPTIONS[trans]
     matrix, right, vector = _systems("solve_triangular", a, b)

@@ -323,7 +323,9 @@ def eigh_tridiagonal(
             f"{x.shape} and {y.shape}."
         )
     if select not in ("a", "i"):
-        raise ArgumentError(f"eigh_tridiagonal takes 'a' or 'i' for select, but got {select!r}.")
+        raise ArgumentError(
+            f"eigh_tridiagonal takes 'a' or 'i' for select, but got {shortened(select)}."
+        )
     if select == "i" and select_range is None:
         raise ArgumentError("eigh_tridiagonal with select='i' needs a select_range.")
     n = x.shape[-1]

@@ -21,7 +21,7 @@ from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import enclosing_traces
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.elementwise import abs as absolute
 from tinyjax.numpy.elementwise import ceil, clip, exp2, log2, pick
@@ -52,7 +52,7 @@ def _by_scipy(dtype: DType, max_squarings: int) -> Kernel:
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     _, limit = _DEGREES[dtypes.real_part(dtype)]
-    most = limit * 2.0**max_squarings
+    most = limit * 2.0 ** min(max_squarings, 1000)
 
     def exponential(a: HostArray) -> HostArray:
         if not np.abs(a).sum(-2).max() <= most:
@@ -215,7 +215,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
                [0., 3.]], dtype=float32)
     """
     if blocksize != 1:
-        raise ArgumentError(f"sqrtm takes 1 for blocksize, but got {blocksize!r}.")
+        raise ArgumentError(f"sqrtm takes 1 for blocksize, but got {shortened(blocksize)}.")
     return sylvester.sqrtm(_matrices("sqrtm", A))
 
 

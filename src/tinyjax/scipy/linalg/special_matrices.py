@@ -94,7 +94,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """
     size = integer(n, "n")
     if size < 1 or size & (size - 1):
-        raise ArgumentError(f"hadamard takes a power of two for n, but got {n!r}.")
+        raise ArgumentError(f"hadamard takes a power of two for n, but got {shortened(n)}.")
     check_size((size, size))
     return jnp.asarray(_theirs().hadamard(size), dtype)
 

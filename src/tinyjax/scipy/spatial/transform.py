@@ -17,7 +17,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, random, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import inexact, strong
 
 __all__ = ["Rotation", "Slerp"]
@@ -333,7 +333,7 @@ class Slerp:
             ShapeError: there are fewer than two rotations, or not as many times.
         """
         if not isinstance(rotations, Rotation):
-            raise ArgumentError(f"Slerp.init takes a Rotation, but got {rotations!r}.")
+            raise ArgumentError(f"Slerp.init takes a Rotation, but got {shortened(rotations)}.")
         if rotations.single or len(rotations) < 2:
             raise ShapeError("Slerp.init takes two rotations at least.")
         at = jnp.asarray(times, rotations.quat.dtype)

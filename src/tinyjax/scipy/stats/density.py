@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random, tree
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.promotion import convert, inexact, strong
 from tinyjax.scipy.linalg import cho_factor, cho_solve, solve_triangular
 from tinyjax.scipy.special import logsumexp, ndtr
@@ -95,7 +95,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             if method != "silverman":
                 raise ArgumentError(
                     "bw_method of gaussian_kde is 'scott', 'silverman', a number or a function, "
-                    f"but got {method!r}."
+                    f"but got {shortened(method)}."
                 )
             return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
         factor = _real("bw_method", method(self) if callable(method) else method)

@@ -28,7 +28,7 @@ from tinyjax.core.sharded_array import placer
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, SourceError
+from tinyjax.errors import ArgumentError, SourceError, shortened
 
 WEAK: Final = "weak "
 #: The packages that define primitives, not all of which are loaded at the start.
@@ -55,7 +55,7 @@ def aval(text: str) -> ShapedArray:
     dtype = getattr(dtypes, f"{name}_" if name == "bool" else name, None)
     whole = sizes.endswith("]") and (axes.endswith("}") or not differs)
     if not (bracket and whole and isinstance(dtype, np.dtype)):
-        raise ArgumentError(f"a type is written as 'float32[3,4]', but got {text!r}.")
+        raise ArgumentError(f"a type is written as 'float32[3,4]', but got {shortened(text)}.")
     shape = tuple([int(size) for size in sizes[:-1].split(",") if size.strip()])
     found = ShapedArray(shape, dtype, text.startswith(WEAK))
     across: set[Hashable] = set()

@@ -110,7 +110,10 @@ def jaxpr_of_source(
         >>> source.jaxpr_of_source(source.jaxpr_source(jaxpr)) == jaxpr
         True
     """
-    found = run_text("jaxpr", text, dict(objects or {})).get("main")
+    try:
+        found = run_text("jaxpr", text, dict(objects or {})).get("main")
+    except NameError as error:
+        raise SourceError(f"the text uses what it does not define: {error}.") from None
     if not isinstance(found, TypedFunction):
         raise SourceError(
             "the text defines no program called main. Give jaxpr_of_source what jaxpr_source has "
