@@ -246,6 +246,7 @@ class Endless:
         ("axes", lambda x: lax.reduce_prod(NAMES["V"], x)),
         ("shape", jnp.zeros),
         ("argnums of grad", lambda x: tinyjax.grad(jnp.sin, x)),
+        ("all_leaves", tinyjax.tree_util.all_leaves),
         ("fun of multiplications", tinyjax.autodiff.multiplications),
     ],
 )
@@ -348,6 +349,11 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
         ArgumentError,
         "input_output_aliases",
         lambda: tinyjax.ffi.ffi_call("f", [], input_output_aliases=NAMES["O"]),
+    ),
+    "numbers that no float is": (
+        ArgumentError,
+        "finite numbers",
+        lambda: jnp.arange(10**400, 10**401, 0.5, float),
     ),
     "function to draw": (ArgumentError, "draw", lambda: tinyjax.draw(NAMES["O"])),
 }

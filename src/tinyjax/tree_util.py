@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tinyjax.core.checking import explained
+from tinyjax.core.integers import items_of
 from tinyjax.errors import ArgumentError
 from tinyjax.tree import (
     DictKey,
@@ -131,7 +132,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     """
     if getattr(iterable, "ndim", None) == 0:
         raise ArgumentError("all_leaves takes an iterable, but got an array without axes.")
-    return all(KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in iterable)
+    items = items_of(iterable, "the iterable of all_leaves")
+    return all(KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in items)
 
 
 @explained

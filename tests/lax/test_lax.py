@@ -582,7 +582,7 @@ ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
         DtypeError,
         "scatter_add needs updates of the dtype",
     ),
-    (lambda: lax.top_k(B, 1), DtypeError, r"top_k"),
+    (lambda: lax.top_k(X + 1j, 1), DtypeError, r"top_k"),
     (lambda: lax.dot(X, Y), ShapeError, r"float32\[2,3\]"),
     (lambda: lax.dot_general(X, Y, (((0,), (1,)), ((), ()))), ShapeError, r"contracted"),
     (lambda: lax.batch_matmul(X, X3), ShapeError, r"as many axes"),

@@ -199,3 +199,54 @@ def test_a_root_has_the_structure_of_the_guess(lib: Any) -> None:
         root(twice, lambda f, x: x)
     with pytest.raises(TypeError, match="initial_guess"):
         root(lambda x: x, lambda f, x: twice(x))
+
+
+TRIANGLE = np.tril(np.arange(1.0, 10.0).reshape(3, 3)) / 4
+
+#: What takes dtypes that its primitive does not: each takes the library.
+OF_OTHER_DTYPES: dict[str, Callable[[Any], Any]] = {
+    "top_k of bools": lambda m: m.lax.top_k(m.numpy.array([[1, 0, 1], [0, 0, 1]], bool), 2),
+    "top_k of bools, down": lambda m: m.lax.top_k(m.numpy.array([[1, 0], [1, 1]], bool), 1, axis=0),
+    "bits of bools": lambda m: m.lax.bitcast_convert_type(m.numpy.array([True, False]), bool),
+    "bits of complex numbers": lambda m: m.lax.bitcast_convert_type(
+        m.numpy.array([1j], "complex64"), "complex64"
+    ),
+    "index_take by bytes": lambda m: m.lax.index_take(
+        m.numpy.arange(1000), (m.numpy.array([200, 3], "uint8"),), (0,)
+    ),
+}
+
+
+def _of_halves(solve: Callable[[Any, Any], Any], dtype: str) -> Callable[[Any], Any]:
+    return lambda m: solve(m, m.numpy.asarray(TRIANGLE, dtype))
+
+
+#: Each takes the library and a lower triangle.
+SYSTEMS: dict[str, Callable[[Any, Any], Any]] = {
+    "triangular_solve": lambda m, a: m.lax.linalg.triangular_solve(
+        a, a[:, :2] + 1, left_side=True, lower=True
+    ),
+    "solve_triangular": lambda m, a: m.scipy.linalg.solve_triangular(a, a[2], lower=True),
+    "its derivative": lambda m, a: m.grad(
+        lambda a: m.scipy.linalg.solve_triangular(a, a[2], trans=1, lower=True).sum()
+    )(a),
+}
+OF_OTHER_DTYPES |= {
+    f"{name} of {dtype}": _of_halves(solve, dtype)
+    for dtype in ("bfloat16", "float16")
+    for name, solve in SYSTEMS.items()
+}
+
+
+@pytest.mark.parametrize("name", OF_OTHER_DTYPES)
+def test_other_dtypes_than_the_primitive_takes(name: str) -> None:
+    program = OF_OTHER_DTYPES[name]
+    for ours in (program(tinyjax), tinyjax.jit(lambda: program(tinyjax))()):
+        found, expected = (
+            list(map(np.asarray, tinyjax.tree.leaves(ours))),
+            jax.tree.leaves(program(jax)),
+        )
+        assert [x.dtype for x in found] == [x.dtype for x in expected]
+        for x, y in zip(found, expected, strict=True):
+            wide = x.dtype if x.dtype.itemsize > 2 else np.float64
+            np.testing.assert_allclose(x.astype(wide), np.asarray(y, wide), rtol=0.03, atol=0.03)

@@ -454,7 +454,7 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     *[
         (
             ArgumentError,
-            "ints from 0 on",
+            "ints from 0 to 63",
             lambda axis=axis: tinyjax.smap(jnp.sin, in_axes=axis, out_axes=0, axis_name="x"),
         )
         for axis in (-1, True, "x")

@@ -446,9 +446,10 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     Raises:
         ShapeError: the last axis does not hold the parts of one element.
-        DtypeError: a dtype is bool or complex.
+        DtypeError: a dtype is bool or complex, and not both of them the same.
     """
-    return _bitcast.bitcast_convert_type(as_array(operand), dtypes.check(new_dtype))
+    x, wanted = as_array(operand), dtypes.check(new_dtype)
+    return x if x.dtype == wanted else _bitcast.bitcast_convert_type(x, wanted)
 
 
 def stop_gradient(x: T) -> T:

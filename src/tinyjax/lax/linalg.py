@@ -619,7 +619,8 @@ def triangular_solve(
 
     Raises:
         ShapeError: the shapes do not fit.
-        DtypeError: the dtypes differ, or are none of LAPACK's.
+        DtypeError: the dtypes differ, or are none of LAPACK's nor floats of 16 bits, with which is
+            computed in float32.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
+from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.integers import integers, listed
@@ -15,6 +16,7 @@ from tinyjax.primitives import elementwise as _ew
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import sort as _so
 from tinyjax.primitives.gather import take_front
+from tinyjax.primitives.wrap_index import canonical_indices
 
 __all__ = ["approx_max_k", "approx_min_k", "index_take", "sort", "sort_key_val", "top_k"]
 
@@ -51,7 +53,7 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
         )
     where = [canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
     inside = []
-    for i, axis in zip(places, where, strict=True):
+    for i, axis in zip(map(canonical_indices, places), where, strict=True):
         size = _sh.full_like(i, x.shape[axis] or 1)
         left = _ew.rem(i, size)
         below = _ew.lt(left, _sh.full_like(left, 0))
@@ -125,7 +127,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """Return the ``k`` greatest elements along an axis, greatest first, and their indices.
 
     Args:
-        operand: integers or floats.
+        operand: bools, integers or floats.
         k: at most the axis's size.
         axis: the axis.
 
@@ -143,6 +145,9 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         (Array([9., 5.], dtype=float32), Array([1, 2], dtype=int32))
     """
     x = as_array(operand)
+    if x.dtype == dtypes.bool_:
+        found, where = top_k(_ew.convert_element_type(x, dtypes.int8), k, axis=axis)
+        return _ew.convert_element_type(found, dtypes.bool_), where
     along = canonical_axis(axis, x.ndim, "top_k: axis")
     last = x.ndim - 1
     values, indices = _so.top_k(_sh.moveaxis(x, along, last), k)

@@ -656,8 +656,9 @@ def arange(
         if not isinstance(first, SymbolicSize):
             _fits("arange", first, wanted)
         return ew.add(counted, filled((size,), first, wanted))
-    if any(not math.isfinite(v) for v in (first, last, by)):
-        raise ArgumentError(f"arange needs finite numbers, but got {first}, {last} and {by}.")
+    if any(not isinstance(v, SymbolicSize) and not abs(v) <= _GREATEST for v in (first, last, by)):
+        shown = ", ".join(map(shortened, (first, last, by)))
+        raise ArgumentError(f"arange needs finite numbers that a float can be, but got {shown}.")
     count = (last - first) / by
     length = max(math.ceil(count), 0) if math.isfinite(count) else sys.maxsize
     canonical_shape(length, "the length of arange")
@@ -676,6 +677,9 @@ def _fits(name: str, value: int, dtype: DType) -> None:
 def _wrap(value: int, dtype: DType) -> int:
     """A step of an unsigned range may be negative: what is added then wraps around."""
     return value % (1 << 8 * dtype.itemsize) if dtype.kind == "u" else value
+
+
+_GREATEST: Final = sys.float_info.max
 
 
 def _known(x: ArrayLike) -> Any:

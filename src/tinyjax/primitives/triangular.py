@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 import attrs
 import numpy as np
@@ -31,7 +32,7 @@ from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
 from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.elementwise import div, neg
+from tinyjax.primitives.elementwise import convert_element_type, div, neg
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.rules import add_tangents, def_derivatives, def_transposes, instantiate
 from tinyjax.primitives.shape import def_simple_batch, full_like
@@ -229,6 +230,10 @@ triangular_solve_p.def_rule(DIVISION)(of_stacks)
 ma.def_system_batch(triangular_solve_p, lambda params: params.left_side)
 
 
+#: Floats that LAPACK does not take, and that systems are converted from.
+HALVES: Final = (dtypes.bfloat16, dtypes.float16)
+
+
 def triangular_solve(
     a: Array,
     b: Array,
@@ -255,10 +260,14 @@ def triangular_solve(
 
     Raises:
         ShapeError: the shapes do not fit.
-        DtypeError: the dtypes differ, or are none of LAPACK's.
+        DtypeError: the dtypes differ, or are none of LAPACK's nor floats of 16 bits, with which is
+            computed in float32.
     """
     flags = map(bool, (left_side, lower, transpose_a, conjugate_a, unit_diagonal))
     params = TriangularSolveParams(*flags)
+    if a.dtype in HALVES and a.dtype == b.dtype:
+        wide = [convert_element_type(x, dtypes.float32) for x in (a, b)]
+        return convert_element_type(bind(triangular_solve_p, wide, params)[0], b.dtype)
     return bind(triangular_solve_p, (a, b), params)[0]
 
 

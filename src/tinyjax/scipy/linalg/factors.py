@@ -22,7 +22,9 @@ from tinyjax.numpy.linalg import systems
 from tinyjax.numpy.padding import pad
 from tinyjax.numpy.promotion import (
     array_of,
+    arrays,
     broadcast_to_shape,
+    convert,
     inexact,
     promote_dtypes,
     promote_inexact,
@@ -329,6 +331,10 @@ def solve_triangular(
             f"but got {shortened(trans)}."
         )
     transposed, conjugated = _OPTIONS[trans]
+    a, b = promote_inexact(*arrays("solve_triangular", a, b))
+    if a.dtype in triangular.HALVES:
+        x, y = convert(a, dtypes.float32), convert(b, dtypes.float32)
+        return convert(solve_triangular(x, y, trans, lower, unit_diagonal), a.dtype)
     matrix, right, vector = _systems("solve_triangular", a, b)
     x = triangular.triangular_solve(
         matrix,
