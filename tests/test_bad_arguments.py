@@ -210,6 +210,7 @@ def test_arguments_that_are_compared() -> None:
             "assume_unique_indices",
             lambda x: jnp.delete(NAMES["V"], NAMES["I"][:1], 0, assume_unique_indices=x),
         ),
+        ("weak_type_flag", lambda x: jnp.result_type(1, return_weak_type_flag=x)),
         ("strip_zeros", lambda x: jnp.roots(NAMES["V"], strip_zeros=x)),
         ("copy", lambda x: jnp.astype(NAMES["V"], int, copy=x)),
         ("donate", lambda x: tinyjax.device_put(1.0, donate=x, may_alias=x)),
@@ -354,6 +355,23 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
         ArgumentError,
         "finite numbers",
         lambda: jnp.arange(10**400, 10**401, 0.5, float),
+    ),
+    "axes of scaled_dot": (
+        ArgumentError,
+        "of scaled_dot are",
+        lambda: lax.scaled_dot(NAMES["S"], NAMES["S"], dimension_numbers=NAMES["O"]),
+    ),
+    "scope": (
+        ArgumentError,
+        "scope",
+        lambda: tinyjax.export.symbolic_shape("a", scope=NAMES["O"]),
+    ),
+    "branches": (ArgumentError, "branches", lambda: lax.switch(0, NAMES["O"], 1.0)),
+    "columns": (ShapeError, "more elements", lambda: jnp.tril_indices(0, 0, 2**62)),
+    "tangents": (
+        ArgumentError,
+        "tangents",
+        lambda: tinyjax.autodiff.jvp_from_vjp(jnp.sin, (1.0,), NAMES["O"]),
     ),
     "function to draw": (ArgumentError, "draw", lambda: tinyjax.draw(NAMES["O"])),
 }

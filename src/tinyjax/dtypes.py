@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.errors import ArgumentError, DtypeError, PromotionError, shortened
+from tinyjax.errors import ArgumentError, DtypeError, PromotionError, described, shortened
 from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
 DType = np.dtype[Any]
@@ -557,6 +557,10 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> DType | tupl
     """
     if not args:
         raise ArgumentError("result_type needs at least one array, number or dtype.")
+    if not isinstance(return_weak_type_flag, (bool, int, np.bool_)):
+        raise ArgumentError(
+            f"return_weak_type_flag must be a bool, but got {described(return_weak_type_flag)}."
+        )
     promoted = promote([_type_of(x) for x in args])
     return promoted if return_weak_type_flag else promoted[0]
 

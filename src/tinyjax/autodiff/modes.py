@@ -45,7 +45,7 @@ def jvp_from_vjp(
         >>> float(value), float(tangent)
         (8.0, 12.0)
     """
-    check_per_argument("jvp_from_vjp", primals=primals)
+    check_per_argument("jvp_from_vjp", primals=primals, tangents=tangents)
     value, pull_back = vjp(fun, *primals)
     origin = tree.map(lambda x: zero_tangent(as_array(x).aval), value)
     tangent: Any

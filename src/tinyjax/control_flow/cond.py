@@ -29,6 +29,7 @@ from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce, depends, handed_on
+from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.lists import fill_list
@@ -686,6 +687,7 @@ def switch(
         1.0
     """
     operands = _operands("switch", operands, operand)
+    branches = listed(branches, "branches")
     if not branches:
         raise ArgumentError("switch needs at least one branch.")
     number = as_array(index)

@@ -894,7 +894,9 @@ def make_mesh(
         )
     grid = np.empty(wanted, object)
     grid[:] = given[:wanted]
-    return Mesh(grid.reshape(sizes), axis_names, axis_types or AxisType.Explicit)
+    return Mesh(
+        grid.reshape(sizes), axis_names, AxisType.Explicit if axis_types is None else axis_types
+    )
 
 
 def resolve(where: object, function: str) -> Sharding:

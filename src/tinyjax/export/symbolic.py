@@ -15,6 +15,7 @@ from tinyjax.export.parsing import parse_shape
 from tinyjax.tree.prefix import flatten_prefix
 
 
+@explained
 def symbolic_shape(
     shape_spec: str | None,
     *,
@@ -65,6 +66,7 @@ def _scope(constraints: Sequence[str], scope: SymbolicScope | None) -> SymbolicS
     return scope
 
 
+@explained
 def symbolic_args_specs(
     args: Any,
     shapes_specs: Any,

@@ -89,13 +89,7 @@ def dot_general(
         (5, 2, 4)
     """
     x, y = _of_one_dtype(as_array(lhs), as_array(rhs), preferred_element_type)
-    try:
-        (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
-    except (TypeError, ValueError):
-        raise ArgumentError(
-            "dimension_numbers of dot_general are ((lhs_contract, rhs_contract), (lhs_batch, "
-            f"rhs_batch)), but got {shortened(dimension_numbers)}."
-        ) from None
+    (x_contract, y_contract), (x_batch, y_batch) = _pairs("dot_general", dimension_numbers)
     params = DotParams(
         _places(x, x_contract),
         _places(y, y_contract),
@@ -104,6 +98,18 @@ def dot_general(
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
     return bind1(dot_general_p, (x, y), keeping(params))
+
+
+def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNumbers:
+    """The contracted axes of both operands, and the batch axes of both."""
+    try:
+        (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"dimension_numbers of {name} are ((lhs_contract, rhs_contract), (lhs_batch, "
+            f"rhs_batch)), but got {shortened(dimension_numbers)}."
+        ) from None
+    return (x_contract, y_contract), (x_batch, y_batch)
 
 
 def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
@@ -221,7 +227,7 @@ def scaled_dot(
             )
         batch = tuple(range(x.ndim - 2))
         dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
-    left, right = dimension_numbers[0]
+    (left, right), _ = _pairs("scaled_dot", dimension_numbers)
     return dot_general(
         _scaled("lhs", x, lhs_scale, _places(x, left)),
         _scaled("rhs", y, rhs_scale, _places(y, right)),

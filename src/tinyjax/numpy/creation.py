@@ -1196,6 +1196,7 @@ def _index_arrays(
 ) -> tuple[Array, Array]:
     sizes = canonical_shape((n, n if m is None else m), "the size of a triangle")
     check_size(sizes)
+    check_size(sizes[1:])  # of which none may be left, where there are no rows
     offset = max(-sizes[0] - 1, min(integer(k, "k"), sizes[1] + 1))  # nothing lies beyond
     rows, columns = triangle(sizes[0], offset, sizes[1])
     dtype = dtypes.default_int()

@@ -177,7 +177,7 @@ def _eager_getitem(x: ConcreteArray, index: Indices) -> Array | None:
         return None
     try:
         taken = raw_host(x)[found]
-    except (IndexError, TypeError, ValueError, TinyjaxError):
+    except (IndexError, OverflowError, TypeError, ValueError, TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(np.asarray(taken))
 
