@@ -366,6 +366,11 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
         "scope",
         lambda: tinyjax.export.symbolic_shape("a", scope=NAMES["O"]),
     ),
+    "sorter": (
+        ShapeError,
+        "sorter",
+        lambda: jnp.searchsorted(NAMES["V"], 1.0, sorter=jnp.array(1)),
+    ),
     "branches": (ArgumentError, "branches", lambda: lax.switch(0, NAMES["O"], 1.0)),
     "columns": (ShapeError, "more elements", lambda: jnp.tril_indices(0, 0, 2**62)),
     "tangents": (
@@ -382,6 +387,12 @@ def test_wrong_calls(name: str) -> None:
     error, said, call = WRONG[name]
     with pytest.raises(error, match=said):
         call()
+
+
+def test_programs_of_more_than_memory_has_are_written_at_once() -> None:
+    """A divisor that is one value, 2^45 times, is looked at once."""
+    f = tinyjax.jit(lambda x: jnp.flatnonzero(x, size=2**45))
+    assert "stablehlo.divide" in f.lower(NAMES["V"]).as_text()
 
 
 def test_offsets_of_triangles_beyond_any_matrix() -> None:

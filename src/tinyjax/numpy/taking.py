@@ -514,7 +514,10 @@ def searchsorted(
         v = scalar(v, line.dtype)
     wanted = array_of("searchsorted", v)
     if sorter is not None:
-        line = getitem(line, (as_array(sorter),))
+        order = as_array(sorter)
+        if order.ndim != 1:
+            raise ShapeError(f"sorter of searchsorted must be a vector, but got {order.aval}.")
+        line = getitem(line, (order,))
     if line.dtype != wanted.dtype:
         line, wanted = promote_dtypes(line, wanted)
     if (

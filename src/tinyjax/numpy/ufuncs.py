@@ -55,7 +55,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
     ) -> None:
         self._func = func
         self._mapped = vectorize(func)
-        self.__name__: str = str(getattr(func, "__name__", "ufunc") if name is None else name)
+        named = name if isinstance(name, str) else getattr(func, "__name__", "ufunc")
+        self.__name__: str = str(named)
         self.__doc__ = func.__doc__
         self.nin: int = nin
         self.nout: int = nout
