@@ -59,6 +59,7 @@ NAMES: dict[str, Any] = {
     "W": jnp.ones((1, 1, 3)),
     "F": lambda x: x + 1,
     "O": object(),
+    "NONE": np.array(None),
     "M": on_mesh,
 }
 #: What no axis is.
@@ -370,6 +371,22 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
         ShapeError,
         "sorter",
         lambda: jnp.searchsorted(NAMES["V"], 1.0, sorter=jnp.array(1)),
+    ),
+    "branches without axes": (
+        ArgumentError,
+        "branches",
+        lambda: lax.switch(0, NAMES["NONE"], 1.0),
+    ),
+    "buckets": (
+        ShapeError,
+        "bucket_size",
+        lambda: tinyjax.ops.segment_sum(1.0, 0, 2, bucket_size=2),
+    ),
+    "numbers of any length": (ShapeError, "elements", lambda: jnp.arange(0.0, 1e16)),
+    "names of axes": (
+        ShardingError,
+        "axis_names",
+        lambda: tinyjax.sharding.AbstractMesh((1, 1), NAMES["A"].tolist()),
     ),
     "branches": (ArgumentError, "branches", lambda: lax.switch(0, NAMES["O"], 1.0)),
     "columns": (ShapeError, "more elements", lambda: jnp.tril_indices(0, 0, 2**62)),

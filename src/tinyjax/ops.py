@@ -153,6 +153,8 @@ class _Kind:
         shape: tuple[int, ...] = (count, *rows.shape[ids.ndim :])
         index: tuple[Array, ...] = (ids,)
         if bucket_size is not None:
+            if not ids.ndim:
+                raise ShapeError("bucket_size is for segment_ids with axes, but they are a scalar.")
             length, bucket = ids.shape[0], integer(bucket_size, "bucket_size")
             shape = (-(-length // bucket), *shape)
             index = (jnp.arange(length) // bucket, ids)

@@ -69,7 +69,7 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
             number = value.item()  # NumPy's numbers are Python's where these are asked for
             if test(number):
                 return number
-        is_array = isinstance(value, (np.ndarray, ConcreteArray))
+        is_array = isinstance(value, (np.ndarray, ConcreteArray)) and value.shape
         if (is_array or holds_items(value)) and _asks_for_sequence(_hint(fun, name)):
             items = _items(value, f"{name} of {fun.__qualname__}")
             if test(items):

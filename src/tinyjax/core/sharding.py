@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import Enum
@@ -407,6 +407,8 @@ class AbstractMesh(_Grid):
         """
         several = (axis_names,) if isinstance(axis_names, str) else axis_names
         names = tuple(listed(several, "the axis_names of AbstractMesh"))
+        if not all(isinstance(name, Hashable) for name in names):
+            raise ShardingError(f"axis_names are texts, but got {shortened(names)}.")
         sizes = integers(axis_sizes, "the axis_sizes of AbstractMesh")
         if len(sizes) != len(names) or len({*names}) != len(names) or any(n < 1 for n in sizes):
             raise ShardingError(

@@ -548,7 +548,7 @@ def einsum_path(
     how = "greedy" if optimize == "auto" else optimize
     try:
         path, description = np.einsum_path(text, *blanks, optimize=how)
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, TypeError) as error:
         raise ArgumentError(f"einsum_path: {error}") from None
     return [tuple(step) for step in path[1:]], description
 

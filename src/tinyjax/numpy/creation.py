@@ -661,7 +661,7 @@ def arange(
         raise ArgumentError(f"arange needs finite numbers that a float can be, but got {shown}.")
     count = (last - first) / by
     length = max(math.ceil(count), 0) if math.isfinite(count) else sys.maxsize
-    canonical_shape(length, "the length of arange")
+    check_size(canonical_shape(length, "the length of arange"))
     # integers grow by a whole step, that of the first two elements, as in NumPy
     whole = dtypes.is_integer(wanted)
     values = np.arange(first, last, by, dtype=wanted) if whole else np.arange(first, last, by)
