@@ -28,6 +28,7 @@ from invalid.calls import CALLS
 from tinyjax import custom_derivatives, lax, random, scipy
 from tinyjax.errors import (
     ArgumentError,
+    AxisError,
     DtypeError,
     PlatformError,
     ShapeError,
@@ -388,6 +389,9 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
         "axis_names",
         lambda: tinyjax.sharding.AbstractMesh((1, 1), NAMES["A"].tolist()),
     ),
+    "integrals": (ArgumentError, "at most 10,000", lambda: jnp.polyint(NAMES["V"], 2**45)),
+    "axis of many bits": (AxisError, "axis", lambda: jnp.take(NAMES["V"], 0, axis=10**400)),
+    "depth": (ArgumentError, "depth", lambda: tinyjax.draw(jnp.sin, depth=NAMES["O"])),
     "branches": (ArgumentError, "branches", lambda: lax.switch(0, NAMES["O"], 1.0)),
     "columns": (ShapeError, "more elements", lambda: jnp.tril_indices(0, 0, 2**62)),
     "tangents": (

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax.core.integers import integer
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.errors import ArgumentError
 from tinyjax.exploring.programs import programs_run
@@ -113,6 +114,7 @@ def draw(fun: Callable[..., Any], *, depth: int = 3) -> Callable[..., Drawing]:
           e2 -> r3 [label="float32[]"];
     """
     check_callable("draw", "its first argument", fun)
+    depth = integer(depth, "depth")
     wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
 
     def make(*args: Any, **kwargs: Any) -> Drawing:

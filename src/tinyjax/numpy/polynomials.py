@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import linalg
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.correlation import convolve
@@ -161,6 +161,9 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return x[:-order] * array(factors, x.dtype)
 
 
+_MOST_TIMES: Final = 10_000
+
+
 @replayed
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Return the integral of a polynomial.
@@ -181,6 +184,10 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         Array([1., 1., 1., 0.], dtype=float32)
     """
     order = integer(m, "m")
+    if order > _MOST_TIMES:
+        raise ArgumentError(
+            f"polyint integrates at most {_MOST_TIMES:,} times, but got m={shortened(m)}."
+        )
     if order < 0:
         raise ArgumentError(f"polyint: the order must not be below zero, but got {order}.")
     given = array_of("polyint", 0 if k is None else k)

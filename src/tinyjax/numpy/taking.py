@@ -109,7 +109,7 @@ def take(
         and (axis is None or x.shape)  # NumPy gives a scalar an axis
     ):
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
-        with suppress(IndexError, TypeError, ValueError):
+        with suppress(IndexError, OverflowError, TypeError, ValueError):
             return ConcreteArray(np.asarray(raw_host(x).take(raw_host(places), axis)))
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
