@@ -392,6 +392,11 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
     "integrals": (ArgumentError, "at most 10,000", lambda: jnp.polyint(NAMES["V"], 2**45)),
     "axis of many bits": (AxisError, "axis", lambda: jnp.take(NAMES["V"], 0, axis=10**400)),
     "depth": (ArgumentError, "depth", lambda: tinyjax.draw(jnp.sin, depth=NAMES["O"])),
+    "an axis of no elements beside one of too many": (
+        ShapeError,
+        "more elements",
+        lambda: tinyjax.jit(lambda x: x.reshape(0, 2**63 - 1))(jnp.zeros(0)),
+    ),
     "branches": (ArgumentError, "branches", lambda: lax.switch(0, NAMES["O"], 1.0)),
     "columns": (ShapeError, "more elements", lambda: jnp.tril_indices(0, 0, 2**62)),
     "tangents": (

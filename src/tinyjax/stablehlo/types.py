@@ -63,8 +63,12 @@ MOST_ELEMENTS: Final = 2**47
 
 
 def check_size(shape: tuple[int, ...]) -> None:
-    """Raise where there are more elements than a processor has addresses."""
-    if prod(shape) > MOST_ELEMENTS:
+    """Raise where there are more elements than a processor has addresses.
+
+    Axes without elements do not count: XLA multiplies the others' sizes, and ends the process where
+    the product overflows.
+    """
+    if prod(shape) > MOST_ELEMENTS or (0 in shape and prod(filter(None, shape)) > MOST_ELEMENTS):
         raise ShapeError(
             f"an array of shape {shortened(shape)} has more elements than memory has addresses."
         )
