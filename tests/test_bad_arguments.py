@@ -323,6 +323,11 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
     "places": (ArgumentError, "obj", lambda: jnp.delete(NAMES["V"], slice("a", 2))),
     "more places": (ArgumentError, "obj", lambda: jnp.insert(NAMES["V"], slice("a", 2), 0.0)),
     "repeats": (ShapeError, "more elements", lambda: jnp.repeat(NAMES["V"], 2**62)),
+    "repeats of 64 bits": (
+        ShapeError,
+        "more elements",
+        lambda: jnp.repeat(NAMES["V"], np.uint64(2**64 - 1)),
+    ),
     "many repeats": (
         ShapeError,
         "more elements",

@@ -45,7 +45,7 @@ from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.scatter import scatter
 from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
-from tinyjax.stablehlo.types import check_size
+from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
@@ -694,6 +694,8 @@ def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
         counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
     if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
         raise ArgumentError(f"repeat needs numbers of at least 0, but got {shortened(repeats)}.")
+    if counts.size and counts.max() > MOST_ELEMENTS:
+        check_size((int(counts.max()),))
     return counts.astype(np.int64)
 
 
