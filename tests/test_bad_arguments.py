@@ -286,6 +286,8 @@ def test_local_convolution_of_scalars() -> None:
         lax.conv_general_dilated_local(1.0, 2.0, (1,), "SAME", (1,))
 
 
+NAMES["E"] = Endless()
+
 #: What a message says, the error, and the call.
 WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
     "numbers as nodes": (
@@ -327,6 +329,12 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
         ShapeError,
         "more elements",
         lambda: jnp.repeat(NAMES["V"], np.uint64(2**64 - 1)),
+    ),
+    "ndmin": (ShapeError, "ndmin", lambda: jnp.array(1.0, ndmin=2**45)),
+    "devices without end": (
+        ShardingError,
+        "devices of a mesh",
+        lambda: tinyjax.sharding.Mesh(NAMES["E"], "i"),
     ),
     "many repeats": (
         ShapeError,

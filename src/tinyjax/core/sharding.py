@@ -60,7 +60,7 @@ def _device_ids(devices: object) -> NDArray[np.int64]:
     try:
         grid = np.asarray(devices, dtype=object)
         given = [*grid.flat]
-    except (ValueError, RuntimeError):
+    except (ValueError, RuntimeError, MemoryError):
         raise ShardingError(
             f"devices of a mesh form a grid of at most 32 axes, but got {shortened(devices)}."
         ) from None

@@ -195,6 +195,10 @@ def array(
     if wanted is not None:
         made = ew.convert_element_type(made, wanted)
     if made.ndim < ndmin:
+        if ndmin > MOST_AXES:
+            raise ShapeError(
+                f"an array has at most {MOST_AXES} axes, but got ndmin={shortened(ndmin)}."
+            )
         made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
     if copy and made is object:
         made = another(made)
