@@ -213,6 +213,7 @@ def test_arguments_that_are_compared() -> None:
             lambda x: jnp.delete(NAMES["V"], NAMES["I"][:1], 0, assume_unique_indices=x),
         ),
         ("weak_type_flag", lambda x: jnp.result_type(1, return_weak_type_flag=x)),
+        ("nondiff_argnames", lambda x: tinyjax.custom_jvp(jnp.sin, nondiff_argnames=x)),
         ("strip_zeros", lambda x: jnp.roots(NAMES["V"], strip_zeros=x)),
         ("copy", lambda x: jnp.astype(NAMES["V"], int, copy=x)),
         ("donate", lambda x: tinyjax.device_put(1.0, donate=x, may_alias=x)),

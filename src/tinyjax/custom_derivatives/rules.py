@@ -301,8 +301,7 @@ class _Custom(Generic[P, R]):
                 setattr(self, name, getattr(fun, name))
         self.rule: Callable[..., Any] | None = None
         self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")
-        if nondiff_argnames:
-            self.nondiff_argnums += _places(fun, nondiff_argnames)
+        self.nondiff_argnums += _places(fun, nondiff_argnames)
 
     def _set_rule(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> None:
         self.rule = rule
@@ -380,15 +379,19 @@ class _Custom(Generic[P, R]):
         )
 
 
-def _places(fun: Callable[..., Any], names: Sequence[str]) -> tuple[int, ...]:
+def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, ...]:
     """The places of parameters that are named."""
+    if names is None:
+        return ()
+    wanted = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
+    if not wanted:
+        return ()
     try:
         known = list(inspect.signature(fun).parameters)
     except ValueError:
         raise ArgumentError(
             f"{describe_function(fun)} tells no names of parameters. Give nondiff_argnums."
         ) from None
-    wanted = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
     for name in wanted:
         if name not in known:
             raise ArgumentError(
