@@ -422,6 +422,7 @@ WRONG: dict[str, tuple[type[TinyjaxError], str, Callable[[], Any]]] = {
 }
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_calls(name: str) -> None:
     error, said, call = WRONG[name]
