@@ -155,7 +155,7 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
 
 def _without_repeats(host: HostArray) -> HostArray:
     """The values of an array that may be one value, more often than can be looked at."""
-    return host[tuple([slice(None) if stride else slice(1) for stride in host.strides])]
+    return host[(*[slice(None) if stride else slice(1) for stride in host.strides], ...)]
 
 
 def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> HloFormula:
