@@ -202,6 +202,11 @@ def key_tag(dtype: DType) -> str:
     return tag
 
 
+def without_repeats(host: HostArray) -> HostArray:
+    """The values of an array that may be one value, more often than can be looked at."""
+    return host[(*[slice(None) if stride else slice(1) for stride in host.strides], ...)]
+
+
 def to_physical(host: HostArray) -> HostArray:
     """Return data of a dtype in ``PHYSICAL`` as XLA holds it."""
     if host.dtype == float0:

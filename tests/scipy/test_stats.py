@@ -1,7 +1,7 @@
 """Distributions against SciPy: values, eager and compiled, and derivatives."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -74,6 +74,68 @@ def test_a_distribution_is_that_of_scipy(name: str) -> None:
             expected = getattr(theirs, function)(*args)
         for found in (compiled, eager):
             np.testing.assert_allclose(found[function], expected, 1e-9, 1e-13, err_msg=function)
+
+
+#: What is put in the place of a first argument: a place, or a share.
+SPECIAL: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 40.0, -40.0, 1e-300)
+#: Where SciPy is no reference: it takes the place below all others for a share of 0.
+UNLIKE_SCIPY: Final = (("bernoulli", "ppf"),)
+
+
+def eager_and_compiled(fun: Callable[..., Any], args: Sequence[HostArray]) -> list[HostArray]:
+    return [np.asarray(fun(*args)), np.asarray(tinyjax.jit(fun)(*args))]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_distribution_at_its_ends(name: str) -> None:
+    """At infinities, at ends and far in the tails values are SciPy's."""
+    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    rng = np.random.default_rng(len(name) + 2)
+    for function in ours.__all__:
+        fun = getattr(ours, function)
+        names = inspect.signature(fun).parameters
+        args = [drawn(name, argument, rng)[: len(SPECIAL)] for argument in names]
+        if (name, function) in UNLIKE_SCIPY or function == "entropy":
+            continue
+        args[0] = np.array(SPECIAL)
+        if name in DISCRETE:  # of fractions
+            args[0][8], args[0][11] = 3, 5
+        with np.errstate(all="ignore"):
+            expected = getattr(theirs, function)(*args)
+        # SciPy has no density where a gamma distribution ends
+        defined = ~np.isnan(expected) | np.isnan(args[0])
+        for found in eager_and_compiled(fun, args):
+            near = {"rtol": 1e-9, "atol": 1e-15, "err_msg": f"{function} of {args}"}
+            np.testing.assert_allclose(found[defined], expected[defined], **near)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_distribution_of_what_is_no_number_is_none(name: str) -> None:
+    """A NaN is answered with NaN, in each argument, inside the range of others and outside."""
+    module = getattr(stats, name)
+    rng = np.random.default_rng(len(name) + 3)
+    for function in module.__all__:
+        fun = getattr(module, function)
+        names = list(inspect.signature(fun).parameters)
+        for place, argument in enumerate(names):
+            if (name, function, argument) == ("poisson", "entropy", "loc"):
+                continue  # it does not depend on it
+            args = [drawn(name, other, rng) for other in names]
+            args[0][:3] = -np.inf, np.inf, -99.0
+            args[place][:] = np.nan
+            for found in eager_and_compiled(fun, args):
+                assert np.isnan(found).all(), f"{function}, {argument}"
+
+
+def test_a_student_of_infinitely_many_degrees_is_normal() -> None:
+    x = np.linspace(-5, 5, 11)
+    for found in eager_and_compiled(
+        stats.t.logpdf, (x, np.full(11, np.inf), 0.5 + 0 * x, 2 + 0 * x)
+    ):
+        np.testing.assert_allclose(found, scipy.stats.norm.logpdf(x, 0.5, 2), 1e-12)
+    assert float(tinyjax.grad(lambda x: stats.t.logpdf(x, np.inf))(0.5)) == -0.5
 
 
 def hold_derivatives(fun: Callable[..., Any], args: list[HostArray], place: int, what: str) -> None:

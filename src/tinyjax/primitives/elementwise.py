@@ -153,11 +153,6 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     )
 
 
-def _without_repeats(host: HostArray) -> HostArray:
-    """The values of an array that may be one value, more often than can be looked at."""
-    return host[(*[slice(None) if stride else slice(1) for stride in host.strides], ...)]
-
-
 def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> HloFormula:
     """A division that divides no integer by zero: XLA dies where it folds one of constants.
 
@@ -167,10 +162,7 @@ def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> H
     """
 
     def divide(b: Lowering, x: Value, y: Value) -> Value:
-        known = b.known(y)
-        if dtypes.kind(x.dtype) not in "iu" or (
-            known is not None and _without_repeats(known).all()
-        ):
+        if dtypes.kind(x.dtype) not in "iu" or b.nonzero(y):
             return b.op(hlo, x, y)
         is_zero = b.compare(y, b.full_like(y, 0), "EQ")
         quotient = b.op(hlo, x, b.select(is_zero, b.full_like(y, 1), y))
@@ -468,7 +460,8 @@ expm1: Elementwise = elementwise(
     _expm1,
     "stablehlo.exponential_minus_one",
     "fc",
-    lambda t, z, x: mul(t, add(z, _constant(z, 1.0))),
+    # not 1 more than the value, which for large negative numbers is 0
+    lambda t, z, x: mul(t, exp(x)),
 )
 
 
@@ -743,7 +736,7 @@ def _power(x: HostArray, y: HostArray) -> HostArray:
     out = np.asarray(np.power(x, y))
     # NumPy takes the root where all exponents are 1/2, which C's pow is not at -0.0 and -inf
     if (0 in y.strides or y.size == 1) and not dtypes.is_complex(x.dtype):
-        half = _without_repeats(y) == y.dtype.type(0.5)
+        half = dtypes.without_repeats(y) == y.dtype.type(0.5)
         if half.any():
             return np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), out)
     return out

@@ -507,6 +507,24 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
 
 
+def _lower_polygamma(b: Lowering, n: Value, x: Value) -> Value:
+    """Write XLA's, which is wrong below -9. There the trigamma function is that of its reflection.
+
+    Others are NaN there.
+    """
+    one, pi = b.full_like(x, 1), b.full_like(x, math.pi)
+    finite = b.compare(x, b.full_like(x, -math.inf), "GT")
+    below = b.and_(finite, b.compare(x, b.full_like(x, 0), "LT"))
+    reflected = b.and_(b.compare(n, one, "EQ"), below)
+    value = b.op("chlo.polygamma", n, b.select(reflected, b.sub(one, x), x))
+    off = b.sub(x, b.op("stablehlo.round_nearest_even", x))  # from an integer
+    root = b.div(pi, b.op("stablehlo.sine", b.mul(pi, off)))
+    far = b.and_(finite, b.compare(x, b.full_like(x, -9), "LT"))
+    wrong = b.and_(far, b.compare(n, one, "GT"))
+    value = b.select(wrong, b.full_like(x, math.nan), value)
+    return b.select(reflected, b.sub(b.mul(root, root), value), value)
+
+
 def _pair_in_float64(
     fun: Callable[[HostArray, HostArray], HostArray],
 ) -> Callable[[HostArray, HostArray], HostArray]:
@@ -543,7 +561,7 @@ digamma: Elementwise = elementwise(
 polygamma: Elementwise = elementwise(
     "polygamma",
     _pair_in_float64(_polygamma),
-    "chlo.polygamma",
+    _lower_polygamma,
     "f",
     _no_derivative("polygamma", "order"),
     lambda t, z, n, x: mul(t, polygamma(add(n, full_like(n, 1.0)), x)),

@@ -133,8 +133,14 @@ class Builder:
             return both(*[self.compare(a, b, same) for a, b in halves])
         if x.dtype in dtypes.STORED:
             x, y = self.unpack(x), self.unpack(y)
-        floats = "TOTALORDER" if total else "FLOAT"
-        order = {"f": floats, "c": floats, "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
+        floats = not total and dtypes.kind(x.dtype) == "f"
+        if floats and direction in ("GE", "LE") and not (self.nonzero(x) or self.nonzero(y)):
+            # XLA takes it for true that what has no sign, as ``abs(x)``, is at least 0; it may be
+            # NaN.
+            strictly = self.compare(x, y, direction.replace("E", "T"))
+            return self.or_(strictly, self.compare(x, y, "EQ"))
+        kind = "TOTALORDER" if total else "FLOAT"
+        order = {"f": kind, "c": kind, "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
         return self.op(
             "stablehlo.compare",
             x,
@@ -245,6 +251,11 @@ class Builder:
     def known(self, value: Value) -> HostArray | None:
         """Return what a value is, where it is a constant."""
         return self._known.get(value.name)
+
+    def nonzero(self, value: Value) -> bool:
+        """Whether a value is a constant none of whose elements is 0."""
+        known = self.known(value)
+        return known is not None and bool(dtypes.without_repeats(known).all())
 
     def scalar(self, value: Scalar, dtype: DType) -> Value:
         """Write a scalar constant."""

@@ -13,7 +13,7 @@ from tinyjax.core.axes import Axis, canonical_axes
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError
-from tinyjax.numpy.elementwise import isinf, pick
+from tinyjax.numpy.elementwise import isinf, isnan, pick
 from tinyjax.numpy.promotion import (
     arrays,
     broadcast,
@@ -443,7 +443,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     none = ew.and_(ew.eq(a, zero), ew.ge(b, zero))
     safe_a, safe_b = ew.select(positive, a, one), ew.select(positive, b, one)
     value = ew.mul(safe_a, ew.log(ew.div(safe_a, safe_b)))
-    return ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
+    value = ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
+    return pick(isnan(a) | isnan(b), math.nan, value)
 
 
 @replayed

@@ -51,6 +51,7 @@ def i1e(x: ArrayLike) -> Array:
     return sbe.bessel_i1e(inexact(x, "i1e"))
 
 
+@replayed
 def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0.
 
@@ -62,10 +63,10 @@ def i0(x: ArrayLike) -> Array:
         >>> round(float(special.i0(1.0)), 6)
         1.266066
     """
-    a = inexact(x, "i0")
-    return ew.mul(ew.exp(ew.abs_(a)), sbe.bessel_i0e(a))
+    return _modified_0(inexact(x, "i0"))
 
 
+@replayed
 def i1(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 1.
 
@@ -77,8 +78,41 @@ def i1(x: ArrayLike) -> Array:
         >>> round(float(special.i1(1.0)), 6)
         0.565159
     """
-    a = inexact(x, "i1")
-    return ew.mul(ew.exp(ew.abs_(a)), sbe.bessel_i1e(a))
+    return _modified_1(inexact(x, "i1"))
+
+
+def _times_exp(scaled: Array, x: Array) -> Array:
+    """A function times ``exp(abs(x))``, which may be infinite where the product is not."""
+    root = ew.exp(0.5 * ew.abs_(x))
+    return root * (root * scaled)
+
+
+# Without rules of their own, derivatives would be differences of the functions, which cancel.
+
+
+@custom_jvp
+def _modified_0(x: Array) -> Array:
+    return _times_exp(sbe.bessel_i0e(x), x)
+
+
+@_modified_0.defjvp
+def _modified_0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    return _modified_0(x), tangent * _modified_1(x)
+
+
+@custom_jvp
+def _modified_1(x: Array) -> Array:
+    return _times_exp(sbe.bessel_i1e(x), x)
+
+
+@_modified_1.defjvp
+def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    value = _modified_1(x)
+    none = x == 0
+    slope = _modified_0(x) - pick(none, 0.5, value / pick(none, 1.0, x))
+    return value, tangent * slope
 
 
 @replayed

@@ -10,7 +10,7 @@ from tinyjax.numpy.elementwise import isnan, pick
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import xlog1py, xlogy
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -32,7 +32,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     k, p, loc = operands("bernoulli.logpmf", k, p, loc)
     n = k - loc
     value = xlogy(n, p) + xlog1py(1 - n, -p)
-    return pick((n < 0) | (n > 1), -math.inf, value)
+    return unless_nan(pick((n < 0) | (n > 1), -math.inf, value), k, p, loc)
 
 
 @replayed

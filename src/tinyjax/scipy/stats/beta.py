@@ -9,7 +9,7 @@ from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betainc, betaln, xlog1py, xlogy
-from tinyjax.scipy.stats.operands import log_of, operands
+from tinyjax.scipy.stats.operands import log_of, operands, unless_nan
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -37,7 +37,8 @@ def logpdf(
     y = pick(outside, 0.5, (x - loc) / scale)
     value = xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - ew.log(scale)
     value = pick(outside, -math.inf, value)
-    return pick((a <= 0) | (b <= 0) | (scale <= 0), math.nan, value)
+    value = pick((a <= 0) | (b <= 0) | (scale <= 0), math.nan, value)
+    return unless_nan(value, x, a, b, loc, scale)
 
 
 @replayed
@@ -82,7 +83,8 @@ def cdf(
     x, a, b, loc, scale = operands("beta.cdf", x, a, b, loc, scale)
     outside = (x < loc) | (x > loc + scale)
     y = pick(outside, 0.5, (x - loc) / scale)
-    return pick(outside, pick(x < loc, 0.0, 1.0), betainc(a, b, y))
+    share = pick(outside, pick(x < loc, 0.0, 1.0), betainc(a, b, y))
+    return unless_nan(share, x, a, b, loc, scale)
 
 
 @replayed
@@ -125,7 +127,8 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     x, a, b, loc, scale = operands("beta.sf", x, a, b, loc, scale)
     outside = (x < loc) | (x > loc + scale)
     y = pick(outside, 0.5, (x - loc) / scale)
-    return pick(outside, pick(x < loc, 1.0, 0.0), betainc(b, a, 1 - y))
+    share = pick(outside, pick(x < loc, 1.0, 0.0), betainc(b, a, 1 - y))
+    return unless_nan(share, x, a, b, loc, scale)
 
 
 @replayed

@@ -9,7 +9,7 @@ from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betaln
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["logpmf", "pmf"]
 
@@ -36,7 +36,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     value = ways + betaln(y + a, n - y + b) - betaln(a, b)
     value = pick((y == 0) & (n == 0), 0.0, value)
     value = pick((y < -loc) | (y > n) | (y + a <= 0), -math.inf, value)
-    return pick((n < 0) | (a <= 0) | (b <= 0), math.nan, value)
+    value = pick((n < 0) | (a <= 0) | (b <= 0), math.nan, value)
+    return unless_nan(value, k, n, a, b, loc)
 
 
 @replayed

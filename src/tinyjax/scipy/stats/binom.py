@@ -9,7 +9,7 @@ from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln, xlog1py, xlogy
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["logpmf", "pmf"]
 
@@ -35,7 +35,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     powers = xlogy(y, p) + xlog1py(n - y, -p)
     certain = ((y == 0) & (n == 0)) | (powers == 0)
     value = pick(certain, 0.0, ways + powers)
-    return pick((y >= 0) & (y < n + 1), value, -math.inf)
+    value = pick((y >= 0) & (y < n + 1), value, -math.inf)
+    return unless_nan(value, k, n, p, loc)
 
 
 @replayed

@@ -6,14 +6,28 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.shape import full_like
 from tinyjax.scipy.stats.operands import log_of, operands
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def _share(z: Array) -> Array:
-    return 0.5 + ew.atan(z) / math.pi
+    # 0.5 + atan(z) / pi, whose digits are lost where little is below
+    return ew.atan2(full_like(z, 1.0), -z) / math.pi
+
+
+def _place(q: Array) -> Array:
+    """Where a share is below: infinite at its ends, and NaN beyond them."""
+    inside = (q > 0) & (q < 1)
+    upper = q > 0.5
+    tail = pick(inside, pick(upper, 1 - q, q), 0.5)
+    # the tangent's argument is near its pole where the tail is small, and near 0 for its inverse
+    size = pick(tail < 0.25, 1 / ew.tan(math.pi * tail), ew.tan(math.pi * (0.5 - tail)))
+    ends = pick(q == 0, -math.inf, pick(q == 1, math.inf, math.nan))
+    return pick(inside, pick(upper, size, -size), ends)
 
 
 @replayed
@@ -139,7 +153,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         -0.7265
     """
     q, loc, scale = operands("cauchy.ppf", q, loc, scale)
-    return loc + scale * ew.tan(math.pi * q - math.pi / 2)
+    return loc + scale * _place(q)
 
 
 @replayed
@@ -157,4 +171,4 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         0.7265
     """
     q, loc, scale = operands("cauchy.isf", q, loc, scale)
-    return loc + scale * ew.tan(math.pi / 2 - math.pi * q)
+    return loc - scale * _place(q)

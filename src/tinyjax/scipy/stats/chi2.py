@@ -8,8 +8,8 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.special import gammainc, gammaincc, gammaln
-from tinyjax.scipy.stats.operands import log_of, operands
+from tinyjax.scipy.special import gammainc, gammaincc, gammaln, xlogy
+from tinyjax.scipy.stats.operands import log_of, operands, unless_nan
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -30,11 +30,11 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
         -1.4662
     """
     x, df, loc, scale = operands("chi2.logpdf", x, df, loc, scale)
-    below = x < loc
-    y = pick(below, 1.0, (x - loc) / scale)
+    outside = (x < loc) | (x == math.inf)
+    y = pick(outside, 1.0, (x - loc) / scale)
     half = df / 2
-    value = (half - 1) * ew.log(y) - y / 2 - gammaln(half) - half * math.log(2) - ew.log(scale)
-    return pick(below, -math.inf, value)
+    value = xlogy(half - 1, y) - y / 2 - gammaln(half) - half * math.log(2) - ew.log(scale)
+    return unless_nan(pick(outside, -math.inf, value), x, df, loc, scale)
 
 
 @replayed
@@ -73,7 +73,7 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     x, df, loc, scale = operands("chi2.cdf", x, df, loc, scale)
     below = x < loc
     y = pick(below, 1.0, (x - loc) / scale)
-    return pick(below, 0.0, gammainc(df / 2, y / 2))
+    return unless_nan(pick(below, 0.0, gammainc(df / 2, y / 2)), x, df, loc, scale)
 
 
 @replayed
@@ -112,7 +112,7 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     x, df, loc, scale = operands("chi2.sf", x, df, loc, scale)
     below = x < loc
     y = pick(below, 1.0, (x - loc) / scale)
-    return pick(below, 1.0, gammaincc(df / 2, y / 2))
+    return unless_nan(pick(below, 1.0, gammaincc(df / 2, y / 2)), x, df, loc, scale)
 
 
 @replayed

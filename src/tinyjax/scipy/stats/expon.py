@@ -8,7 +8,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats.operands import log_minus_expm1, operands
+from tinyjax.scipy.stats.operands import log_minus_expm1, operands, unless_nan
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -29,7 +29,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = operands("expon.logpdf", x, loc, scale)
     below = x < loc
-    return pick(below, -math.inf, -((x - loc) / scale + ew.log(scale)))
+    value = -((x - loc) / scale + ew.log(scale))
+    return unless_nan(pick(below, -math.inf, value), x, loc, scale)
 
 
 @replayed
@@ -64,7 +65,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         0.3935
     """
     x, loc, scale = operands("expon.cdf", x, loc, scale)
-    return pick(x < loc, 0.0, -ew.expm1((loc - x) / scale))
+    return unless_nan(pick(x < loc, 0.0, -ew.expm1((loc - x) / scale)), x, loc, scale)
 
 
 @replayed
@@ -84,7 +85,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     x, loc, scale = operands("expon.logcdf", x, loc, scale)
     below = x <= loc
     z = pick(below, 1.0, (x - loc) / scale)
-    return pick(below, -math.inf, log_minus_expm1(z))
+    return unless_nan(pick(below, -math.inf, log_minus_expm1(z)), x, loc, scale)
 
 
 @replayed
@@ -102,7 +103,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         -0.5
     """
     x, loc, scale = operands("expon.logsf", x, loc, scale)
-    return pick(x < loc, 0.0, (loc - x) / scale)
+    return unless_nan(pick(x < loc, 0.0, (loc - x) / scale), x, loc, scale)
 
 
 @replayed

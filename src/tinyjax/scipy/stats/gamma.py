@@ -9,7 +9,7 @@ from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammainc, gammaincc, gammaln, xlogy
-from tinyjax.scipy.stats.operands import log_of, operands
+from tinyjax.scipy.stats.operands import log_of, operands, unless_nan
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -30,10 +30,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
         -1.0945
     """
     x, a, loc, scale = operands("gamma.logpdf", x, a, loc, scale)
-    inside = x >= loc
+    inside = (x >= loc) & (x < math.inf)
     y = pick(inside, (x - loc) / scale, 1.0)
     value = xlogy(a - 1, y) - y - gammaln(a) - ew.log(scale)
-    return pick(inside, value, -math.inf)
+    return unless_nan(pick(inside, value, -math.inf), x, a, loc, scale)
 
 
 @replayed
@@ -72,7 +72,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     x, a, loc, scale = operands("gamma.cdf", x, a, loc, scale)
     below = x < loc
     y = pick(below, 1.0, (x - loc) / scale)
-    return pick(below, 0.0, gammainc(a, y))
+    return unless_nan(pick(below, 0.0, gammainc(a, y)), x, a, loc, scale)
 
 
 @replayed
@@ -111,7 +111,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     x, a, loc, scale = operands("gamma.sf", x, a, loc, scale)
     below = x < loc
     y = pick(below, 1.0, (x - loc) / scale)
-    return pick(below, 1.0, gammaincc(a, y))
+    return unless_nan(pick(below, 1.0, gammaincc(a, y)), x, a, loc, scale)
 
 
 @replayed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.special import gammainc, gammaln
+from tinyjax.scipy.special import gammaincc, gammaln
 from tinyjax.scipy.stats.operands import operands
 
 __all__ = ["cdf", "logpdf", "pdf"]
@@ -58,4 +59,5 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
         0.7417
     """
     x, beta = operands("gennorm.cdf", x, beta)
-    return 0.5 * (1 + ew.sign(x) * gammainc(1 / beta, ew.abs_(x) ** beta))
+    beyond = 0.5 * gammaincc(1 / beta, ew.abs_(x) ** beta)
+    return pick(x < 0, beyond, 1 - beyond)

@@ -9,7 +9,7 @@ from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import xlog1py
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["logpmf", "pmf"]
 
@@ -30,7 +30,8 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
     k, p, loc = operands("geom.logpmf", k, p, loc)
     n = k - loc
-    return pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
+    value = pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
+    return unless_nan(value, k, p, loc)
 
 
 @replayed

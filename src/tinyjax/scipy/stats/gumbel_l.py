@@ -138,5 +138,5 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         -1.0309
     """
     p, loc, scale = operands("gumbel_l.ppf", p, loc, scale)
-    inside = (p > 0) & (p < 1)
+    inside = (p >= 0) & (p <= 1)
     return pick(inside, loc + scale * ew.log(-ew.log1p(-p)), math.nan)

@@ -142,5 +142,5 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         -0.1856
     """
     p, loc, scale = operands("gumbel_r.ppf", p, loc, scale)
-    inside = (p > 0) & (p < 1)
+    inside = (p >= 0) & (p <= 1)
     return pick(inside, loc - scale * ew.log(-ew.log(p)), math.nan)

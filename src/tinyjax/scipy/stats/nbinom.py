@@ -9,7 +9,7 @@ from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln, xlogy
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["logpmf", "pmf"]
 
@@ -32,7 +32,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     k, n, p, loc = operands("nbinom.logpmf", k, n, p, loc)
     y = k - loc
     ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
-    return pick(y < 0, -math.inf, ways + xlogy(n, p) + xlogy(y, 1 - p))
+    value = pick(y < 0, -math.inf, ways + xlogy(n, p) + xlogy(y, 1 - p))
+    return unless_nan(value, k, n, p, loc)
 
 
 @replayed

@@ -8,7 +8,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -36,7 +36,8 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """
     x, b, loc, scale = operands("pareto.logpdf", x, b, loc, scale)
     below, y = _unit(x, loc, scale)
-    return pick(below, -math.inf, ew.log(b / scale) - (b + 1) * ew.log(y))
+    value = ew.log(b / scale) - (b + 1) * ew.log(y)
+    return unless_nan(pick(below, -math.inf, value), x, b, loc, scale)
 
 
 @replayed
@@ -74,7 +75,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """
     x, b, loc, scale = operands("pareto.cdf", x, b, loc, scale)
     below, y = _unit(x, loc, scale)
-    return pick(below, 0.0, -ew.expm1(-b * ew.log(y)))
+    return unless_nan(pick(below, 0.0, -ew.expm1(-b * ew.log(y))), x, b, loc, scale)
 
 
 @replayed
@@ -94,7 +95,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """
     x, b, loc, scale = operands("pareto.logcdf", x, b, loc, scale)
     below, y = _unit(x, loc, scale)
-    return pick(below, -math.inf, ew.log1p(-(y**-b)))
+    return unless_nan(pick(below, -math.inf, ew.log1p(-(y**-b))), x, b, loc, scale)
 
 
 @replayed
@@ -114,7 +115,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     """
     x, b, loc, scale = operands("pareto.logsf", x, b, loc, scale)
     below, y = _unit(x, loc, scale)
-    return pick(below, 0.0, -b * ew.log(y))
+    return unless_nan(pick(below, 0.0, -b * ew.log(y)), x, b, loc, scale)
 
 
 @replayed
@@ -152,4 +153,5 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """
     q, b, loc, scale = operands("pareto.ppf", q, b, loc, scale)
     inside = (q >= 0) & (q <= 1)
-    return pick(inside, loc + scale * (1 - q) ** (-1 / b), math.nan)
+    value = pick(inside, loc + scale * (1 - q) ** (-1 / b), math.nan)
+    return unless_nan(value, q, b, loc, scale)

@@ -12,7 +12,7 @@ from tinyjax.numpy.elementwise import maximum, pick
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaincc, gammaln, xlogy
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
@@ -53,7 +53,8 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     k, mu, loc = operands("poisson.logpmf", k, mu, loc)
     n = k - loc
     value = xlogy(n, mu) - gammaln(n + 1) - mu
-    return pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
+    value = pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
+    return unless_nan(value, k, mu, loc)
 
 
 @replayed
@@ -89,7 +90,8 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
     k, mu, loc = operands("poisson.cdf", k, mu, loc)
     n = k - loc
-    return pick(n < 0, 0.0, gammaincc(ew.floor(maximum(n, 0) + 1), mu))
+    share = pick(n < 0, 0.0, gammaincc(ew.floor(maximum(n, 0) + 1), mu))
+    return unless_nan(share, k, mu, loc)
 
 
 @replayed

@@ -6,6 +6,7 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln
 from tinyjax.scipy.stats.operands import operands
@@ -30,9 +31,12 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """
     x, df, loc, scale = operands("t.logpdf", x, df, loc, scale)
     z = (x - loc) / scale
-    half = df / 2
-    normaliser = gammaln(half + 0.5) - gammaln(half) - 0.5 * ew.log(math.pi * df) - ew.log(scale)
-    return normaliser - (half + 0.5) * ew.log1p(z * z / df)
+    normal = df == math.inf  # the limit
+    degrees = pick(normal, 1.0, df)
+    half = degrees / 2
+    normaliser = gammaln(half + 0.5) - gammaln(half) - 0.5 * ew.log(math.pi * degrees)
+    value = normaliser - (half + 0.5) * ew.log1p(z * z / degrees)
+    return pick(normal, -0.5 * (z * z + math.log(2 * math.pi)), value) - ew.log(scale)
 
 
 @replayed

@@ -6,10 +6,10 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import isnan, pick
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import log_ndtr, ndtr
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -40,7 +40,7 @@ def _log_share(z: Array, a: Array, b: Array) -> Array:
     above = pick(nearly, _log_mass(y, b) - whole, -1.0)
     value = pick(nearly, ew.log1p(-ew.exp(above)), below)
     value = pick(z <= a, -math.inf, pick(z >= b, 0.0, value))
-    return pick((a >= b) | isnan(z), math.nan, value)
+    return unless_nan(pick(a >= b, math.nan, value), z, a, b)
 
 
 @replayed
@@ -66,7 +66,7 @@ def logpdf(
     density = -0.5 * (z * z + math.log(2 * math.pi)) - ew.log(scale)
     value = density - _log_mass(a, b)
     value = pick((z < a) | (z > b), -math.inf, value)
-    return pick(a >= b, math.nan, value)
+    return unless_nan(pick(a >= b, math.nan, value), z, a, b)
 
 
 @replayed

@@ -8,7 +8,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
@@ -29,7 +29,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = operands("uniform.logpdf", x, loc, scale)
     outside = (x < loc) | (x > loc + scale)
-    return pick(outside, -math.inf, -ew.log(scale))
+    return unless_nan(pick(outside, -math.inf, -ew.log(scale)), x, loc, scale)
 
 
 @replayed
@@ -64,7 +64,8 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         0.5
     """
     x, loc, scale = operands("uniform.cdf", x, loc, scale)
-    return pick(x < loc, 0.0, pick(x > loc + scale, 1.0, (x - loc) / scale))
+    share = pick(x < loc, 0.0, pick(x > loc + scale, 1.0, (x - loc) / scale))
+    return unless_nan(share, x, loc, scale)
 
 
 @replayed

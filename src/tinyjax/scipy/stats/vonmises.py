@@ -29,7 +29,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """
     x, kappa = operands("vonmises.logpdf", x, kappa)
     value = kappa * (ew.cos(x) - 1) - ew.log(2 * math.pi * i0e(kappa))
-    return pick(kappa > 0, value, math.nan)
+    return pick(kappa >= 0, value, math.nan)
 
 
 @replayed

@@ -8,7 +8,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.operands import operands, unless_nan
 
 __all__ = ["logpdf", "pdf"]
 
@@ -30,7 +30,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     square = c * c
     value = ew.log(1 - square) - math.log(2 * math.pi) - ew.log(1 + square - 2 * c * ew.cos(x))
     value = pick((x >= 0) & (x <= 2 * math.pi), value, -math.inf)
-    return pick((c > 0) & (c < 1), value, math.nan)
+    return unless_nan(pick((c > 0) & (c < 1), value, math.nan), x, c)
 
 
 @replayed
