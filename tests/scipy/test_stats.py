@@ -106,8 +106,8 @@ def test_a_distribution_at_its_ends(name: str) -> None:
         # SciPy has no density where a gamma distribution ends
         defined = ~np.isnan(expected) | np.isnan(args[0])
         for found in eager_and_compiled(fun, args):
-            near = {"rtol": 1e-9, "atol": 1e-15, "err_msg": f"{function} of {args}"}
-            np.testing.assert_allclose(found[defined], expected[defined], **near)
+            what = f"{function} of {args}"
+            np.testing.assert_allclose(found[defined], expected[defined], 1e-9, 1e-15, err_msg=what)
 
 
 @pytest.mark.sampled(2)
