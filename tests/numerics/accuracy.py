@@ -1,4 +1,4 @@
-"""Errors of special functions and of their derivatives, in units in the last place.
+"""Errors of functions and of their derivatives, in units in the last place.
 
 ``python -m numerics.accuracy`` in ``tests/`` measures all of them against mpmath, or those that are
 named, and writes ``accuracy.json`` beside this file, and ``docs/accuracy.md`` with its picture.
@@ -20,6 +20,7 @@ from mpmath import mp, mpf
 import tinyjax
 import tinyjax.numpy as jnp
 from numerics.accuracy_page import DATA, DOCUMENT, data, picture, text
+from tinyjax import nn
 from tinyjax.dtypes import HostArray
 from tinyjax.scipy import special
 
@@ -104,6 +105,13 @@ def _spence(x: Any) -> Any:
     return mpmath.re(mpmath.polylog(2, 1 - x))
 
 
+def _selu(x: Any) -> Any:
+    scale, size = mpf("1.0507009873554804934193349852946"), mpf("1.6732632423543772848170429916717")
+    return scale * (x if x > 0 else size * mpmath.expm1(x))
+
+
+WIDE: Final = points(lin(-80, 80, 60), geo(1e-8, 1), geo(-1e-8, -1))
+MODERATE: Final = points(lin(-9, 9, 60), geo(1e-8, 1), geo(-1e-8, -1))
 POSITIVE: Final = points(geo(1e-8, 1e8), lin(0.1, 12, 30), about(1.0), about(2.0))
 ORDERS: Final = np.array([0.3, 1.0, 4.5, 30.0])
 
@@ -249,6 +257,31 @@ FUNCTIONS: Final[dict[str, Function]] = {
         special.entr, lambda x: -x * mpmath.log(x), (points(geo(1e-30, 10), lin(0, 3), about(1.0)),)
     ),
     "sinc": Function(jnp.sinc, mpmath.sincpi, (points(lin(-5.03, 5.01, 40), geo(1e-8, 1)),)),
+    "i0": Function(special.i0, lambda x: mpmath.besseli(0, x), (WIDE,)),
+    "i1": Function(special.i1, lambda x: mpmath.besseli(1, x), (WIDE,)),
+    "expm1": Function(jnp.expm1, mpmath.expm1, (WIDE,)),
+    "log1p": Function(
+        jnp.log1p, mpmath.log1p, (points(geo(1e-8, 1e8), geo(-1e-8, -0.5), about(-0.999, 9e-4)),)
+    ),
+    "tanh": Function(jnp.tanh, mpmath.tanh, (MODERATE,)),
+    "asinh": Function(jnp.arcsinh, mpmath.asinh, (points(geo(1e-8, 1e8), geo(-1e-8, -1e8)),)),
+    "acosh": Function(jnp.arccosh, mpmath.acosh, (points(1 + geo(1e-5, 1e8), lin(1, 9)),)),
+    "atanh": Function(jnp.arctanh, mpmath.atanh, (points(geo(1e-8, 0.9), lin(-1, 1)),)),
+    "logaddexp": Function(
+        jnp.logaddexp,
+        lambda x, y: mpmath.log(mpmath.exp(x) + mpmath.exp(y)),
+        (np.array([-3.0, 0.0, 20.0]), points(lin(-40, 40, 40))),
+    ),
+    "expit": Function(special.expit, lambda x: 1 / (1 + mpmath.exp(-x)), (MODERATE,)),
+    "softplus": Function(nn.softplus, lambda x: mpmath.log1p(mpmath.exp(x)), (WIDE,)),
+    "log_sigmoid": Function(nn.log_sigmoid, lambda x: -mpmath.log1p(mpmath.exp(-x)), (WIDE,)),
+    "silu": Function(nn.silu, lambda x: x / (1 + mpmath.exp(-x)), (WIDE,)),
+    "gelu": Function(
+        lambda x: nn.gelu(x, approximate=False), lambda x: x * mpmath.ncdf(x), (MODERATE,)
+    ),
+    "elu": Function(nn.elu, lambda x: x if x > 0 else mpmath.expm1(x), (WIDE,)),
+    "selu": Function(nn.selu, _selu, (WIDE,)),
+    "mish": Function(nn.mish, lambda x: x * mpmath.tanh(mpmath.log1p(mpmath.exp(x))), (WIDE,)),
 }
 
 
