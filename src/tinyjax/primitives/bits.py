@@ -33,13 +33,14 @@ def _clz(x: HostArray) -> HostArray:
 
 
 def _lower_clz(b: Lowering, x: Value) -> Value:
-    """Count in 32 bits at least: of constants of 8 or 16 bits XLA counts wrongly."""
+    """Count in 32 bits at least, without a sign: of other constants XLA counts wrongly."""
     bits = 8 * x.dtype.itemsize
-    if bits >= 32:
-        return b.op("stablehlo.count_leading_zeros", x, result=x.type)
-    wide = b.convert(b.bitcast(x, _unsigned(x.dtype)), np.dtype(np.uint32))
+    plain = x if x.dtype.kind == "u" else b.bitcast(x, _unsigned(x.dtype))
+    wide = b.convert(plain, np.dtype(np.uint32)) if bits < 32 else plain
     count = b.op("stablehlo.count_leading_zeros", wide, result=wide.type)
-    return b.convert(b.sub(count, b.full_like(count, 32 - bits)), x.dtype)
+    if bits < 32:
+        count = b.sub(count, b.full_like(count, 32 - bits))
+    return b.convert(count, x.dtype)
 
 
 clz: Final = elementwise("clz", _clz, _lower_clz, "iu")

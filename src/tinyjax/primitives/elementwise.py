@@ -377,7 +377,12 @@ def _lower_sign(b: Lowering, x: Value) -> Value:
 
 
 def _lower_abs(b: Lowering, x: Value) -> Value:
-    return x if x.dtype.kind == "u" else b.abs(x)
+    if x.dtype.kind == "u":
+        return x
+    if x.dtype.kind != "i":
+        return b.abs(x)
+    # not XLA's, which it takes for no less than 0, though that of the least integer is
+    return b.select(b.compare(x, b.full_like(x, 0), "LT"), b.neg(x), x)
 
 
 sign: Elementwise = elementwise("sign", _sign, _lower_sign, "iufc", _sign_derivative)

@@ -81,7 +81,6 @@ class Builder:
     abs: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.abs")
     add: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.add")
     sub: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.subtract")
-    mul: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.multiply")
     div: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.divide")
     pow: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.power")
     and_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.and")
@@ -94,6 +93,17 @@ class Builder:
     shift_right_arithmetic: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
         "stablehlo.shift_right_arithmetic"
     )
+
+    def mul(self, x: Value, y: Value) -> Value:
+        """Write a product.
+
+        XLA takes a square for no less than 0, also that of an integer, which wraps around. So that
+        is a product of bits.
+        """
+        if x.name == y.name and dtypes.kind(x.dtype) == "i":
+            bits = self.bitcast(x, np.dtype(f"u{x.dtype.itemsize}"))
+            return self.bitcast(self.op("stablehlo.multiply", bits, bits), x.dtype)
+        return self.op("stablehlo.multiply", x, y)
 
     def max(self, x: Value, y: Value) -> Value:
         """Write the greater of two; see ``_extremum`` for complex numbers."""
