@@ -424,3 +424,23 @@ def test_floats_become_integers_as_compiled_programs_make_them(source: Any, targ
             x[:, size // 2] = bad
         for row in x:
             np.testing.assert_array_equal(jnp.asarray(row).astype(target), convert(row))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("name", "base"), [("log2", 2.0), ("log10", 10.0)])
+def test_logarithms_that_are_whole_are_exact(
+    name: str, base: float, dtype: type[np.floating[Any]]
+) -> None:
+    """Sizes and digits are counted by them: ``int(jnp.log2(64))``."""
+    fun = getattr(jnp, name)
+    whole = np.arange(-20, 21)
+    with tinyjax.enable_x64(True):
+        x = (base**whole).astype(dtype)
+        for _ in range(30):  # also where calls are replayed
+            np.testing.assert_array_equal(fun(x), getattr(np, name)(x))
+        np.testing.assert_allclose(tinyjax.jit(fun)(x), whole, 4 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(
+            tinyjax.grad(lambda x: fun(x).sum())(x), 1 / x / np.log(base), 1e-6
+        )
+    assert [int(jnp.log2(2**n)) for n in range(30)] == list(range(30))
+    assert jnp.log2(8.0).weak_type

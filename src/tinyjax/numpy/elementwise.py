@@ -259,11 +259,15 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
             return ew.div(_no_complex("floor_divide", a), b)  # keys and texts, which are refused
 
 
-def _by_numpy(function: np.ufunc, a: Array, b: Array) -> Array | None:
-    """Apply NumPy's own function to floats at hand: its zeros have the standard's signs."""
-    if a.dtype not in (dtypes.float32, dtypes.float64) or a.weak_type:
+def _by_numpy(function: np.ufunc, *floats: Array) -> Array | None:
+    """Apply NumPy's own function to floats at hand, where it is better than the formula.
+
+    Its zeros have the signs that the array API standard wants, and logarithms that are whole
+    numbers are exact.
+    """
+    if floats[0].dtype not in (dtypes.float32, dtypes.float64):
         return None
-    return by_host(function, (a, b), a.aval)
+    return by_host(function, floats, floats[0].aval)
 
 
 def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
@@ -699,26 +703,29 @@ def log(x: ArrayLike, /) -> Array:
     return ew.log(inexact(x, "log"))
 
 
-def _log_to_base(x: Array, base: float) -> Array:
+def _log_to_base(x: Array, function: np.ufunc, of_e: float) -> Array:
+    found = _by_numpy(function, x)
+    if found is not None:
+        return found
     y = ew.log(x)
     if not dtypes.is_complex(y.dtype):
-        return ew.div(y, full_like(y, math.log(base)))
-    # each part by itself: dividing by a complex number makes NaN of an infinity
+        return ew.mul(y, full_like(y, of_e))
+    # each part by itself: a product of complex numbers makes NaN of an infinity
     parts = [ew.real(y), ew.imag(y)]
-    found = ew.complex_(*[ew.div(part, full_like(part, math.log(base))) for part in parts])
+    found = ew.complex_(*[ew.mul(part, full_like(part, of_e)) for part in parts])
     return convert(found, y.dtype, y.weak_type)
 
 
 @replayed
 def log2(x: ArrayLike, /) -> Array:
     """Return the logarithm to base 2, elementwise."""
-    return _log_to_base(inexact(x, "log2"), 2)
+    return _log_to_base(inexact(x, "log2"), np.log2, math.log2(math.e))
 
 
 @replayed
 def log10(x: ArrayLike, /) -> Array:
     """Return the logarithm to base 10, elementwise."""
-    return _log_to_base(inexact(x, "log10"), 10)
+    return _log_to_base(inexact(x, "log10"), np.log10, math.log10(math.e))
 
 
 def log1p(x: ArrayLike, /) -> Array:
