@@ -438,7 +438,7 @@ def test_logarithms_that_are_whole_are_exact(
         x = (base**whole).astype(dtype)
         for _ in range(30):  # also where calls are replayed
             np.testing.assert_array_equal(fun(x), getattr(np, name)(x))
-        np.testing.assert_allclose(tinyjax.jit(fun)(x), whole, 4 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(tinyjax.jit(fun)(x), whole, float(4 * np.finfo(dtype).eps))
         np.testing.assert_allclose(
             tinyjax.grad(lambda x: fun(x).sum())(x), 1 / x / np.log(base), 1e-6
         )
