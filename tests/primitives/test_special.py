@@ -165,6 +165,24 @@ def test_zeta_and_polygamma_where_they_are_not_defined() -> None:
     np.testing.assert_allclose(special.zeta(2.0), np.pi**2 / 6, 1e-6)
 
 
+def test_slopes_of_digamma_far_below_zero() -> None:
+    """By reflection, where XLA's polygamma is wrong; XLA's of other orders is not used there."""
+    x = np.array([-0.5, -3.2, -9.1, -20.5, -170.5, -1000.3])
+    expected = scipy.special.polygamma(1, 1 - x)
+    expected = (np.pi / np.sin(np.pi * (x - np.rint(x)))) ** 2 - expected
+    with tinyjax.enable_x64(True):
+        slope = tinyjax.grad(lambda x: special.digamma(x).sum())
+        for found in (slope(x), tinyjax.jit(slope)(x), tinyjax.jit(special.polygamma)(1, x)):
+            np.testing.assert_allclose(found, expected, 1e-9)
+        assert np.isnan(tinyjax.jit(special.polygamma)(3, -20.5))
+
+
+def test_relative_entropies_of_nan() -> None:
+    p, q = np.array([np.nan, np.nan, 0.0, -1.0]), np.array([0.5, -1.0, np.nan, np.nan])
+    for found in (special.rel_entr(p, q), tinyjax.jit(special.kl_div)(p, q)):
+        assert np.isnan(found).all()
+
+
 @pytest.mark.parametrize("name", ["zeta", "polygamma"])
 def test_poles_and_infinities_are_those_of_jax(name: str) -> None:
     orders = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [2.5], [0.5]])

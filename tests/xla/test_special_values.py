@@ -40,7 +40,6 @@ def test_what_has_no_sign_may_be_no_number(name: str) -> None:
         return (
             value >= 0,
             value <= 0,
-            value >= 0,
             value >= zero,
             zero <= value,
             value < 0,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -1042,6 +1043,12 @@ def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     p = truth(array_of("where", condition))
     p, a, b = broadcast((p, a, b), "where")
     return ew.select(p, a, b)
+
+
+def unless_nan(value: Array, *found: Array) -> Array:
+    """The value, and NaN where an operand is NaN, which no comparison tells from others."""
+    worst = reduce(ew.max_, found)  # the greater of two is NaN where one of them is
+    return pick(isnan(worst), math.nan, value)
 
 
 @replayed

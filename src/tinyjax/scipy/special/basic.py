@@ -13,7 +13,7 @@ from tinyjax.core.axes import Axis, canonical_axes
 from tinyjax.core.integers import integer
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError
-from tinyjax.numpy.elementwise import isinf, isnan, pick
+from tinyjax.numpy.elementwise import isinf, pick, unless_nan
 from tinyjax.numpy.promotion import (
     arrays,
     broadcast,
@@ -444,7 +444,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     safe_a, safe_b = ew.select(positive, a, one), ew.select(positive, b, one)
     value = ew.mul(safe_a, ew.log(ew.div(safe_a, safe_b)))
     value = ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
-    return pick(isnan(a) | isnan(b), math.nan, value)
+    return unless_nan(value, a, b)
 
 
 @replayed

@@ -6,11 +6,11 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import isnan, pick
+from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import xlog1py, xlogy
-from tinyjax.scipy.stats.operands import operands, unless_nan
+from tinyjax.scipy.stats.operands import operands
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -67,8 +67,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """
     k, p = operands("bernoulli.cdf", k, p)
     value = pick(k < 0, 0.0, pick(k < 1, 1 - p, 1.0))
-    wrong = (p < 0) | (p > 1) | isnan(p) | isnan(k)
-    return pick(wrong, math.nan, value)
+    return unless_nan(pick((p < 0) | (p > 1), math.nan, value), k, p)
 
 
 @replayed

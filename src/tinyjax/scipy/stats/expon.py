@@ -6,9 +6,9 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats.operands import log_minus_expm1, operands, unless_nan
+from tinyjax.scipy.stats.operands import log_minus_expm1, operands
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 

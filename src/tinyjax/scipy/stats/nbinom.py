@@ -6,10 +6,10 @@ import math
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick
+from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln, xlogy
-from tinyjax.scipy.stats.operands import operands, unless_nan
+from tinyjax.scipy.stats.operands import operands
 
 __all__ = ["logpmf", "pmf"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.numpy.elementwise import isnan, pick
+from tinyjax.numpy.elementwise import pick
 from tinyjax.numpy.promotion import arrays, broadcast, promote_inexact
 from tinyjax.primitives import elementwise as ew
 
@@ -14,12 +13,6 @@ from tinyjax.primitives import elementwise as ew
 def operands(name: str, *values: ArrayLike) -> list[Array]:
     """Promote and broadcast the arguments of the function of this name."""
     return broadcast(promote_inexact(*arrays(name, *values)), name)
-
-
-def unless_nan(value: Array, *found: Array) -> Array:
-    """The value, and NaN where an operand is NaN, which no comparison tells from others."""
-    worst = reduce(ew.max_, found)  # the greater of two is NaN where one of them is
-    return pick(isnan(worst), math.nan, value)
 
 
 def log_of(probability: Array) -> Array:

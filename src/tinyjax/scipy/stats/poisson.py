@@ -8,11 +8,11 @@ from typing import Final
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.creation import arange
-from tinyjax.numpy.elementwise import maximum, pick
+from tinyjax.numpy.elementwise import maximum, pick, unless_nan
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaincc, gammaln, xlogy
-from tinyjax.scipy.stats.operands import operands, unless_nan
+from tinyjax.scipy.stats.operands import operands
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
