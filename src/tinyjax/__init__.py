@@ -163,6 +163,7 @@ mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x
 companions[:] = [
     *("tinyjax.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
     *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),
+    *("tinyjax.api.mapping", "tinyjax.control_flow.scan", "tinyjax.control_flow.loops"),
 ]
 install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 

@@ -12,7 +12,7 @@ from types import EllipsisType
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from tinyjax import tree, xla
-from tinyjax.config import Tier
+from tinyjax.config import Tier, settings
 from tinyjax.core.checking import checked
 from tinyjax.core.devices import Device, Sharding, devices_on, first_device, is_place, on_first
 from tinyjax.core.integers import integers, one_or_more
@@ -187,6 +187,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     for module in companions:
         import_module(module)
     companions.clear()
+    if (tier or settings().tier) != "compiled":
+        import_module("tinyjax.xla.background")
     parameters = made.Parameters(
         fun,
         _positions("static_argnums", static_argnums),

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from threading import Condition, RLock, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
+#: A program is begun so many seconds after it was asked for. At once, the thread would load jaxlib
+#: and lower the program with Python's lock, which the caller needs to hand on its first result.
+_HEAD_START: Final = 0.005
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -49,7 +53,7 @@ class _Workers:
 
     lock: RLock  # Python's, which an interrupt leaves free or held, and not in between
     changed: Condition
-    jobs: deque[_Job]
+    jobs: deque[tuple[float, _Job]]  # and when they may be begun
     threads: list[Thread]
     idle: int
     ending: bool
@@ -66,8 +70,8 @@ class _Workers:
         self.idle = 0
         self.ending = False
 
-    def submit(self, job: _Job) -> None:
-        """Give a thread a job. An interrupt, wherever it comes, loses it, or leaves it there."""
+    def prepare(self) -> None:
+        """Have a thread for the next job, if there may be one more."""
         with self.lock:
             if self.ending:
                 return
@@ -77,8 +81,14 @@ class _Workers:
                 thread = Thread(target=self.work, name="tinyjax compiler", daemon=True)
                 self.threads.append(thread)
                 thread.start()
-            self.changed.notify()  # who waits looks for jobs when the lock is free
-            self.jobs.append(job)
+
+    def submit(self, job: _Job) -> None:
+        """Give a thread a job. An interrupt, wherever it comes, loses it, or leaves it there."""
+        with self.lock:
+            if self.ending:
+                return
+            self.changed.notify_all()  # who waits looks for jobs when the lock is free
+            self.jobs.append((monotonic() + _HEAD_START, job))
 
     def work(self) -> None:
         while True:
@@ -88,7 +98,9 @@ class _Workers:
                 self.idle -= 1
                 if self.ending:
                     return
-                job = self.jobs.popleft()
+                begin, job = self.jobs.popleft()
+                if self.changed.wait_for(lambda: self.ending, begin - monotonic()):
+                    return
             with suppress(Exception):  # whoever needs the program compiles it, and is told
                 job.run()
             del job
@@ -125,6 +137,9 @@ def compile_afterwards(wanted: Compilation) -> Iterator[None]:
     """
     job = _Job(wanted, copy_context())
     _asked[wanted] = job
+    # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
+    # waited for, from its core for milliseconds.
+    _workers.prepare()
     try:
         yield
     finally:

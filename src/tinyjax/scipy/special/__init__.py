@@ -11,8 +11,6 @@ from tinyjax.lazy import loader
 
 if TYPE_CHECKING:
     from tinyjax.scipy.special.basic import (
-        beta,
-        betaln,
         digamma,
         entr,
         erf,
@@ -45,7 +43,9 @@ if TYPE_CHECKING:
     )
     from tinyjax.scipy.special.gammas import (
         bernoulli,
+        beta,
         betainc,
+        betaln,
         boxcox,
         boxcox1p,
         comb,
@@ -77,13 +77,13 @@ if TYPE_CHECKING:
 # Loaded when first asked for, with what only they need.
 _LATER: Final = {
     "basic": (
-        "beta betaln digamma entr erf erfc erfinv expit factorial gammaln gammasgn "
-        "kl_div log_ndtr log_softmax logit logsumexp ndtr polygamma rel_entr softmax "
-        "xlog1py xlogy zeta"
+        "digamma entr erf erfc erfinv expit factorial gammaln gammasgn kl_div log_ndtr "
+        "log_softmax logit logsumexp ndtr polygamma rel_entr softmax xlog1py xlogy zeta"
     ),
     "bessel": "bessel_jn i0 i0e i1 i1e sph_harm_y",
     "gammas": (
-        "bernoulli betainc boxcox boxcox1p comb gamma gammainc gammaincc loggamma multigammaln poch"
+        "bernoulli beta betainc betaln boxcox boxcox1p comb gamma gammainc gammaincc loggamma "
+        "multigammaln poch"
     ),
     "hypergeometric": "hyp1f1 hyp2f1",
     "integrals": "dawsn erfcx exp1 expi expn fresnel ndtri owens_t sici spence wofz",

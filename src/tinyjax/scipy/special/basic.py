@@ -1,4 +1,4 @@
-"""The error function, the gamma and beta functions, logarithms and exponentials."""
+"""The error function, the logarithm of the gamma function, logarithms and exponentials."""
 
 from __future__ import annotations
 
@@ -29,11 +29,8 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import special as sp
 from tinyjax.primitives.shape import full_like, squeeze
 from tinyjax.primitives.stop_gradient import stop_gradient
-from tinyjax.special.gamma import stirling_series
 
 __all__ = [
-    "beta",
-    "betaln",
     "digamma",
     "entr",
     "erf",
@@ -218,56 +215,6 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
     a = inexact(n, "factorial")
     value = ew.exp(sp.lgamma(ew.add(a, full_like(a, 1.0))))
     return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, 0.0), value)
-
-
-@replayed
-def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return the logarithm of the absolute value of the beta function.
-
-    Args:
-        a: real.
-        b: real; broadcasts with ``a``.
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.betaln(2.0, 3.0)), 5)
-        -2.48491
-    """
-    x, y = inexact_operands("betaln", a, b)
-    plain = ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
-    # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
-    # left of them.
-    ten, first = full_like(x, 10.0), ew.lt(x, y)
-    small, large = ew.select(first, x, y), ew.select(first, y, x)
-    total = ew.add(x, y)
-    far = ew.and_(ew.gt(large, ten), ew.gt(total, ten))
-    both = ew.and_(far, ew.gt(small, ten))
-    p, s = ew.select(far, large, ten), ew.select(far, small, full_like(x, 1.0))
-    end = p + s
-    rest = stirling_series(p) - stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
-    one_large = sp.lgamma(s) + s - s * ew.log(end)
-    q = ew.select(both, small, ten)
-    log_ratio = ew.log1p(p / q)
-    both_large = 0.5 * math.log(2 * math.pi) + stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
-    return ew.select(far, rest + ew.select(both, both_large, one_large), plain)
-
-
-@replayed
-def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return the beta function ``gamma(a) gamma(b) / gamma(a + b)``.
-
-    Args:
-        a: real.
-        b: real; broadcasts with ``a``.
-
-    Example:
-        >>> from tinyjax.scipy import special
-        >>> round(float(special.beta(2.0, 3.0)), 5)
-        0.08333
-    """
-    x, y = inexact_operands("beta", a, b)
-    sign = ew.mul(ew.mul(gammasgn(x), gammasgn(y)), gammasgn(ew.add(x, y)))
-    return ew.mul(sign, ew.exp(betaln(x, y)))
 
 
 def digamma(x: ArrayLike) -> Array:

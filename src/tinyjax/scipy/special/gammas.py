@@ -1,4 +1,4 @@
-"""Incomplete gamma and beta functions, combinations, and what is made of them."""
+"""The gamma and beta functions, the incomplete ones, combinations, and what is made of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from tinyjax.special.poch import poch as poch_p
 
 __all__ = [
     "bernoulli",
+    "beta",
     "betainc",
+    "betaln",
     "boxcox",
     "boxcox1p",
     "comb",
@@ -60,6 +62,58 @@ def gamma(x: ArrayLike) -> Array:
         pole = ew.and_(pole, ew.eq(ew.imag(a), zero))
         return ew.select(pole, full_like(a, complex(math.nan, math.nan)), ew.exp(loggamma(a)))
     return ew.mul(gammasgn(a), ew.exp(sp.lgamma(a)))
+
+
+@replayed
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the logarithm of the absolute value of the beta function.
+
+    Args:
+        a: real.
+        b: real; broadcasts with ``a``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.betaln(2.0, 3.0)), 5)
+        -2.48491
+    """
+    x, y = inexact_operands("betaln", a, b)
+    plain = ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
+    # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
+    # left of them.
+    ten, first = full_like(x, 10.0), ew.lt(x, y)
+    small, large = ew.select(first, x, y), ew.select(first, y, x)
+    total = ew.add(x, y)
+    far = ew.and_(ew.gt(large, ten), ew.gt(total, ten))
+    both = ew.and_(far, ew.gt(small, ten))
+    p, s = ew.select(far, large, ten), ew.select(far, small, full_like(x, 1.0))
+    end = p + s
+    rest = sg.stirling_series(p) - sg.stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
+    one_large = sp.lgamma(s) + s - s * ew.log(end)
+    q = ew.select(both, small, ten)
+    log_ratio = ew.log1p(p / q)
+    both_large = (
+        0.5 * math.log(2 * math.pi) + sg.stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
+    )
+    return ew.select(far, rest + ew.select(both, both_large, one_large), plain)
+
+
+@replayed
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the beta function ``gamma(a) gamma(b) / gamma(a + b)``.
+
+    Args:
+        a: real.
+        b: real; broadcasts with ``a``.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.beta(2.0, 3.0)), 5)
+        0.08333
+    """
+    x, y = inexact_operands("beta", a, b)
+    sign = ew.mul(ew.mul(gammasgn(x), gammasgn(y)), gammasgn(ew.add(x, y)))
+    return ew.mul(sign, ew.exp(betaln(x, y)))
 
 
 @replayed
