@@ -205,6 +205,13 @@ def test_results_are_nobody_elses() -> None:
     assert jnp.eye(3).tolist() == np.eye(3).tolist()
 
 
+def _takes_parts(x: Array, y: Array) -> tuple[Array, ...]:
+    """Takes parts of arrays, for one reader and for several."""
+    first, rest = jnp.split(y, [1])
+    inner = y[1:3, ::2]
+    return jnp.roll(x, 1) + jnp.roll(x, -1), jnp.concatenate([rest, first]), inner * inner, y[:, 1:]
+
+
 def _repeats_and_reads(x: Array, y: Array) -> tuple[Array, ...]:
     """Repeats elements for every kind of reader: those that broadcast, others, and the caller."""
     column, row = x[:, None], x[None, :]
@@ -225,8 +232,8 @@ def _reads_elements(x: Array, y: Array) -> tuple[Array, ...]:
     return x - total, y * corner, chosen, first, jnp.sum(x) + total, deep, corner / corner[0]
 
 
-@pytest.mark.parametrize("fun", [_repeats_and_reads, _reads_elements])
-def test_what_repeats_elements_is_read_in_any_way(
+@pytest.mark.parametrize("fun", [_takes_parts, _repeats_and_reads, _reads_elements])
+def test_what_is_written_repeats_and_reads_in_any_way(
     fun: Callable[[Array, Array], tuple[Array, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))

@@ -19,7 +19,7 @@ from tinyjax.errors import DifferentiationError, MissingRuleError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import full
 from tinyjax.records import Record
-from tinyjax.transforms.linearize import linear_trace
+from tinyjax.transforms.linear_trace import linear_trace
 from tinyjax.transforms.transpose import pull_back
 from tinyjax.tree import PyTreeDef
 

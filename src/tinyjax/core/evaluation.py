@@ -21,6 +21,7 @@ from numpy import asarray, empty, ndarray, ufunc, uint8
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.hints import PARTS, index_text
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host
@@ -251,7 +252,11 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
     for (way, call, _, place, dead, eqn), places in zip(plan.steps, plan.operands, strict=True):
         operands = ", ".join([names[i] for i in places])
         outs = names[place : place + len(eqn.out_binders)]
-        if way == _IMPL:
+        parts = eqn.primitive.rules.extensions.get(PARTS)
+        if parts is not None:
+            for out, part in zip(outs, parts(eqn.params), strict=True):
+                lines.append(f" {out} = {operands}[{index_text(part)}]")
+        elif way == _IMPL:
             found = f"{name_of(call)}([{operands}], {name_of(eqn.params)})"
             lines.append(f" [{', '.join(outs)}] = {found}")
             lines += [f" {out} = asarray({out})" for out in outs]

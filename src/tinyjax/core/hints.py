@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tinyjax.core.primitive import Avals, RuleKey
@@ -25,6 +25,17 @@ REPEATS: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("repeats")
 #: Of a primitive whose result is elements of its operand: from its parameters, the index of the
 #: first one.
 ELEMENT: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("element")
+
+#: Of a primitive whose results are parts of its operand: from its parameters, for each of them what
+#: is taken of each axis, as far as the last one that is cut.
+PARTS: Final[RuleKey[Callable[[Any], Sequence[tuple[slice, ...]]]]] = RuleKey("parts")
+
+
+def index_text(part: Sequence[slice]) -> str:
+    """Write an index of slices as Python's brackets take it."""
+    bounds = [["" if n is None else str(n) for n in (x.start, x.stop, x.step)] for x in part]
+    return ", ".join(map(":".join, bounds)) or "..."
+
 
 #: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can.
 LARGEST: Final = 1 << 16

@@ -48,7 +48,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: some twenty calls. Of two products of matrices that lie elsewhere BLAS may round one otherwise.
 CALLS: Final = (16, 64, 256)
 #: So many kinds of calls of one function are remembered.
-_MOST: Final = 256
+MOST_KINDS: Final = 256
 #: Values that are part of a call's key; others are not replayed.
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
@@ -93,7 +93,7 @@ class Programs:
             hosts: the data of the arrays in them.
             result: what it returned.
         """
-        if len(self._calls) >= _MOST:
+        if len(self._calls) >= MOST_KINDS:
             self.forget()
         count = self._calls[key] = self._calls.get(key, 0) + 1
         if count in CALLS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import attrs
@@ -16,7 +17,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
-from tinyjax.core.hints import ELEMENT, LARGEST, REPEATS
+from tinyjax.core.hints import ELEMENT, LARGEST, PARTS, REPEATS, index_text
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host
@@ -40,7 +41,7 @@ Program = Callable[..., Any]
 _REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
 
 
-class _Replay(StagingTrace):
+class Replay(StagingTrace):
     """Records what evaluation would do: it looks into functions that have rules of their own."""
 
     __slots__ = ()
@@ -65,7 +66,7 @@ def make_program(
     if not all(type(x) is ConcreteArray for x in leaves):
         return None
     given, structure = tree.flatten((list(args), list(kwargs.values())))
-    trace = _Replay(EVAL, fun)
+    trace = Replay(EVAL, fun)
     try:
         with STAGING_LEVEL, Running(trace):
             # in the order in which ``_add`` takes the data
@@ -81,24 +82,52 @@ def make_program(
         again = tree.leaves(program(*hosts))
     except Exception:  # what needs data cannot be staged
         return None
-    if len(again) != len(leaves) or not all(map(_same, leaves, again)):
+    if len(again) != len(leaves) or not all(map(same, leaves, again)):
         return None
     shared = any(np.may_share_memory(x.concrete("data"), c) for x in again for c in constants)
     return None if shared else program
 
 
-def _same(x: Array, y: Array) -> bool:
+def same(x: Array, y: Array) -> bool:
     """Say whether two arrays are the same to the last bit."""
     return x.aval is y.aval and x.concrete("data").tobytes() == y.concrete("data").tobytes()
 
 
-def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | None:
-    """Write a program as a Python function of NumPy arrays, and give the constants in it.
+@attrs.frozen(eq=False, repr=False)
+class Body:
+    """A program as lines of Python, which compute with NumPy arrays named ``a0``, ``a1``, ...
 
-    Args:
-        staged: the program.
-        result: what the function returned, in whose containers the results are put.
+    Attributes:
+        lines: are to run where NumPy's warnings are off.
+        results: expressions of the results, as arrays.
+        scope: what the names in these stand for.
+        constants: the arrays in it.
     """
+
+    lines: list[str]
+    results: list[str]
+    scope: dict[str, Any]
+    constants: list[HostArray]
+
+    def text(self, head: str, tail: Sequence[str]) -> str:
+        """Write a function of it.
+
+        Args:
+            head: the function's name and parameters, and what is to be done first.
+            tail: the lines that follow; they take the results.
+        """
+        lines = [head]
+        if self.lines:
+            lines.append("token = set_errors(IGNORE)")
+            lines.append("try:")
+            lines += [f"    {line}" for line in self.lines]
+            lines.append("finally:")
+            lines.append("    reset_errors(token)")
+        return "\n    ".join([*lines, *tail]) + "\n"
+
+
+def write_body(staged: Staged) -> Body | None:
+    """Write a program as lines of Python, if it can be."""
     jaxpr = staged.jaxpr
     known: dict[Atom, Array] = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
     inputs = jaxpr.in_binders[len(staged.consts) :]
@@ -119,6 +148,20 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         copied = "" if found is None else ".copy()"
         results.append(f"ConcreteArray({writer.read(writer.first(x))}{copied}, t{i})")
     lines, results = _inlined(writer.lines, results)
+    return Body(lines, results, writer.scope, writer.constants)
+
+
+def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | None:
+    """Write a program as a Python function of NumPy arrays, and give the constants in it.
+
+    Args:
+        staged: the program.
+        result: what the function returned, in whose containers the results are put.
+    """
+    body = write_body(staged)
+    if body is None:
+        return None
+    results, scope = body.results, body.scope
     shown = ", ".join(results)
     match result:
         case ConcreteArray():
@@ -126,23 +169,15 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
         case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
             shown = f"({shown},)" if isinstance(result, tuple) else f"[{shown}]"
         case tuple() if hasattr(result, "_fields") and len(result) == len(results):
-            writer.scope["kind"] = type(result)
+            scope["kind"] = type(result)
             shown = f"kind({shown})"
         case _:
-            writer.scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
+            scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
             shown = f"unflatten(structure, [{shown}])"
-    body = "\n        ".join(lines or ["pass"])
-    text = (
-        f"def program({', '.join(f'a{i}' for i in range(len(inputs)))}):\n"
-        f"    token = set_errors(IGNORE)\n"
-        f"    try:\n"
-        f"        {body}\n"
-        f"    finally:\n"
-        f"        reset_errors(token)\n"
-        f"    return {shown}\n"
-    )
-    run_text("core", "replayed", text, writer.scope)
-    return writer.scope["program"], writer.constants
+    taken = len(staged.jaxpr.in_binders) - len(staged.consts)
+    head = f"def program({', '.join(f'a{i}' for i in range(taken))}):"
+    run_text("core", "replayed", body.text(head, [f"return {shown}"]), scope)
+    return scope["program"], body.constants
 
 
 #: A name that the writer gives, or a word.
@@ -222,6 +257,7 @@ class _Writer:
         self._views: dict[tuple[str, tuple[int, ...]], str] = {}
         self._written: dict[tuple[object, ...], Sequence[Atom]] = {}
         self._firsts: dict[Atom, Atom] = {}
+        self._results = count()
 
     def value(self, x: Atom) -> Array | None:
         """Return the data of what depends on no argument."""
@@ -394,9 +430,14 @@ class _Writer:
     def _call(self, eqn: JaxprEqn) -> None:
         rules = eqn.primitive.rules
         kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
-        outs = [f"v{len(self.scope)}_{i}" for i in range(len(eqn.out_binders))]
+        outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
         left = ", ".join(outs)
-        if rules.evaluate is not None:
+        parts = rules.extensions.get(PARTS)
+        if parts is not None:
+            name = self.read(eqn.inputs[0])
+            for out, part in zip(outs, parts(eqn.params), strict=True):
+                self.lines.append(f"{out} = {name}[{index_text(part)}]")
+        elif rules.evaluate is not None:
             fixed = [self.value(x) for x in eqn.inputs]
             given = ", ".join(self.read(x) for x in eqn.inputs if self.value(x) is None)
             self.lines.append(f"{left}, = {self._add('f', _evaluation(eqn, fixed))}({given})")

@@ -58,7 +58,8 @@ from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.transforms.calls import fit_call, transpose_of_call
 from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import linear_trace, linearize_flat
+from tinyjax.transforms.linear_trace import linear_trace
+from tinyjax.transforms.linearize import linearize_flat
 
 
 @attrs.frozen(eq=False)

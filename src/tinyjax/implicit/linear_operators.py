@@ -55,7 +55,8 @@ from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.calls import inline
 from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import linear_trace, linearize_flat
+from tinyjax.transforms.linear_trace import linear_trace
+from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.transforms.varying import refit
 from tinyjax.tree import PyTreeDef

@@ -14,7 +14,7 @@ from tinyjax.nans.provenance import (
 from tinyjax.nans.trace import NANS
 from tinyjax.transforms.batching import BatchTrace
 from tinyjax.transforms.jvp import JVPTrace
-from tinyjax.transforms.linearize import LinearTrace
+from tinyjax.transforms.linear_trace import LinearTrace
 from tinyjax.transforms.transpose import Transposer
 
 attach_debugger(

@@ -24,7 +24,7 @@ from tinyjax.nans.births import add_examples, belong_to_tangents, next_serial
 from tinyjax.nans.trace import backward_pass, direction_here
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer
-from tinyjax.transforms.linearize import LinearTrace
+from tinyjax.transforms.linear_trace import LinearTrace
 from tinyjax.transforms.transpose import ApplyTranspose, Transposer
 
 P = TypeVar("P")

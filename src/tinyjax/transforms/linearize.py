@@ -15,93 +15,27 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.dependence import asks, dce, dependents
+from tinyjax.core.dependence import asks, dependents
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.lists import fill_list, marked
-from tinyjax.core.operands import splat
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
-from tinyjax.core.staging import FEW, Recorder, Staged, StagingTracer, stage
+from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import present, with_zeros
 from tinyjax.core.trace import (
+    EVAL,
     CustomCall,
-    DerivativeRule,
     Running,
-    current_trace,
     leak_check,
     stand_in,
     use_trace,
 )
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
+from tinyjax.transforms.linear_trace import LinearTrace, linear_trace
+from tinyjax.transforms.steps import steps_of
 from tinyjax.transforms.transpose import pull_back
 
 P = TypeVar("P")
-
-
-class LinearTrace(Recorder):
-    """Records what depends on its tracers, and passes everything else on."""
-
-    __slots__ = ()
-
-    transformation = "linearize"
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        # of the many operands that a program may take the residuals come first
-        for arg in args if len(args) <= FEW else reversed(args):
-            if type(arg) is StagingTracer and arg._trace is self:
-                return self.record(primitive, args, params, None)
-        return self.parent.process(primitive, args, params)
-
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        if any(self.owns(x) for x in args):
-            return call.record(self, args)
-        return self.parent.process_custom_call(call, args)
-
-    def apply_derivative_rule(
-        self, rule: DerivativeRule, primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        start = len(self.eqns)
-        outs, out_tangents = super().apply_derivative_rule(rule, primals, tangents)
-        # What a linear map gives without regard to its argument is zero.
-        dependent = [t if t is not ZERO and self.owns(t) else ZERO for t in out_tangents]
-        return self._untangle(start, outs), dependent
-
-    def _untangle(self, start: int, outs: Sequence[Array]) -> Sequence[Array]:
-        """Take the results of a derivative rule out of the recording of tangents.
-
-        They are in it where the rule computes results and tangents with one program (``jit`` of
-        both), which is recorded as a whole. Of that program the part that gives the results is
-        applied, once more, to what was there. Where it cannot be parted (``while_loop``), the
-        tangents in it are zeros, on which results do not depend.
-
-        Args:
-            start: how many equations there were before the rule was applied.
-            outs: the results, of which some may be tracers of this trace.
-        """
-        tangled = [out for out in outs if self.owns(out)]
-        if not tangled:
-            return outs
-        results = tuple([self.atom(out) for out in tangled])
-        # in the order of their first use: variables have no order of their own
-        free: dict[Var, None] = dict.fromkeys(x for x in results if isinstance(x, Var))
-        eqns: list[JaxprEqn] = []
-        for eqn in reversed(self.eqns[start:]):
-            if any(var in free for var in eqn.out_binders):
-                eqns.append(eqn)
-                free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, Var)))
-                for var in eqn.out_binders:
-                    free.pop(var, None)
-        program = dce(Jaxpr(tuple(free), tuple(reversed(eqns)), results))
-        values = dict(self.consts.values())
-        with use_trace(self.parent):
-            given = [values[v] if v in values else splat(0, v.aval) for v in free]
-            found = iter(eval_jaxpr(program, given))
-        return [next(found) if self.owns(out) else out for out in outs]
-
-
-def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
-    """A recorder of tangents under the current trace."""
-    return stand_in(LinearTrace)(current_trace(), fun)
 
 
 class LinearizeTrace(JVPTrace):
@@ -111,6 +45,68 @@ class LinearizeTrace(JVPTrace):
 
     transformation = "linearize"
     linearizing = True
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        linear = self.parent
+        if linear.parent is not EVAL:
+            return super().process(primitive, args, params)
+        steps = steps_of(primitive)
+        if not steps.repeatable:
+            return super().process(primitive, args, params)
+        # One or two operands, which nearly all have, cost half of what a loop over them does.
+        key: tuple[object, ...]
+        operands: Sequence[Array | None]
+        s: Array | None
+        t: Array | None
+        if len(args) == 2:
+            x, y = args
+            s = t = of_s = of_t = None
+            if type(x) is JVPTracer and x._trace is self:
+                s, x = x.tangent, x.primal
+                of_s = s.aval
+            if type(y) is JVPTracer and y._trace is self:
+                t, y = y.tangent, y.primal
+                of_t = t.aval
+            key = (id(settings()), params, x._aval or x.aval, of_s, y._aval or y.aval, of_t)
+            operands = (x, s, y, t)
+        elif len(args) == 1:
+            (x,) = args
+            s = of_s = None
+            if type(x) is JVPTracer and x._trace is self:
+                s, x = x.tangent, x.primal
+                of_s = s.aval
+            key = (id(settings()), params, x._aval or x.aval, of_s)
+            operands = (x, s)
+        else:
+            parts: list[object] = [id(settings()), params]
+            found: list[Array | None] = []
+            for x in args:
+                s = of_s = None
+                if type(x) is JVPTracer and x._trace is self:
+                    s, x = x.tangent, x.primal  # noqa: PLW2901 (as above)
+                    of_s = s.aval
+                parts += (x._aval or x.aval, of_s)
+                found += (x, s)
+            key, operands = tuple(parts), found
+        try:
+            step = steps.known.get(key)
+            if step is not None:
+                return step(self, linear, *operands)
+            due = steps.is_due(key)
+        except Exception:  # parameters without a hash; or let the rule say what is wrong
+            return super().process(primitive, args, params)
+        if not due or all(t is None for t in operands[1::2]):
+            return super().process(primitive, args, params)
+        assert isinstance(linear, LinearTrace), "it records the tangents"
+        start = len(linear.eqns)
+        outs = super().process(primitive, args, params)
+        # loaded with what records programs
+        from tinyjax.transforms.step_text import make_step  # noqa: PLC0415
+
+        step = make_step(primitive, params, operands, linear, start, outs)
+        if step is not None:
+            steps.known[key] = step
+        return outs
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         """Apply rules; of a call with a batching rule the derivative is that of its operations.

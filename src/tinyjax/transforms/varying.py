@@ -69,7 +69,8 @@ from tinyjax.primitives.shape import zeros_like
 from tinyjax.records import field_names
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace
-from tinyjax.transforms.linearize import LinearizeTrace, LinearTrace
+from tinyjax.transforms.linear_trace import LinearTrace
+from tinyjax.transforms.linearize import LinearizeTrace
 from tinyjax.transforms.transpose import Transposer
 
 P = TypeVar("P")

@@ -1,0 +1,228 @@
+"""The steps of a linearization that are repeated, as Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, Var
+from tinyjax.core.nesting import STAGING_LEVEL
+from tinyjax.core.primitive import ZERO, Primitive
+from tinyjax.core.replay import NotHereError
+from tinyjax.core.replay_text import Body, Replay, same, write_body
+from tinyjax.core.staging import Staged, StagingTracer
+from tinyjax.core.trace import EVAL, Running
+from tinyjax.dtypes import HostArray
+from tinyjax.frames import run_text
+from tinyjax.transforms.jvp import JVPTracer
+from tinyjax.transforms.linear_trace import LinearTrace
+from tinyjax.transforms.steps import Step
+
+
+class _Tangents(LinearTrace):
+    """Records what a rule does to tangents, to be done again."""
+
+    __slots__ = ()
+
+    replays = True
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Rule:
+    """What a rule did, staged.
+
+    Attributes:
+        primals: its operands.
+        outs: its results.
+        out_tangents: what stands for theirs; None where there is none.
+        linear: the recording of what it does to tangents.
+        computed: the results, and what tangents are multiplied with, that are no operands.
+        staged: computes these.
+    """
+
+    primals: Sequence[Array]
+    outs: Sequence[Array]
+    out_tangents: Sequence[Atom | None]
+    linear: LinearTrace
+    computed: Sequence[Array]
+    staged: Staged
+
+
+def make_step(
+    primitive: Primitive[Any],
+    params: object,
+    operands: Sequence[Array | None],
+    recorder: LinearTrace,
+    start: int,
+    outs: Sequence[Array],
+) -> Step | None:
+    """Make the step of calls like one that was made, if it can be made and repeats that one.
+
+    Args:
+        primitive: what was called.
+        params: its parameters.
+        operands: its operands, each followed by its tangent, or None.
+        recorder: has recorded the call.
+        start: how many equations it had before.
+        outs: the results.
+    """
+    primals = [x for x in operands[::2] if type(x) is ConcreteArray]
+    tangents = operands[1::2]
+    if len(primals) != len(tangents):
+        return None
+    try:
+        with STAGING_LEVEL:
+            rule = _stage(primitive, params, primals, tangents)
+        body = write_body(rule.staged)
+        step = None if body is None else _write(rule, body, tangents)
+        if step is None or body is None:
+            return None
+        again = LinearTrace(EVAL)
+        made = {id(t): again.new_inputs([t.aval])[0] for t in tangents if t is not None}
+        given = [made.get(id(t)) for t in tangents]
+        found = step(again, again, *chain(*zip(primals, given, strict=True)))
+    except Exception:  # what needs data cannot be staged
+        return None
+    same_variables: dict[Atom, Atom] = {}
+    for x, y in zip(tangents, given, strict=True):
+        if x is not None and y is not None:
+            same_variables[recorder.atom(x)] = y.binder
+    repeats = _Comparison(recorder, again, same_variables, body.constants)
+    return step if repeats(recorder.eqns[start:], outs, found) else None
+
+
+def _stage(
+    primitive: Primitive[Any],
+    params: object,
+    primals: Sequence[Array],
+    tangents: Sequence[Array | None],
+) -> _Rule:
+    trace = Replay(EVAL)
+    with Running(trace):
+        inputs = trace.new_inputs([x.aval for x in primals])
+        linear = _Tangents(trace)
+        with Running(linear):
+            given = [ZERO if t is None else linear.new_inputs([t.aval])[0] for t in tangents]
+            outs, out_tangents = primitive.rules.jvp(inputs, given, params)
+            atoms = [None if t is ZERO else linear.atom(t) for t in out_tangents]
+        taken = set(map(id, inputs))
+        values = [*outs, *[value for _, value in linear.consts.values()]]
+        computed = {id(x): x for x in values if id(x) not in taken}
+        staged = trace.build([*computed.values()])
+    return _Rule(inputs, outs, atoms, linear, [*computed.values()], staged)
+
+
+def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> Step | None:
+    scope = body.scope
+    scope |= {"Var": Var, "JaxprEqn": JaxprEqn, "JVPTracer": JVPTracer, "Tracer": StagingTracer}
+    scope["NotHereError"] = NotHereError
+
+    def add(value: object) -> str:
+        name = f"g{len(scope)}"
+        scope[name] = value
+        return name
+
+    places = range(len(rule.primals))
+    present = [i for i, t in enumerate(tangents) if t is not None]
+    head = [f"def step(trace, linear, {', '.join(f'x{i}, s{i}' for i in places)}):"]
+    mine = [f"type(x{i}) is ConcreteArray" for i in places]
+    mine += [f"s{i}._trace is linear" for i in present]
+    head.append(f"if not ({' and '.join(mine)}): raise NotHereError")
+    if body.lines:
+        for i in places:
+            head.append(f"a{i} = x{i}._host")
+            head.append(f"if a{i} is None: a{i} = x{i}.host")
+    tail = [f"o{i} = {text}" for i, text in enumerate(body.results)]
+    names = {id(x): f"x{i}" for i, x in enumerate(rule.primals)}
+    names |= {id(x): f"o{i}" for i, x in enumerate(rule.computed)}
+    linear, atoms = rule.linear, dict[Atom, str]()
+    for i, var in zip(present, linear.in_binders, strict=True):
+        atoms[var] = f"s{i}.binder"
+    for i, (var, value) in enumerate(linear.consts.values()):
+        atoms[var] = f"k{i}"
+        tail.append(f"k{i} = linear.atom({names[id(value)]})")
+    for eqn in linear.eqns:
+        inputs = [add(x) if isinstance(x, Lit) else atoms[x] for x in eqn.inputs]
+        for var in eqn.out_binders:
+            atoms[var] = f"w{len(atoms)}"
+            tail.append(f"{atoms[var]} = Var({add(var.aval)})")
+        made = "".join(f"{atoms[var]}, " for var in eqn.out_binders)
+        fields = f"{add(eqn.primitive)}, ({', '.join(inputs)},), {add(eqn.params)}, ({made})"
+        tail.append(f"linear.eqns.append(JaxprEqn({fields}))")
+    results: list[str] = []
+    for x, atom in zip(rule.outs, rule.out_tangents, strict=True):
+        if isinstance(atom, Lit):
+            return None
+        tangent = "" if atom is None else f"Tracer(linear, {atoms[atom]}, {add(atom.aval)})"
+        results.append(f"JVPTracer(trace, {names[id(x)]}, {tangent})" if tangent else names[id(x)])
+    tail.append(f"return ({', '.join(results)},)")
+    run_text("transforms", "step", body.text("\n    ".join(head), tail), scope)
+    step: Step = scope["step"]
+    return step
+
+
+class _Comparison:
+    """Says whether a step repeats to the last bit what a rule did, and records the same."""
+
+    def __init__(
+        self,
+        before: LinearTrace,
+        after: LinearTrace,
+        same_variables: dict[Atom, Atom],
+        constants: Sequence[HostArray],
+    ) -> None:
+        self._values = [dict(r.consts.values()) for r in (before, after)]
+        self._after = after
+        self._constants = constants
+        #: The variables of the first recording, and those of the other.
+        self._renamed = same_variables
+
+    def __call__(
+        self, eqns: Sequence[JaxprEqn], outs: Sequence[Array], found: Sequence[Array]
+    ) -> bool:
+        if len(eqns) != len(self._after.eqns) or len(outs) != len(found):
+            return False
+        return all(map(self._same_eqn, eqns, self._after.eqns)) and all(
+            map(self._same_result, outs, found)
+        )
+
+    def _same_eqn(self, x: JaxprEqn, y: JaxprEqn) -> bool:
+        alike = x.primitive is y.primitive and x.params == y.params
+        if not alike or len(x.inputs) != len(y.inputs) or len(x.out_binders) != len(y.out_binders):
+            return False
+        if not all(map(self._same_atom, x.inputs, y.inputs)):
+            return False
+        self._renamed.update(zip(x.out_binders, y.out_binders, strict=True))
+        return all(a.aval is b.aval for a, b in zip(x.out_binders, y.out_binders, strict=True))
+
+    def _same_atom(self, x: Atom, y: Atom) -> bool:
+        if x in self._renamed:
+            return self._renamed[x] is y
+        before, after = self._values
+        if isinstance(x, Lit) or isinstance(y, Lit):
+            return isinstance(x, Lit) and isinstance(y, Lit) and same(x.value, y.value)
+        first, second = before.get(x), after.get(y)
+        return first is not None and second is not None and self._same_value(first, second)
+
+    def _same_result(self, x: Array, y: Array) -> bool:
+        if not isinstance(x, JVPTracer) or not isinstance(y, JVPTracer):
+            return x is y or self._same_value(x, y)
+        tangents = x.tangent, y.tangent
+        if not all(isinstance(t, StagingTracer) for t in tangents):
+            return False
+        first, second = [t.binder for t in tangents if isinstance(t, StagingTracer)]
+        return self._renamed.get(first) is second and self._same_value(x.primal, y.primal)
+
+    def _same_value(self, x: Array, y: Array) -> bool:
+        """Say whether two arrays are the same, and the second is not one of the step's own."""
+        if x is y:
+            return True
+        if type(x) is not ConcreteArray or type(y) is not ConcreteArray or not same(x, y):
+            return False
+        return not any(np.may_share_memory(y.concrete("data"), c) for c in self._constants)
