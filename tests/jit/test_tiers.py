@@ -14,6 +14,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
+from tinyjax.core import evaluation
+from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
@@ -21,6 +23,7 @@ from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive
 from tinyjax.core.trace import bind1, current_trace, use_trace
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
+from tinyjax.testing.programs import TypedProgram
 from tinyjax.xla import background, tiers
 
 
@@ -261,6 +264,11 @@ def one_by_one(jaxpr: Jaxpr, args: list[Any]) -> list[Any]:
     return [x.value if isinstance(x, Lit) else env[x] for x in jaxpr.outs]
 
 
+def linear(jaxpr: Jaxpr) -> list[Array]:
+    """Arguments for a program."""
+    return [jnp.linspace(0.1, 0.9, aval.size).reshape(aval.shape) for aval in jaxpr.in_avals]
+
+
 def test_evaluation_gives_the_bits_of_the_operations_one_by_one() -> None:
     given = [
         jit(several).lower(jnp.asarray(X)).jaxpr,
@@ -270,7 +278,7 @@ def test_evaluation_gives_the_bits_of_the_operations_one_by_one() -> None:
         jit(grad(lambda x: often(x)[0].sum())).lower(X[:5]).jaxpr,
     ]
     for jaxpr in given:
-        args = [jnp.linspace(0.1, 0.9, aval.size).reshape(aval.shape) for aval in jaxpr.in_avals]
+        args = linear(jaxpr)
         expected = one_by_one(jaxpr, args)
         for _ in range(3):
             with use_trace(ProgramEvaluation(np.inf)):
@@ -278,6 +286,50 @@ def test_evaluation_gives_the_bits_of_the_operations_one_by_one() -> None:
             for x, y in zip(found, expected, strict=True):
                 assert x.aval == y.aval
                 assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+
+def in_place(x: Any) -> Any:
+    """Values that have views, that are read twice by one operation, and that nothing else reads."""
+    outer = x[:, None] * x
+    turned, row = (outer + 1.0).T, jnp.sin(outer)[0]
+    product = jnp.tanh(x @ outer + 1.0) - x
+    square = product * product
+    kept = -square
+    largest = jnp.maximum(jnp.exp(kept) * 2.0, 1.0) - kept
+    return turned * turned, row + 1.0, jnp.where(largest > 0, largest, -largest), square.sum(), kept
+
+
+def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = [jit(f).lower(X[:5]).jaxpr for f in (in_place, often, several)]
+    slope = grad(lambda x: sum(jnp.sum(y) for y in in_place(x)))
+    programs += [
+        jit(slope).lower(X[:5]).jaxpr,
+        jit(
+            lambda x: lax.scan(
+                lambda c, _: (sum(y.sum() for y in in_place(c)) * 0.01 + c, slope(c)), x, None, 100
+            )
+        )
+        .lower(X[:5])
+        .jaxpr,
+    ]
+    drawn = [TypedProgram.drawn(seed, most=12) for seed in range(40)]
+    cases = [(jaxpr, linear(jaxpr)) for jaxpr in programs]
+    cases += [(program.jaxpr, program.inputs()) for program in drawn]
+
+    def outcomes() -> list[list[bytes]]:
+        monkeypatch.setattr(evaluation, "_rules", [object()])  # plans are made anew
+        found = []
+        for jaxpr, args in cases:
+            before = [np.asarray(x).tobytes() for x in args]
+            for _ in range(3):
+                with use_trace(ProgramEvaluation(np.inf)), np.errstate(all="ignore"):
+                    found.append([np.asarray(x).tobytes() for x in eval_jaxpr(jaxpr, args)])
+            assert [np.asarray(x).tobytes() for x in args] == before
+        return found
+
+    found = outcomes()
+    monkeypatch.setattr(evaluation, "_alone", lambda jaxpr, kernels: set())
+    assert outcomes() == found
 
 
 def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
@@ -435,6 +487,7 @@ SCRIPT = """
 import os, sys, time
 import numpy as np, tinyjax, tinyjax.numpy as jnp
 from tinyjax import config
+from tinyjax.testing.programs import TypedProgram
 from tinyjax.xla import background
 config.update("tier", "ready")
 

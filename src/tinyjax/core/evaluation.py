@@ -16,16 +16,16 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import attrs
-from numpy import asarray, empty, ndarray, ufunc, uint8
+from numpy import asarray, empty, maximum, minimum, ndarray, ufunc, uint8, where
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.hints import PARTS, index_text
+from tinyjax.core.hints import FRESH, PARTS, index_text
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host
-from tinyjax.core.primitive import STEPWISE, Hosts, P, Primitive, on_replaced
+from tinyjax.core.primitive import STEPWISE, Hosts, Kernel, P, Primitive, on_replaced
 from tinyjax.core.programs import ON_HOSTS
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
@@ -202,17 +202,18 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
 
     steps: list[_Step] = []
     operands: list[tuple[int, ...]] = []
-    for eqn, dead in zip(jaxpr.eqns, _last_read(jaxpr), strict=True):
+    kernels = [_kernel(eqn) for eqn in jaxpr.eqns]
+    alone = _alone(jaxpr, kernels)
+    for eqn, kernel, dead in zip(jaxpr.eqns, kernels, _last_read(jaxpr), strict=True):
         rules, inputs = eqn.primitive.rules, eqn.inputs
-        kernel = None
-        if inputs and rules.evaluate is None:
-            avals = [x.aval for x in inputs]
-            try:  # recording has found it, most often
-                kernel = rules.types[eqn.params, *avals][1]
-            except (KeyError, TypeError):  # TypeError: parameters that have no hash
-                kernel = eqn.primitive.kernel(avals, eqn.params)
         exact = kernel in EXACT and any(type(x) is Var for x in inputs)
         given = tuple([place_of(x, exact) for x in inputs])
+        if _is_elementwise(kernel) and kernel not in _OF_TWO and not alone.isdisjoint(dead):
+            (out,) = eqn.out_binders
+            for x, i in zip(inputs, given, strict=True):
+                if x in dead and x in alone and _alike(x, out):
+                    given = (*given, i)  # of NumPy's functions the next argument takes the result
+                    break
         operands.append(given)
         place = len(values)
         for var in eqn.out_binders:
@@ -229,6 +230,44 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
     outs = tuple([place_of(x) for x in jaxpr.outs])
     has_programs = any(way == _PROGRAM for way, *_ in steps)
     return _Plan(tuple(steps), values, tuple(operands), outs, has_programs)
+
+
+def _kernel(eqn: JaxprEqn) -> Kernel | None:
+    rules = eqn.primitive.rules
+    if not eqn.inputs or rules.evaluate is not None:
+        return None
+    avals = [x.aval for x in eqn.inputs]
+    try:  # recording has found it, most often
+        return rules.types[eqn.params, *avals][1]
+    except (KeyError, TypeError):  # TypeError: parameters that have no hash
+        return eqn.primitive.kernel(avals, eqn.params)
+
+
+def _alone(jaxpr: Jaxpr, kernels: Sequence[Kernel | None]) -> set[Atom]:
+    """The variables in whose memory results may be put when nothing reads them any more.
+
+    What computes them gives new memory, and so does all that reads them: there are no views.
+    """
+    found: set[Atom] = set()
+    for eqn, kernel in zip(jaxpr.eqns, kernels, strict=True):
+        plain = kernel is where or _is_elementwise(kernel)
+        if plain or (kernel is not None and FRESH in eqn.primitive.rules.extensions):
+            found.update(eqn.out_binders)
+        else:
+            found.difference_update(eqn.inputs)
+    return found
+
+
+#: Of these NumPy refuses a third argument by position.
+_OF_TWO: Final = frozenset((maximum, minimum))
+
+
+def _is_elementwise(kernel: Kernel | None) -> bool:
+    return isinstance(kernel, ufunc) and kernel.signature is None
+
+
+def _alike(x: Atom, y: Atom) -> bool:
+    return x.aval.shape == y.aval.shape and x.aval.dtype == y.aval.dtype
 
 
 def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
@@ -251,6 +290,8 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
     lines = [f"def evaluate({', '.join(names[:given])}):"]
     for (way, call, _, place, dead, eqn), places in zip(plan.steps, plan.operands, strict=True):
         operands = ", ".join([names[i] for i in places])
+        if len(places) > len(eqn.inputs):
+            names[place] = names[places[-1]]  # the result is put there
         outs = names[place : place + len(eqn.out_binders)]
         parts = eqn.primitive.rules.extensions.get(PARTS)
         if parts is not None:
@@ -262,9 +303,15 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
             lines += [f" {out} = asarray({out})" for out in outs]
         else:
             found = f"{name_of(call)}({operands})"
-            is_array = isinstance(call, ufunc) and eqn.out_binders[0].aval.shape
-            lines.append(f" {outs[0]} = {found if is_array else f'asarray({found})'}")
-        unread = [names[i] for i in dead if i >= given]  # the caller holds the operands
+            is_fresh = isinstance(call, ufunc) or FRESH in eqn.primitive.rules.extensions
+            if len(places) > len(eqn.inputs):
+                lines.append(f" {found}")
+            elif is_fresh and eqn.out_binders[0].aval.shape:
+                lines.append(f" {outs[0]} = {found}")
+            else:  # NumPy gives numbers in place of arrays without axes
+                lines.append(f" {outs[0]} = asarray({found})")
+        # the caller holds the operands
+        unread = [names[i] for i in dead if i >= given and names[i] != names[place]]
         if unread:
             lines.append(f" del {', '.join(unread)}")
     lines.append(f" return [{', '.join([names[i] for i in plan.outs])}]")

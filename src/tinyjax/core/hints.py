@@ -26,6 +26,9 @@ REPEATS: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("repeats")
 #: first one.
 ELEMENT: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("element")
 
+#: Marks a primitive whose kernel gives memory that nothing else refers to: no part of an operand.
+FRESH: Final[RuleKey[Callable[[], bool]]] = RuleKey("fresh")
+
 #: Of a primitive whose results are parts of its operand: from its parameters, for each of them what
 #: is taken of each axis, as far as the last one that is cut.
 PARTS: Final[RuleKey[Callable[[Any], Sequence[tuple[slice, ...]]]]] = RuleKey("parts")

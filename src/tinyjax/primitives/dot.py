@@ -14,7 +14,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
-from tinyjax.core.hints import FLOPS
+from tinyjax.core.hints import FLOPS, FRESH
 from tinyjax.core.placing import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
@@ -153,6 +153,9 @@ def _dot_kernel(avals: Avals, params: DotParams) -> Kernel | None:
         return lambda x, y: x.T.dot(y.T if turn_right else y)
     # of few numbers 0.25 us, where matmul takes 0.6
     return (lambda x, y: x.dot(y.T)) if turn_right else np.ndarray.dot
+
+
+dot_general_p.def_rule(FRESH)(lambda: True)
 
 
 @dot_general_p.def_abstract_eval

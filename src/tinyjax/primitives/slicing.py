@@ -12,7 +12,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import alike, same
-from tinyjax.core.hints import ELEMENT, PARTS
+from tinyjax.core.hints import ELEMENT, FRESH, PARTS
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.integers import larger
 from tinyjax.core.primitive import (
@@ -335,6 +335,9 @@ def _concatenate_impl(operands: Hosts, params: ConcatenateParams) -> Hosts:
 def _concatenate_kernel(avals: Avals, params: ConcatenateParams) -> Kernel:
     axis = params.axis
     return lambda *hosts: np.concatenate(hosts, axis)
+
+
+concatenate_p.def_rule(FRESH)(lambda: True)
 
 
 @concatenate_p.def_abstract_eval
