@@ -9,7 +9,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
-from tinyjax import lax, tree
+from tinyjax import extend, lax, tree
 from tinyjax.core import replay
 from tinyjax.core.array import Array
 from tinyjax.core.operands import as_array
@@ -146,6 +146,32 @@ def test_a_rule_of_the_users_is_asked_each_time(monkeypatch: pytest.MonkeyPatch)
 
     slopes = [float(tinyjax.grad(lambda x: twice.bind(x)[0])(3.0)) for _ in range(3)]
     assert slopes == [1.0, 2.0, 3.0]
+
+
+def test_formulas_of_the_users_are_asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "CALLS", (1,))
+    factors = iter(range(1, 10))
+    scaled: Primitive[NoParams] = Primitive("scaled_for_steps", NoParams)
+    monkeypatch.delitem(registry, scaled.name)
+    scaled.def_numpy(np.negative)
+    scaled.def_abstract_eval(lambda avals, params: avals)
+    extend.def_derivatives(scaled, lambda t, out, x: next(factors) * t)
+    gradient = tinyjax.grad(
+        lambda x: jnp.sum(jnp.sin(scaled.bind(jnp.cos(x))[0]) * 0) + jnp.sum(scaled.bind(x)[0])
+    )
+    slopes = [gradient(jnp.ones(2)).tolist() for _ in range(3)]
+    assert slopes == [[2.0] * 2, [4.0] * 2, [6.0] * 2]
+
+    turned: Primitive[NoParams] = Primitive("turned_for_steps", NoParams)
+    monkeypatch.delitem(registry, turned.name)
+    turned.def_numpy(np.negative)
+    turned.def_abstract_eval(lambda avals, params: avals)
+    extend.def_linear(turned)
+    factors = iter(range(1, 10))
+    extend.def_transposes(turned, lambda ct, x: next(factors) * ct)
+    pulled = tinyjax.grad(lambda x: jnp.sum(jnp.sin(turned.bind(2 * x)[0] * 3)))
+    first, *others = [pulled(jnp.zeros(2)).tolist() for _ in range(3)]
+    assert others == [[2 * x for x in first], [3 * x for x in first]]
 
 
 def test_a_rule_that_takes_the_place_of_another_is_used() -> None:

@@ -60,4 +60,9 @@ on_replaced.append(_all.clear)
 
 def steps_of(primitive: Primitive[Any]) -> Steps:
     """The steps of a primitive."""
-    return _all.get(primitive) or _all.setdefault(primitive, Steps(primitive))
+    found = _all.get(primitive)
+    if found is None:
+        found = Steps(primitive)
+        if found.repeatable:  # others may be gone tomorrow
+            _all[primitive] = found
+    return found
