@@ -90,6 +90,25 @@ def test_mistakes_are_named(make: Any, error: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shape", "axis"), [((3, 0), 0), ((0, 3), 1), ((2, 0, 3), 0), ((0, 3), 0), ((0, 0), 1)]
+)
+def test_unique_slices_without_elements(shape: tuple[int, ...], axis: int) -> None:
+    """All are equal, so that one is left."""
+
+    def distinct(m: Any, x: Any, **size: int) -> Any:
+        return m.unique(
+            x, return_index=True, return_inverse=True, return_counts=True, axis=axis, **size
+        )
+
+    expected = distinct(np, np.zeros(shape, np.float32))
+    compiled = tj.jit(lambda x: distinct(jnp, x, size=len(expected[1])))(jnp.zeros(shape))
+    for results in (distinct(jnp, jnp.zeros(shape)), compiled):
+        for x, y in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+            assert x.shape == y.shape
+
+
+@pytest.mark.parametrize(
     ("name", "operands"),
     [("unique", 1), ("union1d", 2), ("setdiff1d", 2), ("setxor1d", 2), ("intersect1d", 2)],
 )

@@ -1,6 +1,7 @@
 """Sorting, running sums and quantiles against NumPy and jax, and their derivatives."""
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -180,6 +181,28 @@ def test_quantiles_with_nan(axis: int | None) -> None:
         got = so.nanpercentile(some, q * 100, axis)
         same(got, np.nanpercentile(some, q * 100, axis).astype(np.float32))
     same(so.nanmedian(some, axis), np.nanmedian(some, axis))
+
+
+@pytest.mark.filterwarnings("ignore:.*empty slice|invalid value|All-NaN")
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_of_no_elements(axis: Any, keepdims: bool) -> None:
+    """As in NumPy, whose ``quantile`` raises where its ``nanquantile`` gives NaN."""
+    x = np.empty((0, 4), np.float32)
+    for name, *args in (
+        ("median",),
+        ("nanmedian",),
+        ("nanquantile", 0.5),
+        ("nanpercentile", 30.0),
+    ):
+        expected = getattr(np, name)(x, *args, axis=axis, keepdims=keepdims)
+        fun = partial(getattr(so, name), axis=axis, keepdims=keepdims)
+        for found in (fun(x, *args), tinyjax.jit(fun)(x, *args)):
+            same(found, np.asarray(expected, np.float32))
+    assert so.nanquantile(x, QS[-1], axis).shape == (3, *np.nanquantile(x, 0.5, axis).shape)
+    if axis != 1:
+        with pytest.raises(ShapeError, match="no element to choose"):
+            so.quantile(x, 0.5, axis, keepdims=keepdims)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bfloat16", "float64"])

@@ -243,10 +243,6 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         (size,) = canonical_shape((size,), "size")
     rows = reshape(x, (x.size,)) if along is None else moveaxis(x, along, 0)
     n = rows.shape[0]
-    if n and not rows.size:
-        raise ArgumentError(
-            f"unique: the slices of {x.aval} along axis {axis} have no elements to compare."
-        )
     found = _ordered(rows, equal_nan, return_index or return_inverse)
     values, places, _ = _taken("unique", found.rows, found.first, size, fill_value)
     results = [values if along is None else moveaxis(values, 0, along)]

@@ -546,15 +546,17 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         return reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
     line = in_line(strong(x))
-    if not line.shape[0]:
-        raise ShapeError(f"{name} of {x.aval}: there is no element to choose.")
     given = array_of(name, q)
     with _known(given):
         flat = strong(convert(given, fractions.dtype))
         if whole != 1:
             flat = ew.div(flat, full_like(flat, whole))
         flat = reshape(flat, (fractions.size,))
-    if method == "inverted_cdf":
+    if not line.shape[0]:
+        if name in ("quantile", "percentile"):  # as in NumPy
+            raise ShapeError(f"{name} of {x.aval}: there is no element to choose.")
+        out = full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
+    elif method == "inverted_cdf":
         counts = full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
         line, counts = sort_together((line, in_line(strong(counts))), 0, num_keys=1)
         out = _least_with_fraction(line, counts, flat, skip_nan)
