@@ -152,7 +152,9 @@ def _lower_eig(
 def _lapack_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:
     left, right = ("V" if wanted else "N" for wanted in (params.left, params.right))
     given = (ma.matrices(x),)
-    return ma.lapack_call(b, "geev", given, *results, compute_left=left, compute_right=right)
+    return ma.lapack_call(
+        b, "geev", given, *results, in_place=(), compute_left=left, compute_right=right
+    )
 
 
 def _cuda_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:

@@ -229,7 +229,7 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
             b, "cusolver_ormqr_ffi", given, (c.type, 2), in_place=((2, 0),), **sides
         )
     routine = "unmqr" if dtypes.is_complex(a.dtype) else "ormqr"
-    return ma.lapack_call(b, routine, given, (c.type, 2), **sides)
+    return ma.lapack_call(b, routine, given, (c.type, 2), in_place=((2, 0),), **sides)
 
 
 @ormqr_p.def_jvp

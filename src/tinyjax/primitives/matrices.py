@@ -484,6 +484,7 @@ def lapack_call(
     routine: str,
     operands: Sequence[tuple[Value, int]],
     *results: Stack,
+    in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
 ) -> list[Value]:
     """Write a call of a routine of LAPACK.
@@ -493,6 +494,8 @@ def lapack_call(
         routine: its name, without the letter for the type, which is the first operand's.
         operands: values, and how many axes of each belong to one problem.
         results: types, and the same.
+        in_place: pairs of an operand and of the result that takes its memory; into other memory
+            jaxlib copies the operand first.
         options: each a letter, such as "L" for the lower triangle, a number or a bool.
     """
     return b.custom_call(
@@ -501,6 +504,7 @@ def lapack_call(
         [of for of, _ in results],
         {name: _option(given) for name, given in options.items()},
         ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
+        aliases=in_place,
     )
 
 

@@ -116,7 +116,9 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
                 b, "cuhybrid_geqp3", given, *results, in_place=((0, 0), (1, 1)), magma="auto"
             )
         else:
-            packed, counted_from_one, factors = ma.lapack_call(b, "geqp3", given, *results)
+            packed, counted_from_one, factors = ma.lapack_call(
+                b, "geqp3", given, *results, in_place=((0, 0), (1, 1))
+            )
         pivots.append(b.sub(counted_from_one, b.full(1, order[0])))
     else:
         packed, factors = _reflect(b, x, scales)

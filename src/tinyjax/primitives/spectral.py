@@ -216,7 +216,8 @@ def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
         return _nothing_decomposed(b)
     *batch, m, n = x.shape
     # Vectors that are not wanted have a place all the same.
-    u, vh = vectors or (tensor((*batch, k, k), x.dtype) for k in (m, n))
+    k = min(m, n)
+    u, vh = vectors or (tensor((*batch, *shape), x.dtype) for shape in ((m, k), (k, n)))
     mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
     places = (x.type, 2), (values, 1), (u, 2), (vh, 2), ma.status(x.type)
     x, finite = _zero_unless_finite(b, x)

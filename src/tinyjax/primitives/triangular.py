@@ -167,6 +167,7 @@ def _triangular_solve_lowering(
         "trsm",
         (ma.matrices(matrix), ma.matrices(rhs)),
         (rhs.type, 2),
+        in_place=((1, 0),),
         side="L" if params.left_side else "R",
         uplo="L" if params.lower else "U",
         trans_x=transposed if params.transpose_a else "N",

@@ -92,6 +92,7 @@ def _solve_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         *places,
         (right.type, 2),
         ma.status(right.type),
+        in_place=[(i, i) for i in range(4)],
     )
     return ma.nan_where_failed(b, info, (x,))
 

@@ -82,7 +82,7 @@ _SHAPES: Final[Mapping[str, Mapping[str, str]]] = {
     "gehrd": {"": "nn->nn,p,"},
     "geqp3": {"": "mn,n->mn,n,k"},
     "geqrf": {"": "mn->mn,k"},
-    "gesdd": {"AN": "mn->mn,k,mm,nn,", "S": "mn->mn,k,mk,kn,"},
+    "gesdd": {"AN": "mn->mn,k,mm,nn,", "NS": "mn->mn,k,mk,kn,"},
     "getrf": {"": "mn->mn,k,"},
     "gtsv": {"": "n,n,n,nj->n,n,n,nj,"},
     "heevd": {"": "nn->nn,n,"},
@@ -263,8 +263,9 @@ def _check_call(op: ir.Operation) -> None:
     results = [_shape(op.results[i]) for i in range(len(op.results))]
     cases = _SHAPES[routine[2]]
     decides = options.get(_DECIDES[routine[2]], "-") if routine[2] in _DECIDES else routine[1]
-    shapes = next((text for key, text in cases.items() if not key or decides in key), "")
-    sizes = _match(shapes, operands, results)
+    possible = [text for key, text in cases.items() if not key or decides in key]
+    found = [_match(shapes, operands, results) for shapes in possible]
+    sizes = next(filter(None, found), {})
     low_high = options.get("low", "1"), options.get("high", str(sizes.get("n")))
     if not sizes or low_high != ("1", str(sizes.get("n"))):
         raise _refused(f"it calls {target!r} with the shapes {operands} for {results}")
