@@ -31,7 +31,7 @@ from tinyjax import grad, jit, lax, pure_callback, vmap, xla
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental import io_callback
-from tinyjax.xla import background, tiers
+from tinyjax.xla import background, host_callbacks, tiers
 
 THREADS: Final = 16
 TIERS: Final[tuple[Literal["compiled", "first", "ready"], ...]] = ("compiled", "first", "ready")
@@ -280,6 +280,8 @@ def settled() -> dict[str, int]:
         gc.collect()  # one that was lost to an interrupt may be part of a cycle
         time.sleep(0.01)
     tinyjax.cache.clear()
+    # errors of callbacks that nobody was there to raise any more: some are kept, with their frames
+    host_callbacks._errors.clear()
     for _ in range(3):
         gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # gives back what is free between what is in use
