@@ -527,9 +527,9 @@ def searchsorted(
         and not dtypes.is_extended(line.dtype)
         and current_trace() is EVAL
     ):
-        found = raw_host(line).searchsorted(raw_host(wanted), side)
+        places = raw_host(line).searchsorted(raw_host(wanted), side)
         few = raw_host(line).size < _MANY
-        return ConcreteArray(np.asarray(found, dtypes.default_int() if few else _counting(line)))
+        return ConcreteArray(np.asarray(places, dtypes.default_int() if few else _counting(line)))
     if method == "compare_all":
         both = (*wanted.shape, line.size)
         before = _goes_before(
@@ -538,19 +538,16 @@ def searchsorted(
             side,
         )
         return reduce_sum(convert(before, _counting(line)), (wanted.ndim,))
-    # Bisection: all elements before ``low`` go before, none from ``high`` on.
+    # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
-    low: Array = splat(0, ShapedArray(wanted.shape, dtype))
-    high: Array = splat(line.size, ShapedArray(wanted.shape, dtype))
-    for _ in range(line.size.bit_length()):
-        middle = ew.add(low, ew.shift_right_logical(ew.sub(high, low), full_like(low, 1)))
-        there = getitem(line, (middle,), mode="clip", wrap_negative_indices=False)
-        # where nothing is left to search, the middle may be one past the end
-        is_open = ew.lt(low, high)
-        before = ew.and_(is_open, _goes_before(there, wanted, side))
-        low = ew.select(before, ew.add(middle, full_like(low, 1)), low)
-        high = ew.select(ew.and_(is_open, ew.not_(before)), middle, high)
-    return low
+    found: Array = splat(0, ShapedArray(wanted.shape, dtype))
+    for bit in reversed(range(line.size.bit_length())):
+        more = ew.add(found, full_like(found, 1 << bit))
+        last = ew.sub(more, full_like(more, 1))
+        there = getitem(line, (last,), mode="clip", wrap_negative_indices=False)
+        is_inside = ew.le(more, full_like(more, line.size))
+        found = ew.select(ew.and_(is_inside, _goes_before(there, wanted, side)), more, found)
+    return found
 
 
 _MANY: Final = 1 << 31
