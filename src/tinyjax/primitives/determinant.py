@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -33,8 +34,16 @@ from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.lu import SolveParams, lu_p, solve_p
 from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod
 from tinyjax.primitives.rules import def_derivatives, instantiate_all
-from tinyjax.primitives.shape import def_simple_batch, full, full_like, iota, zeros_like
-from tinyjax.primitives.slicing import pad
+from tinyjax.primitives.shape import (
+    def_simple_batch,
+    full,
+    full_like,
+    iota,
+    rev,
+    squeeze,
+    zeros_like,
+)
+from tinyjax.primitives.slicing import concatenate, pad, slice_in_dim, split
 from tinyjax.primitives.spectral import SvdParams, svd_p
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.stablehlo.lowering import Lowering
@@ -81,9 +90,37 @@ def _det_by_factors(x: Array) -> Array:
     return ew.mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
 
+#: Larger matrices take less time by factors than by minors.
+_MOST_BY_MINORS: Final = 3
+
+
+def _det_by_minors(x: Array) -> Array:
+    """The determinants of matrices of at most three rows, by the definition."""
+    n, rows, columns = x.shape[-1], x.ndim - 2, x.ndim - 1
+
+    def element(i: int, j: int) -> Array:
+        row = slice_in_dim(x, i, i + 1, axis=rows)
+        return squeeze(slice_in_dim(row, j, j + 1, axis=columns), (rows, columns))
+
+    def of_two(i: int, j: int) -> Array:
+        """Of the last two rows, and two columns."""
+        falling = ew.mul(element(n - 2, i), element(n - 1, j))
+        return ew.sub(falling, ew.mul(element(n - 2, j), element(n - 1, i)))
+
+    if n == 1:
+        return element(0, 0)
+    if n == 2:
+        return of_two(0, 1)
+    first, second, third = (
+        ew.mul(element(0, k), of_two((k + 1) % 3, (k + 2) % 3)) for k in range(3)
+    )
+    return ew.add(ew.add(first, second), third)
+
+
 @det_p.def_lowering
 def _det_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    return lower_formula(b, lambda x: [_det_by_factors(x)], operands)
+    few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
+    return lower_formula(b, lambda x: [_det_by_minors(x) if few else _det_by_factors(x)], operands)
 
 
 # Jacobi's formula, det' = tr(adj(A) A'), which holds for singular matrices too
@@ -202,6 +239,41 @@ def _adjugate_type(avals: Avals, params: NoParams) -> Avals:
     return (x.strip_weak(),)
 
 
+def _turned(x: Array, rows: int, columns: int) -> Array:
+    """Matrices whose rows and columns begin later, and end with those before."""
+    for axis, by in ((x.ndim - 2, rows), (x.ndim - 1, columns)):
+        first, rest = split(x, (by, x.shape[axis] - by), axis)
+        x = concatenate([rest, first], axis)
+    return x
+
+
+def _minors_of_two(x: Array, y: Array) -> Array:
+    """Adjugates of matrices of three rows, which are quadratic: with ``x`` and ``y`` as factors."""
+    ahead = ew.mul(_turned(x, 1, 1), _turned(y, 2, 2))
+    return ma.mT(ew.sub(ahead, ew.mul(_turned(x, 1, 2), _turned(y, 2, 1))))
+
+
+def _adjugate_by_minors(x: Array) -> Array:
+    """The adjugates of matrices of at most three rows, by the definition."""
+    n = x.shape[-1]
+    if n == 1:
+        return full_like(x, 1)
+    if n == 2:
+        signs = ew.sub(ma.identity_like(x), ew.sub(full_like(x, 1), ma.identity_like(x)))
+        return ew.mul(signs, ma.mT(rev(x, (x.ndim - 2, x.ndim - 1))))
+    return _minors_of_two(x, x)
+
+
+def _change_by_minors(a: Array, ta: Array) -> Array:
+    """The derivative of ``_adjugate_by_minors``."""
+    n = a.shape[-1]
+    if n == 1:
+        return zeros_like(a)
+    if n == 2:
+        return _adjugate_by_minors(ta)
+    return ew.add(_minors_of_two(ta, a), _minors_of_two(a, ta))
+
+
 def _between(u: Array, inner: Array, vh: Array) -> Array:
     """``adj(U inner' V^H)``, given ``inner``, the adjugate of what stands between."""
     phase = bind1(det_p, (ma.mm(u, vh),), NO_PARAMS)
@@ -236,17 +308,23 @@ def _adjugate_by_vectors(x: Array) -> Array:
 
 @adjugate_p.def_lowering
 def _adjugate_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
-    return lower_formula(b, lambda x: [_adjugate_by_vectors(x)], operands)
+    few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
+    formula = _adjugate_by_minors if few else _adjugate_by_vectors
+    return lower_formula(b, lambda x: [formula(x)], operands)
 
 
 def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
-    """Two formulas. One divides by the determinant; the other needs the singular vectors.
+    """Two formulas, where there are many minors.
+
+    One divides by the determinant; the other needs the singular vectors.
 
     The first has derivatives of every order. The second holds for singular matrices, too, but its
     own derivatives need distinct singular values, and so it is taken for ill-conditioned ones only.
     """
     if not a.size:
         return ta
+    if a.shape[-1] <= _MOST_BY_MINORS:
+        return _change_by_minors(a, ta)
     (s,) = bind(svd_p, (stop_gradient(a),), SvdParams(False, False))
     axes = (s.ndim - 1,)
     limit = float(np.sqrt(np.finfo(s.dtype).eps))
