@@ -16,12 +16,11 @@ from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
-from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, ones
+from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, zeros
 from tinyjax.numpy.elementwise import clip, pick, remainder, truth
 from tinyjax.numpy.manipulation import expand_dims, moveaxis, ravel, tile
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, broadcast_to_shape, convert, strong
 from tinyjax.numpy.reductions import sum as total
-from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import argsort, cumsum
 from tinyjax.numpy.sorting import sort as sorted_
 from tinyjax.numpy.taking import take
@@ -100,13 +99,14 @@ def insert(
     # the places in the result: each is shifted by the insertions before it
     order = argsort(places)
     places = places.at[order].add(arange(count, dtype=places.dtype))
-    kept = ones(n + count, bool).at[places].set(False)
-    (others,) = nonzero(kept, size=n)
-    before = (slice(None),) * along
-    shape = (*x.shape[:along], n + count, *x.shape[along + 1 :])
-    blank = full_like(x, 0, shape=shape)
-    result = convert(blank, x.dtype, x.weak_type).at[(*before, others)].set(x)
-    return result.at[(*before, places)].set(new)
+    if n:
+        inserted = cumsum(zeros(n + count, dtypes.default_int()).at[places].set(1))
+        # where it inserts, it takes what is overwritten
+        result = take(x, arange(n + count) - inserted, along, mode="clip")
+    else:
+        shape = (*x.shape[:along], count, *x.shape[along + 1 :])
+        result = convert(full_like(x, 0, shape=shape), x.dtype, x.weak_type)
+    return result.at[(*(slice(None),) * along, places)].set(new)
 
 
 @explained
