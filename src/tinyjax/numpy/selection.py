@@ -22,9 +22,7 @@ from tinyjax.numpy.elementwise import pick, truth
 from tinyjax.numpy.manipulation import ravel, stack, unravel_index
 from tinyjax.numpy.promotion import array_of, arrays, promote_dtypes
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.shape import full, full_like, iota, reshape
-from tinyjax.primitives.slicing import pad as pad_with
 from tinyjax.primitives.slicing import slice_in_dim
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "select", "where"]
@@ -148,16 +146,6 @@ def nonzero(
     (size,) = canonical_shape((size,), "size")
     flat = ravel(mask)
     n = flat.shape[0]
-    from tinyjax.primitives.sort import sort  # noqa: PLC0415 (for positions alone)
-
-    # a stable sort brings the places where the mask holds to the front, in order
-    _, places = sort([ew.not_(flat), iota((n,), index_type, 0)], 0)
-    if size <= n:
-        places = slice_in_dim(places, 0, size)
-    else:
-        places = pad_with(places, full((), 0, index_type), ((0, size - n, 0),))
-    count = reduce_sum(ew.convert_element_type(flat, index_type), (0,))
-    taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
     given = one_or_more(0 if fill_value is None else fill_value, "fill_value")
     fills = [integer(fill, "fill_value") for fill in given]
     if not isinstance(fill_value, tuple):
@@ -168,6 +156,16 @@ def nonzero(
         )
     if not n:
         return tuple([full((size,), fill, index_type) for fill in fills])
+    from tinyjax.primitives.cumulative import cumsum  # noqa: PLC0415 (for positions alone)
+
+    # where the mask holds for the k-th time, the place goes to position k
+    counted = cumsum(ew.convert_element_type(flat, index_type), 0)
+    beyond = full_like(counted, size)
+    position = ew.select(flat, ew.sub(counted, full_like(counted, 1)), beyond)
+    every = iota((n,), index_type, 0)
+    places = full((size,), 0, index_type).at[position].set(every, mode="drop")
+    count = reshape(slice_in_dim(counted, n - 1, n), ())
+    taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
     return tuple(
         [
             ew.select(taken, index, full_like(index, fill))
