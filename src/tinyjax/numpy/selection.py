@@ -160,10 +160,13 @@ def nonzero(
 
     # where the mask holds for the k-th time, the place goes to position k
     counted = cumsum(ew.convert_element_type(flat, index_type), 0)
-    beyond = full_like(counted, size)
-    position = ew.select(flat, ew.sub(counted, full_like(counted, 1)), beyond)
-    every = iota((n,), index_type, 0)
-    places = full((size,), 0, index_type).at[position].set(every, mode="drop")
+    one = full_like(counted, 1)
+    position = ew.select(flat, ew.sub(counted, one), ew.neg(one))
+    places = (
+        full((size,), 0, index_type)
+        .at[position]
+        .set(iota((n,), index_type, 0), mode="drop", wrap_negative_indices=False)
+    )
     count = reshape(slice_in_dim(counted, n - 1, n), ())
     taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
     return tuple(
