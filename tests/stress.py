@@ -276,9 +276,10 @@ def held() -> int:
 
 def settled() -> dict[str, int]:
     """What is left when all has ended, and what can be forgotten is."""
-    while background._asked:
-        gc.collect()  # one that was lost to an interrupt may be part of a cycle
-        time.sleep(0.01)
+    while left := len(background._asked):
+        time.sleep(0.1)
+        if len(background._asked) == left:  # while there is progress, collecting would slow it down
+            gc.collect()  # one that was lost to an interrupt may be part of a cycle
     tinyjax.cache.clear()
     # errors of callbacks that nobody was there to raise any more: some are kept, with their frames
     host_callbacks._errors.clear()
