@@ -18,6 +18,7 @@ from tinyjax import lax, random, tree
 from tinyjax.core import replay, replay_text
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.jaxpr import JaxprEqn
 from tinyjax.core.primitive import NO_PARAMS, WITH_NUMBERS, ZERO, Tangent, registry
 from tinyjax.core.replay import replayed
 from tinyjax.core.replay_text import _write
@@ -427,3 +428,35 @@ def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
     for shape, expected in (((1, 0), 0.0), ((True, False), 2.0), ((1, False), 1.0)) * 2:
         found = _after(MANY, kinds, x, shape)
         np.testing.assert_array_equal(np.asarray(found), np.full(2, expected, np.float32))
+
+
+def test_what_is_undone_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "CALLS", (1,))
+    written, write = list[str](), replay_text._Writer.write
+
+    def noting(writer: replay_text._Writer, eqn: JaxprEqn) -> None:
+        written.append(eqn.primitive.name)
+        write(writer, eqn)
+
+    monkeypatch.setattr(replay_text._Writer, "write", noting)
+
+    @replayed
+    def children(key: Array) -> Array:
+        return random.wrap_key_data(random.key_data(inspect.unwrap(random.split)(key)))
+
+    key = random.key(3)
+    expected = random.key_data(random.split(random.key_data(key)))
+    written.clear()
+    for _ in range(3):
+        np.testing.assert_array_equal(random.key_data(children(key)), expected)
+    assert written == ["random_unwrap", "random_bits"]
+
+
+def test_what_is_given_back_is_not_written() -> None:
+    @replayed
+    def same(key: Array) -> Array:
+        return random.wrap_key_data(random.key_data(key))
+
+    key = random.key(3)
+    for _ in range(20):
+        assert same(key) == key

@@ -1,5 +1,6 @@
 """Forms, functions and special matrices of ``tinyjax.scipy.linalg``, against SciPy's."""
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
+from tinyjax.primitives import sylvester
 from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 
@@ -299,6 +301,17 @@ def test_square_roots_of_singular_matrices() -> None:
     for call in (linalg.sqrtm, tinyjax.jit(linalg.sqrtm)):
         np.testing.assert_array_equal(call(np.zeros((2, 2))), 0)
         assert np.isnan(call(np.array([[0.0, 1.0], [0.0, 0.0]]))).all()
+
+
+def test_square_roots_by_the_public_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with versions of SciPy that do not have the routine behind it."""
+    a = regular(4, 4)
+    expected = linalg.sqrtm(a), linalg.sqrtm(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    monkeypatch.setitem(sys.modules, "scipy.linalg._matfuncs_schur_sqrtm", None)
+    monkeypatch.setattr(sylvester, "_root_of_scipy", sylvester._root_of_scipy.__wrapped__)
+    found = linalg.sqrtm(a), linalg.sqrtm(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 2, 2), (1, 1)])

@@ -29,6 +29,10 @@ ELEMENT: Final[RuleKey[Callable[[Any], tuple[int, ...]]]] = RuleKey("element")
 #: Marks a primitive whose kernel gives memory that nothing else refers to: no part of an operand.
 FRESH: Final[RuleKey[Callable[[], bool]]] = RuleKey("fresh")
 
+#: Of a primitive that undoes another: the name of that one. Of what it gave, the operand is taken,
+#: if the types are the same.
+UNDOES: Final[RuleKey[Callable[[], str]]] = RuleKey("undoes")
+
 #: Of a primitive whose results are parts of its operand: from its parameters, for each of them what
 #: is taken of each axis, as far as the last one that is cut.
 PARTS: Final[RuleKey[Callable[[Any], Sequence[tuple[slice, ...]]]]] = RuleKey("parts")

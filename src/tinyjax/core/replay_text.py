@@ -17,8 +17,8 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
-from tinyjax.core.hints import ELEMENT, LARGEST, PARTS, REPEATS, index_text
-from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, effects
+from tinyjax.core.hints import ELEMENT, LARGEST, PARTS, REPEATS, UNDOES, index_text
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host
 from tinyjax.core.primitive import WITH_NUMBERS, Kernel
@@ -128,7 +128,7 @@ class Body:
 
 def write_body(staged: Staged) -> Body | None:
     """Write a program as lines of Python, if it can be."""
-    jaxpr = staged.jaxpr
+    jaxpr = _without_returns(staged.jaxpr)
     known: dict[Atom, Array] = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
     inputs = jaxpr.in_binders[len(staged.consts) :]
     largest = max(
@@ -149,6 +149,29 @@ def write_body(staged: Staged) -> Body | None:
         results.append(f"ConcreteArray({writer.read(writer.first(x))}{copied}, t{i})")
     lines, results = _inlined(writer.lines, results)
     return Body(lines, results, writer.scope, writer.constants)
+
+
+def _without_returns(jaxpr: Jaxpr) -> Jaxpr:
+    """Take a value as it was where an equation undoes the one that made its operand."""
+    made: dict[Atom, JaxprEqn] = {}
+    before: dict[Atom, Atom] = {}
+    for eqn in jaxpr.eqns:
+        made.update(dict.fromkeys(eqn.out_binders, eqn))
+        undoes = eqn.primitive.rules.extensions.get(UNDOES)
+        if undoes is None:
+            continue
+        other = made.get(eqn.inputs[0])
+        if other is not None and other.primitive.name == undoes():
+            (x,), (out,) = other.inputs, eqn.out_binders
+            if x.aval == out.aval:
+                before[out] = before.get(x, x)
+    if not before:
+        return jaxpr
+    eqns = [
+        attrs.evolve(eqn, inputs=tuple([before.get(x, x) for x in eqn.inputs]))
+        for eqn in jaxpr.eqns
+    ]
+    return attrs.evolve(jaxpr, eqns=tuple(eqns), outs=tuple([before.get(x, x) for x in jaxpr.outs]))
 
 
 def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | None:

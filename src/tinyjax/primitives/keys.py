@@ -14,6 +14,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import undivided, whole
+from tinyjax.core.hints import UNDOES
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,
@@ -87,6 +88,11 @@ def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
 
 
 def_constant(random_wrap_p)
+
+
+@random_wrap_p.def_rule(UNDOES)
+def _wrap_undoes() -> str:
+    return "random_unwrap"
 
 
 def_simple_batch(random_wrap_p)

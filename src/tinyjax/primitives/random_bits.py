@@ -81,9 +81,9 @@ def _to_lanes(words: HostArray) -> int:
     return int.from_bytes(words.astype("<u8").tobytes(), "little")
 
 
-def _from_lanes(lanes: int, count: int) -> HostArray:
-    """Return the lanes of an integer as numbers of 64 bits."""
-    return np.frombuffer(bytearray(lanes.to_bytes(count * _LANE // 8, "little")), "<u8")
+def _from_lanes(lanes: int, count: int, dtype: DType = dtypes.uint64) -> HostArray:
+    """Return the lanes of an integer as numbers of 64 bits, or keys."""
+    return np.frombuffer(bytearray(lanes.to_bytes(count * _LANE // 8, "little")), dtype)
 
 
 def _hash_lanes(k1: int, k2: int, x1: int, x2: int, constants: _Constants) -> tuple[int, int]:
@@ -267,7 +267,7 @@ def _bits_impl(operands: Hosts, params: RandomBitsParams) -> Hosts:
 @random_bits_p.def_kernel
 def _bits_kernel(avals: Avals, params: RandomBitsParams) -> Kernel | None:
     (words,), shape, dtype = avals, params.shape, params.dtype
-    size = math.prod(shape)
+    size, flat = math.prod(shape), len(shape) == 1
     if words.ndim != 1 or size > _FEW:
         return None
     constants, counters = _few_counters(size)
@@ -279,15 +279,18 @@ def _bits_kernel(avals: Avals, params: RandomBitsParams) -> Kernel | None:
 
     def draw_keys(host: HostArray) -> HostArray:
         first, second = hashed(host)
-        return _from_lanes(first | second << 32, size).view(dtype).reshape(shape)
+        drawn = _from_lanes(first | second << 32, size, dtype)
+        return drawn if flat else drawn.reshape(shape)
 
     def draw_wide(host: HostArray) -> HostArray:
         first, second = hashed(host)
-        return _from_lanes(first << 32 | second, size).reshape(shape)
+        drawn = _from_lanes(first << 32 | second, size)
+        return drawn if flat else drawn.reshape(shape)
 
     def draw(host: HostArray) -> HostArray:
         first, second = hashed(host)
-        return _from_lanes(first ^ second, size).astype(dtype).reshape(shape)
+        drawn = _from_lanes(first ^ second, size).astype(dtype)
+        return drawn if flat else drawn.reshape(shape)
 
     return draw_keys if dtypes.is_key(dtype) else draw_wide if dtype == dtypes.uint64 else draw
 

@@ -6,7 +6,10 @@ Both are brought to triangular matrices by Schur forms, and solved column by col
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 
 import numpy as np
 
@@ -208,13 +211,29 @@ def _sqrtm_type(avals: Avals, params: NoParams) -> Avals:
 sqrtm_p.def_rule(DIVISION)(of_stacks)
 
 
-def _sqrtm_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+@cache
+def _root_of_scipy() -> Callable[[HostArray], HostArray]:
+    """Return ``scipy.linalg.sqrtm`` without its checks and warnings, which take 3 us."""
+    with suppress(ImportError):  # versions of SciPy differ
+        routine = getattr(
+            import_module("scipy.linalg._matfuncs_schur_sqrtm"), "recursive_schur_sqrtm", None
+        )
+        if routine is not None:
+            return lambda a: routine(a)[0]
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
+    def root(a: HostArray) -> HostArray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of singular matrices
+            found: HostArray = linalg.sqrtm(a)
+        return found
+
+    return root
+
+
+def _sqrtm_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
     ma.check_finite(a)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of singular matrices
-        root = linalg.sqrtm(a)
+    root = _root_of_scipy()(a)
     return (root if all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
 
 
