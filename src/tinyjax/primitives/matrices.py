@@ -437,7 +437,22 @@ def def_impl_by_one(
                 out[index] = result
         return outs
 
+    def kernel(avals: Avals, params: P) -> Kernel | None:
+        outs = primitive.rules.abstract_eval(avals, params)
+        if len(outs) > 1 or avals[0].ndim != core or not outs[0].size:
+            return None
+        (shape, dtype), asarray = (outs[0].shape, outs[0].dtype), np.asarray
+
+        def evaluate(*operands: HostArray) -> HostArray:
+            try:
+                return asarray(fun(*operands, params)[0], dtype, order="C")
+            except np.linalg.LinAlgError:
+                return np.full(shape, np.nan, dtype)
+
+        return evaluate
+
     primitive.def_impl(impl)
+    primitive.def_kernel(kernel)
 
 
 @lru_cache
