@@ -536,6 +536,65 @@ def test_inside_loops_and_branches(mode: Any) -> None:
     assert seen == [("yes", 3)]
 
 
+def _counted(note: Any, n: Any) -> Any:
+    """Count up to a number: to be told how often what is called."""
+
+    def goes_on(i: Any) -> Any:
+        note("condition", n, i)
+        return i < n
+
+    def step(i: Any) -> Any:
+        note("iteration", n, i)
+        return lax.cond(i % 2 == 0, lambda i: (note("even", n, i), i + 1)[1], lambda i: i + 1, i)
+
+    return lax.while_loop(goes_on, step, 0)
+
+
+def _chosen(note: Any, n: Any) -> Any:
+    branches = [lambda n, k=k: (note("branch", n, k + 0 * n), n + k)[1] for k in range(3)]
+    return lax.switch(n, branches, n)
+
+
+def _nested(note: Any, n: Any) -> Any:
+    """A branch that maps, in a branch of what is mapped."""
+
+    def each(k: Any) -> Any:
+        return lax.cond(k < n, lambda k: (note("less", n, k), k)[1], lambda k: -k, k)
+
+    return lax.cond(n > 1, lambda: vmap(each)(jnp.arange(4)).sum(), lambda: 0 * n)
+
+
+def _scanned(note: Any, n: Any) -> Any:
+    def step(total: Any, k: Any) -> Any:
+        note("step", n, k)
+        return total + k, None
+
+    return lax.cond(n == 2, lambda: lax.scan(step, 0, jnp.arange(3))[0], lambda: 0 * n)
+
+
+@both
+@pytest.mark.parametrize("kind", ["debug", "ordered", "io"])
+@pytest.mark.parametrize("program", [_counted, _chosen, _nested, _scanned])
+def test_an_example_calls_what_it_would_call_alone(mode: Any, kind: str, program: Any) -> None:
+    seen: list[tuple[str, int, int]] = []
+
+    def tell(name: str, n: Any, k: Any) -> None:
+        seen.append((name, int(n), int(k)))
+
+    def note(name: str, n: Any, k: Any) -> None:
+        if kind == "io":
+            tinyjax.io_callback(lambda n, k: tell(name, n, k), None, n, k)
+        else:
+            debug.callback(tell, name, n, k, ordered=kind == "ordered")
+
+    examples = jnp.arange(4)
+    found = mode(vmap(lambda n: program(note, n)))(examples)
+    batched = sorted(seen)
+    seen.clear()
+    np.testing.assert_array_equal(found, [program(note, n) for n in examples])
+    assert batched == sorted(seen)
+
+
 @both
 def test_derivatives_of_loops_with_callbacks(mode: Any) -> None:
     seen: list[float] = []

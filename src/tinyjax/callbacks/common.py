@@ -139,7 +139,8 @@ class CallbackParams(Params):
         method: how they are dealt with; None where there may be none.
         ordered: whether calls keep the order of the program.
         derivative: the function that was declared as its derivative; what it closes over is among
-            the operands, after those of the callback.
+            the operands, after those of the callback. Without one, operands after those of the
+            callback are bools: an example of which one is false takes no part.
         location: the user's line, for messages; two programs that differ in it are the same.
     """
 
@@ -166,10 +167,12 @@ class CallbackParams(Params):
 def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence[HostArray]:
     """Call the function, for every example, and return arrays of exactly the types declared."""
     sizes = params.sizes
-    operands = operands[: params.in_tree.num_leaves - len(params.static)]
+    n = params.in_tree.num_leaves - len(params.static)
+    if params.derivative is not None:
+        operands = operands[:n]
     if not sizes or params.method is None or not params.method.one_by_one:
         return _call_once(params, [_widened(params, x, i) for i, x in enumerate(operands)], sizes)
-    outs = [np.empty((*sizes, *a.shape), a.dtype) for a in params.out_avals]
+    outs = [np.zeros((*sizes, *a.shape), a.dtype) for a in params.out_avals]
     for example in np.ndindex(*sizes):
         args = []
         for i, x in enumerate(operands):
@@ -177,7 +180,9 @@ def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence
                 k for k, axis in zip(example, params.leading_axes, strict=True) if axis.mapped[i]
             )
             args.append(np.asarray(x[where]) if where else x)
-        for out, value in zip(outs, _call_once(params, args, ()), strict=True):
+        if not all(args[n:]):
+            continue
+        for out, value in zip(outs, _call_once(params, args[:n], ()), strict=True):
             out[example] = value
     return outs
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
+import attrs
 import numpy as np
 
 from tinyjax import tree
@@ -59,8 +60,23 @@ def _io_callback_batch(
         )
         error.location = params.location
         raise error
+    return _bind_batched(io_callback_p, mapped, values, axes, params)
+
+
+def _bind_batched(
+    primitive: Primitive[CallbackParams],
+    mapped: MappedAxis,
+    values: Arrays,
+    axes: BatchAxes,
+    params: CallbackParams,
+) -> BatchResult:
+    """Call a function for each example that takes part in what is computed for all."""
+    if mapped.taking_part is not None:
+        values, axes = [*values, mapped.taking_part.mask], [*axes, 0]
+        outer = [attrs.evolve(x, mapped=(*x.mapped, False)) for x in params.leading_axes]
+        params = attrs.evolve(params, leading_axes=tuple(outer))
     operands, params = batched_call(mapped, values, axes, params)
-    outs = bind(io_callback_p, operands, params)
+    outs = bind(primitive, operands, params)
     return outs, [0] * len(outs)
 
 
@@ -90,7 +106,8 @@ def io_callback(
     """Call a Python function for its side effects, from eager or compiled code.
 
     Each execution of the operation calls the function exactly once, whether or not its results are
-    used; under ``vmap``, once for each example. A compiled program returns when its calls are done.
+    used; under ``vmap``, once for each example that takes the branch or iteration, and what others
+    have for its results is zero. A compiled program returns when its calls are done.
 
     Args:
         callback: takes NumPy arrays, read-only, in the containers of ``args`` and ``kwargs``, and
@@ -151,8 +168,7 @@ def _debug_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackPar
 def _debug_callback_batch(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
 ) -> BatchResult:
-    operands, params = batched_call(mapped, values, axes, params)
-    return bind(debug_callback_p, operands, params), ()
+    return _bind_batched(debug_callback_p, mapped, values, axes, params)
 
 
 def debug_callback(

@@ -61,7 +61,7 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.constraint import lie_as, unsaid
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.primitives.elementwise import rem, select
+from tinyjax.primitives.elementwise import and_, rem, select
 from tinyjax.primitives.reduce import reduce_min, reduce_or
 from tinyjax.primitives.shape import full_like, iota, move_batch_axis, moveaxis, zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -228,7 +228,7 @@ def _while_batch(
 
     changes = [place != m + i for i, place in enumerate(handed_on(params.body))]
 
-    def of_condition(batched: tuple[bool, ...]) -> Batched:
+    def of_condition(batched: tuple[bool, ...], mapped: MappedAxis = mapped) -> Batched:
         return batch_jaxpr(params.condition, mapped, (*in_fixed, *at_front(batched)))
 
     def of_body(batched: tuple[bool, ...], mapped: MappedAxis = mapped) -> Batched:
@@ -278,7 +278,10 @@ def _while_batch(
             select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
             for x, y, b in zip(eval_jaxpr(iteration.jaxpr, given), before, batched, strict=True)
         ]
-        return [*eval_jaxpr(condition.jaxpr, [*fixed_, *after]), *after]
+        after_condition, _ = of_condition(batched, of_those(mapped, going, params.condition))
+        given = [*after_condition.consts, *fixed_[len(condition.consts) :], *after]
+        (still,) = eval_jaxpr(after_condition.jaxpr, given)
+        return [and_(going, still) if effects(params.condition).any else still, *after]
 
     (going,) = eval_jaxpr(condition.jaxpr, [*fixed, *state])
     carried = [going, *state]
