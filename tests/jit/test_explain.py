@@ -1,6 +1,9 @@
 """Why a call of a jitted function was traced or compiled: ``explain``."""
 
 import logging
+import sys
+import threading
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -155,3 +158,32 @@ def test_the_setting_tells_the_logger(caplog: pytest.LogCaptureFixture) -> None:
     assert "the first call of this function object" in first
     (second,) = rest
     assert "x: float32[1,4] instead of float32[3,4]" in second
+
+
+def test_many_threads_are_told_of_their_calls(caplog: pytest.LogCaptureFixture) -> None:
+    f = tinyjax.jit(lambda x, k: x["w"] * k + x["b"], static_argnums=1)
+    failures: list[Exception] = []
+
+    def call(first: int) -> None:
+        try:
+            for n in range(12):
+                x = np.arange(1.0 + (first + n) % 12, dtype=np.float32)
+                ordered = OrderedDict({"w": x, "b": x} if n % 2 else {"b": x, "w": x})
+                with config.scoped(explain=True, default_dtypes=f"float{32 << n % 2}"):
+                    np.testing.assert_array_equal(f(ordered, n % 3), x * (n % 3) + x)
+        except Exception as error:
+            failures.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with caplog.at_level(logging.WARNING, "tinyjax"):
+            threads = [threading.Thread(target=call, args=(i,)) for i in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failures
+    assert len([r for r in caplog.records if "instead of" in r.getMessage()]) > 12

@@ -83,10 +83,11 @@ def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> lis
         [(parameter_name(fun, i), value) for i, value in old.static.positional],
     )
     lines += _values(new.static.keywords, old.static.keywords)
-    for name, a in attrs.asdict(new.settings).items():
-        b = getattr(old.settings, name)
-        if a != b:
-            lines.append(f"setting {name}: {a!r} instead of {b!r}")
+    if new.settings is not old.settings:
+        for name, a in attrs.asdict(new.settings).items():
+            b = getattr(old.settings, name)
+            if a != b:
+                lines.append(f"setting {name}: {a!r} instead of {b!r}")
     if new.axes != old.axes:
         lines.append(
             f"named axes around the call: {_names(new.axes)} instead of {_names(old.axes)}"

@@ -588,7 +588,7 @@ class JitFunction(Generic[P, R]):
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:
-            earlier = self._find().entries
+            earlier = [*self._find().entries]
             different = differences(self._fun, signature, earlier)
             if not earlier:
                 reasons.append("it is the first call of this function object")
@@ -681,7 +681,7 @@ class JitFunction(Generic[P, R]):
 
         What the function gives another program for now, or nothing, is left out.
         """
-        for signature, entry in [*self._find().entries.items()]:
+        for signature, entry in self._find().entries.copy().items():
             digest = entry.params.jaxpr.digest
             if digest in wanted:
                 with suppress(Exception):  # the function's own: what it closes over has changed

@@ -111,21 +111,23 @@ class Traces:
     """What calls of a function have become, under one set of ``jit``'s options.
 
     Attributes:
-        entries: programs by signature.
+        entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
+            read as a whole while another thread writes to it: that asks for hashes in between.
         plans: how calls like earlier ones are made.
     """
 
     __slots__ = ("__weakref__", "entries", "plans")
 
     def __init__(self) -> None:
-        self.entries: OrderedDict[Signature, Entry] = OrderedDict()
+        self.entries: dict[Signature, Entry] = {}
         self.plans: Plans = Plans(None)
 
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
         self.entries[signature] = entry
         if len(self.entries) > MOST_SIGNATURES:
-            self.entries.popitem(last=False)
+            for oldest in [*self.entries][:-MOST_SIGNATURES]:
+                self.entries.pop(oldest, None)
             self.forget_plans()
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
