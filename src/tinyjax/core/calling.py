@@ -18,7 +18,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.operands import as_array
-from tinyjax.core.refs import HOLDERS
+from tinyjax.core.refs import HOLDERS, Ref
 from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import describe_function, wraps
@@ -246,7 +246,11 @@ def _aval_of_other(
     x: Any, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
 ) -> ShapedArray:
     """The type of a leaf of another class; to have a shape and a dtype is enough."""
-    if not isinstance(x, np.ndarray | np.generic) and hasattr(x, "shape") and hasattr(x, "dtype"):
+    if (
+        not isinstance(x, np.ndarray | np.generic | Ref)
+        and hasattr(x, "shape")
+        and hasattr(x, "dtype")
+    ):
         weak_type: bool = getattr(x, "weak_type", False)
         return ShapeDtypeStruct(x.shape, x.dtype, weak_type).aval
     return as_argument(x, fun, in_tree, position, static).aval

@@ -543,10 +543,31 @@ class Holders:
     def __bool__(self) -> bool:
         return bool(self._objects) or any(isinstance(x, Ref) for x in self.leaves)
 
-    def keep(self, changed: Sequence[Refilled]) -> None:
-        """Give these objects the form and the contents that a program has left."""
+    @property
+    def refs(self) -> list[Ref]:
+        """The references among the leaves."""
+        return [x for x in self.leaves if isinstance(x, Ref)]
+
+    @property
+    def values(self) -> list[Any]:
+        """The leaves, with the contents of references in their place."""
+        return [x[...] if isinstance(x, Ref) else x for x in self.leaves]
+
+    def keep(self, closed: Sequence[Ref], outcome: tuple[dict[int, Array], Sequence[Any], R]) -> R:
+        """Write what a program has left of references and objects, and return its result.
+
+        Args:
+            closed: the references that the function uses beside its arguments.
+            outcome: the contents that were written, by the references' numbers, the objects that
+                got another form, and the result.
+        """
+        left, changed, result = outcome
+        refs = [*closed, *self.refs]
+        for i, value in left.items():
+            keep(refs[i], value)
         for x in changed:
             x.form.put(self._objects[x.place], x.contents)
+        return result
 
 
 def _open(x: Any, place: int) -> _Opened:
@@ -677,9 +698,12 @@ def places_of_refs(leaves: Sequence[object]) -> list[int]:
 
 
 def check_given_once(refs: Sequence[Ref], by: str) -> None:
-    """Raise where a function is given a reference twice."""
+    """Raise where a function is given a reference twice, or one that it uses besides."""
     if len({*refs}) < len(refs):
-        raise RefError(f"{by} is given a Ref twice. It may know a Ref by one name only.")
+        raise RefError(
+            f"{by} is given a Ref twice, or one that it uses from outside as well. It may know a "
+            "Ref by one name only."
+        )
 
 
 def closed_over(

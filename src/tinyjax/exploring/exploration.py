@@ -21,6 +21,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integer
 from tinyjax.core.jaxpr import effects, jaxpr_text
+from tinyjax.core.refs import Holders
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
@@ -228,7 +229,8 @@ def _operands(
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if effects(lowered.jaxpr).any or any(isinstance(x, ShapeDtypeStruct) for x in leaves):
         return None
-    found = [*lowered.consts, *as_arrays(leaves, wrapped, in_tree)]
+    holders = Holders(leaves, in_tree)
+    found = [*lowered.captured(), *as_arrays(holders.values, wrapped, holders.in_tree)]
     return found if all(isinstance(x, ConcreteArray) for x in found) else None
 
 

@@ -125,6 +125,11 @@ def _export(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
+    if lowered.references is not None:
+        raise ExportError(
+            f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
+            "program. Pass in ref[...], and return the new value."
+        )
     placement = lowered.compilation.placement
     if placement is not None and platforms != (PLATFORM,):
         raise ExportError(

@@ -53,10 +53,10 @@ from tinyjax.core.refs import (
     Refilled,
     Watch,
     can_be_used,
+    check_given_once,
     discharge,
     freeze,
     in_use,
-    keep,
     refilled,
 )
 from tinyjax.core.sharded_array import ShardedArray, any_sharded
@@ -64,7 +64,6 @@ from tinyjax.core.staging import NOTHING_USED, Staged, stage, stand_ins
 from tinyjax.core.trace import EVAL, PLACED, EvalTrace, Tracer, bind, check_concrete, current_trace
 from tinyjax.errors import (
     OuterRefError,
-    RefError,
     TracingForbiddenError,
 )
 from tinyjax.frames import describe_function, imitate, warn_user
@@ -303,47 +302,43 @@ class JitFunction(Generic[P, R]):
         Args:
             holders: the arguments.
             static: the static arguments.
+        """
+        arrays = as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
+        signature = make_signature(holders.in_tree, [x.aval for x in arrays], static)
+        entry, closed = self._find_with_refs(holders, signature)
+        operands = (*entry.consts, *[ref[...] for ref in closed], *arrays)
+        pass_on(entry.params.jaxpr, operands, entry.uses)
+        trace = current_trace()
+        outcome: tuple[dict[int, Array], Sequence[Refilled], R]
+        if trace is EVAL or trace is PLACED:
+            check_concrete(operands)
+            outcome = entry.run(operands)
+        else:
+            outs = trace.process(jit_p, operands, entry.params)
+            outcome = tree.unflatten(entry.out_tree, outs)
+        return holders.keep(closed, outcome)
+
+    def _find_with_refs(
+        self, holders: Holders, signature: Signature
+    ) -> tuple[Entry, tuple[Ref, ...]]:
+        """Return the program of a function that uses references, and those not passed to it.
 
         Raises:
             RefError: a reference is passed twice, or is passed and used from outside as well.
         """
-        leaves, in_tree = holders.leaves, holders.in_tree
-        passed = tuple([i for i, x in enumerate(leaves) if isinstance(x, Ref)])
-        given: list[Ref] = [leaves[i] for i in passed]
-        values = [x[...] if isinstance(x, Ref) else x for x in leaves]
-        arrays = as_arrays(values, self._fun, in_tree, static.positions)
-        signature = make_signature(in_tree, [x.aval for x in arrays], static)
+        passed = tuple([i for i, x in enumerate(holders.leaves) if isinstance(x, Ref)])
         while True:
             self._refs = closed = tuple(filter(can_be_used, self._refs))
-            if len({*given, *closed}) < len(given) + len(closed):
-                raise RefError(
-                    f"{describe_function(self._fun)} is given a Ref twice, or one that it uses "
-                    "from outside as well. It may know a Ref by one name only."
-                )
+            check_given_once((*closed, *holders.refs), describe_function(self._fun))
             key = (signature, passed, closed)
             entry = self._with_refs.get(key)
             if entry is not None:
-                break
+                return entry, closed
             entry, kept = self._stage_with_refs(signature, passed, closed)
             if entry is not None:
                 if kept:
                     self._with_refs[key] = entry
-                break
-        operands = (*entry.consts, *[ref[...] for ref in closed], *arrays)
-        pass_on(entry.params.jaxpr, operands, entry.uses)
-        trace = current_trace()
-        left: dict[int, Array]
-        if trace is EVAL or trace is PLACED:
-            check_concrete(operands)
-            left, changed, result = entry.run(operands)
-        else:
-            outs = trace.process(jit_p, operands, entry.params)
-            left, changed, result = tree.unflatten(entry.out_tree, outs)
-        for i, value in left.items():
-            keep((*closed, *given)[i], value)
-        holders.keep(changed)
-        found: R = result
-        return found
+                return entry, closed
 
     def _stage_with_refs(
         self, signature: Signature, passed: tuple[int, ...], closed: tuple[Ref, ...]
@@ -522,18 +517,31 @@ class JitFunction(Generic[P, R]):
             >>> "stablehlo.sine" in lowered.as_text()
             True
         """
-        from tinyjax.jit.stages import Lowered  # noqa: PLC0415 (most programs do not use it)
+        from tinyjax.jit.stages import Lowered, References  # noqa: PLC0415 (most programs do not use it)
 
-        signature = self._signature(args, kwargs)
-        entry = self._find().entries.get(signature) or self._trace(signature)
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        holders = Holders(leaves, in_tree)
+        avals = as_avals(holders.values, self._fun, holders.in_tree, static.positions)
+        signature = make_signature(holders.in_tree, avals, static)
+        entry: Entry | None = None
+        references: References | None = None
+        closed: tuple[Ref, ...] = ()
+        if not (self._refs or holders):
+            with suppress(OuterRefError):
+                entry = self._find().entries.get(signature) or self._trace(signature)
+        if entry is None:
+            entry, closed = self._find_with_refs(holders, signature)
+            passed = tuple([isinstance(x, Ref) for x in holders.leaves])
+            references = References(closed, passed, entry.out_tree)
         params = entry.params
-        leaves = self._parameters.split(args, kwargs)[0]
-        given = [*xla.on_devices(entry.consts), *map(_sharding_of, leaves)]
+        captured = [*entry.consts, *[ref[...] for ref in closed]]
+        given = [*xla.on_devices(captured), *map(_sharding_of, holders.values)]
         return Lowered(
             attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, given)),
             entry.consts,
             signature.in_tree,
-            entry.out_tree,
+            entry.out_tree.children()[2] if references else entry.out_tree,
+            references,
         )
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced:

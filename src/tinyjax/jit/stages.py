@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
@@ -17,10 +17,11 @@ from tinyjax.core.devices import on_first
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.lowering import location_text
+from tinyjax.core.refs import Holders, Ref, check_given_once
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import Tracer, base_trace, check_concrete
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, PlatformError, described, shortened
+from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
 from tinyjax.jit.options import CompilerOptions
 from tinyjax.records import Record
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
@@ -28,6 +29,8 @@ from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.jit.collectives import Communication
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -84,7 +87,7 @@ class _Stage:
     def args_info(self) -> Any:
         """The types of the arguments and whether they are donated, in their structure."""
         lowered = self.lowered
-        first = len(lowered.consts)
+        first = lowered.num_captured
         infos = [
             ArgInfo(aval, first + i in lowered.donated) for i, aval in enumerate(lowered.arguments)
         ]
@@ -93,13 +96,33 @@ class _Stage:
     @property
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, in their structure."""
-        outs = self.lowered.jaxpr.out_avals
+        outs = self._of_result(self.lowered.jaxpr.out_avals)
         return tree.unflatten(self.out_tree, [ShapeDtypeStruct.like(aval) for aval in outs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """Which of the arguments, counted by their leaves, are donated."""
-        return tuple([i - len(self.lowered.consts) for i in self.lowered.donated])
+        return tuple([i - self.lowered.num_captured for i in self.lowered.donated])
+
+    def _of_result(self, outs: Sequence[T]) -> Sequence[T]:
+        """Leave out what the program returns of references."""
+        return outs[len(outs) - self.out_tree.num_leaves :]
+
+
+@attrs.frozen(eq=False, repr=False)
+class References(Record):
+    """The references that a function uses, whose contents its program takes and returns.
+
+    Attributes:
+        closed: those made outside of it that are no arguments.
+        passed: for each leaf of the arguments, whether it is one.
+        out_tree: the structure of what the program returns: of what it leaves of them and of
+            objects that hold some, and the result.
+    """
+
+    closed: tuple[Ref, ...]
+    passed: tuple[bool, ...]
+    out_tree: PyTreeDef
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -120,7 +143,7 @@ class Traced(_Stage):
     @property
     def jaxpr(self) -> ClosedJaxpr:
         """The program."""
-        return close(self.lowered.jaxpr, self.lowered.consts)
+        return close(self.lowered.jaxpr, self.lowered.captured())
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lower the program to StableHLO.
@@ -146,12 +169,14 @@ class Lowered(_Stage):
         consts: the arrays that the function closed over.
         in_tree: the structure of ``(args, kwargs)``, less the static ones.
         out_tree: the structure of the result.
+        references: those that the function uses; None where it uses none.
     """
 
     compilation: xla.Compilation
     consts: tuple[Array, ...]
     in_tree: PyTreeDef
     out_tree: PyTreeDef
+    references: References | None = None
 
     @property
     def lowered(self) -> Lowered:
@@ -175,7 +200,17 @@ class Lowered(_Stage):
     @property
     def arguments(self) -> tuple[ShapedArray, ...]:
         """The types of the arguments, in the order of ``in_tree``."""
-        return self.jaxpr.in_avals[len(self.consts) :]
+        return self.jaxpr.in_avals[self.num_captured :]
+
+    @property
+    def num_captured(self) -> int:
+        """How many parameters come before the arguments."""
+        return len(self.consts) + len(self.references.closed if self.references else ())
+
+    def captured(self) -> tuple[Array, ...]:
+        """The arrays that the function closed over, and the contents of references now."""
+        closed = self.references.closed if self.references else ()
+        return (*self.consts, *[ref[...] for ref in closed])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program's text.
@@ -276,6 +311,34 @@ class Compiled(_Stage):
         """
         lowered = self.lowered
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        references = lowered.references
+        if references is not None:
+            return self._call_with_refs(references, Holders(leaves, in_tree))
+        return tree.unflatten(lowered.out_tree, self._run(leaves, in_tree))
+
+    def _call_with_refs(self, references: References, holders: Holders) -> Any:
+        """Run a program of references' contents, and write what it leaves of them.
+
+        Raises:
+            RefError: an argument is a reference and was none, or was one and is none, or one is
+                given twice.
+        """
+        name = self.lowered.name
+        passed = tuple([isinstance(x, Ref) for x in holders.leaves])
+        if passed != references.passed and holders.in_tree == self.in_tree:
+            first = [a == b for a, b in zip(passed, references.passed, strict=True)].index(False)
+            place = _place(self.in_tree, first)
+            kinds = ("an array", "a Ref")
+            raise RefError(
+                f"'{name}' was compiled for {kinds[references.passed[first]]} at {place}, but was "
+                f"called with {kinds[passed[first]]}."
+            )
+        check_given_once((*references.closed, *holders.refs), f"'{name}'")
+        outs = self._run(holders.values, holders.in_tree)
+        return holders.keep(references.closed, tree.unflatten(references.out_tree, outs))
+
+    def _run(self, leaves: Sequence[Any], in_tree: PyTreeDef) -> Sequence[Array]:
+        lowered = self.lowered
         arrays = as_arrays(leaves, self.__call__, in_tree)
         for x in arrays:
             if isinstance(x, Tracer) and x._trace.live:
@@ -288,18 +351,17 @@ class Compiled(_Stage):
         check_arguments(
             lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
         )
-        operands = (*lowered.consts, *arrays)
+        operands = (*lowered.captured(), *arrays)
         if lowered.compilation.placement is not None:
-            return tree.unflatten(lowered.out_tree, xla.call_sharded(self._executable, operands))
+            return xla.call_sharded(self._executable, operands)
         assert isinstance(self._executable, xla.Executable), "it has no placement"
         operands = tuple(
             [x if x.committed or type(x) is not ShardedArray else x.gathered for x in operands]
         )
         if lowered.donated or effects(lowered.jaxpr).any:
-            return tree.unflatten(lowered.out_tree, self._executable(operands))
+            return self._executable(operands)
         evaluate = partial(eval_jaxpr, lowered.jaxpr)
-        outs = base_trace().run_program(self._executable, evaluate, operands)
-        return tree.unflatten(lowered.out_tree, outs)
+        return base_trace().run_program(self._executable, evaluate, operands)
 
     @property
     def out_info(self) -> Any:
@@ -313,14 +375,14 @@ class Compiled(_Stage):
             )
             for aval, sharding in lies
         ]
-        return tree.unflatten(self.out_tree, outs)
+        return tree.unflatten(self.out_tree, self._of_result(outs))
 
     @property
     def input_shardings(self) -> Any:
         """How the arguments lie that the program takes, in their structure."""
         placement = self._placement
         lowered = self.lowered
-        first = len(lowered.consts)
+        first = lowered.num_captured
         given = (
             (on_first(),) * len(lowered.arguments)
             if placement is None
@@ -334,7 +396,8 @@ class Compiled(_Stage):
         placement = self._placement
         if placement is None:
             return tree.unflatten(self.out_tree, (on_first(),) * self.out_tree.num_leaves)
-        return tree.unflatten(self.out_tree, [x and x.plain for x in placement.outs])
+        outs = self._of_result(placement.outs)
+        return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
 
     def runtime_executable(self) -> Any:
         """XLA's own executable."""
@@ -446,10 +509,14 @@ def check_arguments(
         )
     for i, (x, expected) in enumerate(zip(given, in_avals, strict=True)):
         if x.aval is not expected and (x.shape, x.dtype) != (expected.shape, expected.dtype):
-            (which, *rest), _ = tree.leaves_with_path(
-                tree.unflatten(in_tree, range(in_tree.num_leaves))
-            )[i]
-            place = path_str("args" if which == SequenceKey(0) else "kwargs", rest)
             raise ArgumentError(
-                f"'{name}' was {verb} for {expected} at {place}, but was called with {x.aval}."
+                f"'{name}' was {verb} for {expected} at {_place(in_tree, i)}, but was called with "
+                f"{x.aval}."
             )
+
+
+def _place(in_tree: PyTreeDef, position: int) -> str:
+    """Name a leaf of ``(args, kwargs)``, such as ``args[0]['w']``."""
+    numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
+    (which, *rest), _ = tree.leaves_with_path(numbered)[position]
+    return path_str("args" if which == SequenceKey(0) else "kwargs", rest)
