@@ -116,6 +116,29 @@ def shifted(how: str) -> Reference:
     return shift
 
 
+def modular_power(x: HostArray, y: HostArray) -> HostArray:
+    """Powers in Python's integers, modulo the width; what is no integer is 0."""
+    width = 1 << 8 * x.dtype.itemsize
+
+    def one(a: int, n: int) -> int:
+        return pow(a, n, width) if n >= 0 else (a ** (n % 2) if abs(a) == 1 else 0)
+
+    flat = [one(int(a), int(n)) % width for a, n in zip(x.reshape(-1), y.reshape(-1), strict=True)]
+    return np.array(flat, f"u{x.dtype.itemsize}").view(x.dtype).reshape(x.shape)
+
+
+def power_cases() -> list[Case]:
+    """All pairs of 8 bits; else pairs of small numbers, powers of two and the ends."""
+    cases = []
+    for dtype in dtypes.INTEGERS:
+        least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        near = {k + i for k in (0, 8, 64, 100, 4096, least, most) for i in range(-3, 4)}
+        numbers = range(least, most + 1) if dtype.itemsize == 1 else sorted(near)
+        x = np.array([n for n in numbers if least <= n <= most], dtype)
+        cases.append(Case(*(np.ravel(side) for side in np.meshgrid(x, x))))
+    return cases
+
+
 AMOUNTS = np.array([0, 1, 3, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127], np.int64)
 
 
@@ -489,6 +512,7 @@ SPECS = [
         jax=jax_power,
         dtypes="iu",
     ),
+    Spec("power", bits.power, bits.power, power_cases(), modular_power, dtypes="iu"),
     # Bits and booleans
     one(ew.not_, ew.not_, np.invert, jax.lax.bitwise_not, "biu", grad=0),
     one(

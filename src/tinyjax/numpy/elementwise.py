@@ -44,6 +44,7 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.universal import universal
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
+from tinyjax.primitives.bits import power as power_of_integers
 from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -399,36 +400,12 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
             )
         return ew.integer_pow(a, y)
     a, b = operands("power", x, y)
-    a, b = _integers(a), _integers(b)
     if dtypes.is_inexact(a.dtype):
         return ew.pow_(a, b)
-    return _integer_power(a, b)
+    return power_of_integers(_integers(a), _integers(b))
 
 
 pow = power
-
-
-def _integer_power(x: Array, y: Array) -> Array:
-    """Raise integers to integers by squaring, modulo the width of the type.
-
-    Powers that are not integers are 0, as their parts after the point are dropped.
-    """
-    zero, one = full_like(x, 0), full_like(x, 1)
-    # From 64 on only the parity of the exponent matters, other than for what overflows anyway.
-    bits = min(6, x.dtype.itemsize * 8 - 1)
-    odd = ew.and_(y, one)
-    most = full_like(y, (1 << bits) - 2)
-    rest = ew.select(ew.gt(y, most), ew.add(most, odd), y)
-    result, square_ = one, x
-    for _ in range(bits):
-        result = ew.select(ew.ne(ew.and_(rest, one), zero), ew.mul(result, square_), result)
-        square_ = ew.mul(square_, square_)
-        rest = ew.shift_right_logical(rest, one)
-    if x.dtype.kind == "u":
-        return result
-    unit = ew.select(ew.eq(odd, zero), ew.mul(x, x), x)
-    is_unit = ew.eq(ew.abs_(x), one)
-    return ew.select(ew.lt(y, zero), ew.select(is_unit, unit, zero), result)
 
 
 @replayed

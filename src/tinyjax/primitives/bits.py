@@ -1,4 +1,4 @@
-"""Integers by their bits: how many lead, and the upper half of a product."""
+"""Integers by their bits: how many lead, the upper half of a product, and powers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from tinyjax.core.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives.families import elementwise
+from tinyjax.primitives.elementwise import abs_, and_, eq, lt, mul, ne, select, shift_right_logical
+from tinyjax.primitives.families import elementwise, lower_formula
+from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.shape import full_like
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value
+from tinyjax.stablehlo.types import Value, Values
 
 _HALVES = (32, 16, 8, 4, 2, 1)
 
@@ -72,3 +76,54 @@ def _lower_mulhi(b: Lowering, x: Value, y: Value) -> Value:
 
 
 mulhi: Final = elementwise("mulhi", _mulhi, _lower_mulhi, "iu")
+
+
+def _power(x: HostArray, y: HostArray) -> HostArray:
+    with np.errstate(all="ignore"):
+        negative = y < 0
+        if not negative.any():
+            return np.asarray(np.power(x, y)).astype(x.dtype, copy=False)
+        # what is no integer is 0, as its part after the point is dropped
+        unit = np.where(y % 2 == 0, np.ones_like(x), x)
+        fraction = np.where(abs(x) == 1, unit, np.zeros_like(x))
+        whole = np.power(x, np.where(negative, np.zeros_like(y), y))
+        return np.where(negative, fraction, whole).astype(x.dtype)
+
+
+#: The bits of the exponents that one round of the loop takes.
+_PER_ROUND: Final = 6
+
+
+def _lower_power(b: Lowering, x: Value, y: Value) -> Value:
+    """Square and multiply until no exponent has bits left: XLA's own power takes six of them."""
+
+    def start(x: Array, y: Array) -> list[Array]:
+        zero, one = full_like(x, 0), full_like(x, 1)
+        if x.dtype.kind == "u":
+            return [one, x, y]
+        even = eq(and_(y, one), zero)
+        unit = select(eq(abs_(x), one), select(even, one, x), zero)
+        negative = lt(y, zero)
+        return [select(negative, unit, one), x, select(negative, zero, y)]
+
+    def round_(result: Array, power: Array, rest: Array) -> list[Array]:
+        zero, one = full_like(rest, 0), full_like(rest, 1)
+        for _ in range(_PER_ROUND):
+            odd = ne(and_(rest, one), zero)
+            result = select(odd, mul(result, power), result)
+            power = mul(power, power)
+            rest = shift_right_logical(rest, one)
+        return [result, power, rest]
+
+    def going(state: Values) -> Values:
+        def any_left(rest: Array) -> list[Array]:
+            return [reduce_or(ne(rest, full_like(rest, 0)), tuple(range(rest.ndim)))]
+
+        return lower_formula(b, any_left, state[2:])
+
+    state = lower_formula(b, start, (x, y))
+    return b.while_(state, going, lambda state: lower_formula(b, round_, state))[0]
+
+
+#: Integers to the power of integers, modulo the width of the type.
+power: Final = elementwise("power", _power, _lower_power, "iu", broadcasts=True)
