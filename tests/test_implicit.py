@@ -695,6 +695,43 @@ def test_too_many_steps_give_nans() -> None:
     assert not bool(info.converged)
 
 
+def test_a_field_that_jumps_is_followed_in_single_precision() -> None:
+    """Beyond a jump the field goes on; before a pole no step that floats can tell is enough."""
+
+    def field(y: Array, t: Array) -> Array:
+        return jnp.select([t <= 2.0, (t >= 5.0) & (t <= 7.0)], [10.0, -10.0], 0.0)
+
+    times = np.array([0.0, 5.0, 10.0], np.float32)
+    for gradient in ("adjoint", "checkpointed"):
+        solve: Any = partial(odeint, field, hmax=1.0, gradient=gradient, has_aux=True)
+        states, info = solve(np.float32(0.0), times)
+        close(states, [0.0, 20.0, 0.0], 1e-3)
+        assert bool(info.converged)
+        slope = grad(lambda y, solve=solve: solve(y, times)[0][2])(np.float32(0.0))
+        assert float(slope) == 1.0
+    poles: list[Callable[[Array, Array], Array]] = [lambda y, t: y**2, lambda y, t: -1 / y]
+    for pole in poles:
+        states, info = odeint(pole, np.float32(1.0), times, has_aux=True)
+        assert np.isnan(states[1:]).all()
+        assert not bool(info.converged)
+
+
+def test_a_slope_may_be_another_tree_than_the_state() -> None:
+    """Of as many numbers, in the same order, as jax takes it."""
+    times, starts = double([0.0, 0.5, 1.0]), double([1.0, 0.0])
+    slopes: list[Callable[[Any, Any], Any]] = [
+        lambda y, t: [y[1], -y[0]],
+        lambda y, t: {"a": y[1], "b": (-y[0],)},
+        lambda y, t: jnp.stack([y[1], -y[0]]),
+    ]
+    expected = np.stack([np.cos(times), -np.sin(times)])
+    for slope in slopes:
+        close(odeint(slope, starts, times), expected.T, 1e-6)
+        close(odeint(slope, list(starts), times), expected, 1e-6)
+    with pytest.raises(ArgumentError, match="a tree like y0"):
+        odeint(lambda y, t: [y[0]], starts, times)
+
+
 # Equations inside equations
 
 

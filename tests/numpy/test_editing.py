@@ -1,5 +1,7 @@
 """Functions that take functions, deletion under jit, and sets, against jax."""
 
+import itertools
+from functools import partial
 from typing import Any, Final
 
 import jax
@@ -125,3 +127,17 @@ def test_put_out_of_bounds(mode: Any) -> None:
     np.put(expected, places, [10.0, 20.0], mode=mode)
     found = jnp.put(jnp.asarray(x), places, np.array([10.0, 20.0]), mode=mode, inplace=False)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_complex_numbers_with_a_part_that_is_nan_are_one(compiled: bool) -> None:
+    """As by NumPy and jax: one NaN, which stands at the end, and counts all of them."""
+    nan = np.nan
+    parts = [1, 2, 1j, complex(nan, 1), complex(1, nan), complex(nan, nan), complex(0, nan), -nan]
+    for x in itertools.combinations(parts, 3):
+        both = np.array([*x, *x[::-1], 1])
+        expected = np.unique(both, return_inverse=True, return_counts=True)
+        size = expected[0].size if compiled else None
+        fun = partial(jnp.unique, return_inverse=True, return_counts=True, size=size)
+        for got, value in zip((tj.jit(fun) if compiled else fun)(both), expected, strict=True):
+            np.testing.assert_array_equal(got, value)

@@ -16,7 +16,7 @@ import scipy.special
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.dtypes import ALL, FLOAT8, INTEGERS, bfloat16
+from tinyjax.dtypes import ALL, FLOAT8, INTEGERS, bfloat16, kind
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import odeint
 from tinyjax.scipy.special import logsumexp
@@ -85,6 +85,19 @@ def test_the_quotient_of_floats_is_constant_where_it_is_known() -> None:
             np.testing.assert_array_equal(change, np.zeros(7))
             with np.errstate(all="ignore"):
                 np.testing.assert_array_equal(quotient, np.floor_divide(x, y))
+
+
+# Signs
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if kind(d) == "f"], ids=str)
+def test_signs_are_those_of_the_bits(dtype: Any) -> None:
+    """Of NaNs with every payload too, as NumPy's."""
+    bits = np.arange(256 if dtype.itemsize == 1 else 1 << 16)
+    x = (bits << 8 * max(dtype.itemsize - 2, 0)).astype(f"u{dtype.itemsize}").view(dtype)
+    np.testing.assert_array_equal(either_way(jnp.signbit, x), np.signbit(x))
+    one = dtype.type(1)
+    np.testing.assert_array_equal(either_way(jnp.copysign, one, x), np.where(np.signbit(x), -1, 1))
 
 
 # Powers of two, and decimal places

@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 import attrs
+import jax
+import jax.scipy.linalg
 import numpy as np
 import pytest
 import scipy.linalg as theirs
@@ -362,7 +364,22 @@ def test_arguments_are_checked() -> None:
             "select_range",
         ),
         (lambda: linalg.solve_sylvester(x, x, np.eye(3)), ShapeError, "m rows and n columns"),
+        (lambda: linalg.solve_sylvester(x, x, x, method="q"), ArgumentError, "for method"),
     ]
     for call, error, message in calls:
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, tinyjax.jit, tinyjax.vmap])
+def test_equations_of_sylvester_without_a_solution(transform: Any) -> None:
+    """NaN as jax, where eigenvalues of ``A`` and ``-B`` are no further apart than ``tol``."""
+    a = np.array([[[1.0, 2.0], [0.0, 2.0]], [[1.0, 2.0], [0.0, 5.0]], [[1.0, 0.0], [0.0, 3.001]]])
+    b, c = np.array([[-2.0, 1.0], [1.0, -2.0]]), np.ones((3, 2, 2))
+    b = np.stack([b] * 3)
+    for tol, method in ((1e-8, "schur"), (1e-8, "eigen"), (0.1, "schur")):
+        found = transform(partial(linalg.solve_sylvester, tol=tol, method=method))(a, b, c)
+        with jax.enable_x64(True):
+            expected = jax.scipy.linalg.solve_sylvester(a, b, c, tol=tol, method=method)
+        np.testing.assert_allclose(found, expected, 1e-9)
+        assert np.isnan(expected).any()

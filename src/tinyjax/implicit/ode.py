@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import dtypes, numpy, tree
@@ -133,7 +134,8 @@ def odeint(  # noqa: PLR0913
     and each step is made again a few times.
 
     Args:
-        func: takes a state, a time and ``args``; returns a tree like the state.
+        func: takes a state, a time and ``args``; returns a tree like the state, or one of as many
+            numbers, in the same order.
         y0: the first state, a tree of arrays.
         t: the times, ascending or descending.
         *args: further arguments, trees of arrays.
@@ -237,7 +239,7 @@ def _stage(
         real = [dtypes.real_part(x.dtype) for x in arrays]
         dtype, _ = dtypes.promote([(times.dtype, False), *((d, False) for d in real)])
         closed, consts = close(
-            lambda *xs: func(tree.unflatten(treedef, xs[:-1]), xs[-1], *args),
+            lambda *xs: _like_state(func(tree.unflatten(treedef, xs[:-1]), xs[-1], *args), y0),
             *arrays,
             times[0].astype(dtype),
         )
@@ -251,6 +253,19 @@ def _stage(
         closed, consts = run(arrays)
     space = space_of(treedef, [x.aval for x in arrays], "y0 of odeint")
     return closed, consts, space.join(arrays), space
+
+
+def _like_state(slope: Any, y0: Any) -> Any:
+    """Give a derivative the state's tree, if it has as many numbers in another one."""
+    leaves, treedef = tree.flatten(y0)
+    parts = tree.leaves(slope)
+    sizes = [numpy.size(x) for x in leaves]
+    if tree.structure(slope) == treedef or sum(map(numpy.size, parts)) != sum(sizes):
+        return slope
+    flat = numpy.concatenate([numpy.ravel(x) for x in parts])
+    pieces = numpy.split(flat, list(accumulate(sizes))[:-1])
+    shaped = [numpy.reshape(p, numpy.shape(x)) for p, x in zip(pieces, leaves, strict=True)]
+    return tree.unflatten(treedef, shaped)
 
 
 def _check_slope(

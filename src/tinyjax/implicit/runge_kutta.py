@@ -86,7 +86,8 @@ class Steps:
 class _State(NamedTuple):
     """The last step made: from ``start`` at ``begin``, of length ``length``, to ``y`` at ``time``.
 
-    ``stages`` are the derivatives in it; ``step`` is how long the next one is to be.
+    ``stages`` are the derivatives in it; ``step`` is how long the next one is to be. ``forced``
+    counts the steps since the last long one that were kept though their error is too large.
     """
 
     y: Array
@@ -98,7 +99,12 @@ class _State(NamedTuple):
     length: Array
     stages: Array
     iterations: Array
-    failed: Array
+    forced: Array
+
+
+#: After more steps in a row that had to be kept in spite of their errors, there is no solution: one
+#: crosses a jump of the field, but at a pole, or where the field turns the state back, many follow.
+_MOST_FORCED: Final = 8
 
 
 def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Array, Info]:
@@ -112,15 +118,13 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     real = dtypes.real_part(y0.dtype)
     slope = field(y0, times[0])
     first = stop_gradient(_first_step(field, y0, slope, times[0], steps))
-    # its own rounding error bounds what a step can do
-    shortest = 4 * float(np.finfo(real).eps)
 
     def target(state: _State, time: Array) -> tuple[_State, Array]:
         def going(s: _State) -> Array:
-            return (s.time < time) & (s.iterations < steps.mxstep) & ~s.failed
+            return (s.time < time) & (s.iterations < steps.mxstep) & (s.forced <= _MOST_FORCED)
 
         def step(s: _State) -> _State:
-            return _step(field, s, steps, shortest)
+            return _step(field, s, steps)
 
         fresh = state._replace(iterations=numpy.zeros_like(state.iterations))
         last = while_loop(going, step, fresh, checkpoints=steps.checkpoints)
@@ -138,7 +142,7 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
         numpy.zeros_like(first),
         numpy.zeros((7, y0.shape[0]), y0.dtype),
         numpy.zeros((), dtypes.int32),
-        numpy.zeros((), dtypes.bool_),
+        numpy.zeros((), dtypes.int32),
     )
     last, ys = scan(target, state, times[1:])
     converged = numpy.all(numpy.isfinite(stop_gradient(ys)))
@@ -147,7 +151,7 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     return states, Info(converged, last.iterations, residual)
 
 
-def _step(field: Field, s: _State, steps: Steps, shortest: float) -> _State:
+def _step(field: Field, s: _State, steps: Steps) -> _State:
     """Try a step; keep it if its error is small enough, and choose the next one's length."""
     h = s.step
     dtype = s.y.dtype
@@ -166,26 +170,34 @@ def _step(field: Field, s: _State, steps: Steps, shortest: float) -> _State:
     error = h * numpy.abs(weights @ stop_gradient(stages))
     size = numpy.maximum(numpy.abs(stop_gradient(s.y)), numpy.abs(stop_gradient(y)))
     ratio = numpy.sqrt(numpy.mean((error / (steps.atol + steps.rtol * size)) ** 2))
+    finite = numpy.isfinite(ratio)
     good = ratio <= 1.0
     least = numpy.where(good, 1.0, 0.2)
     # a NaN means that the step led out of the field's domain
     factor = numpy.where(
-        numpy.isfinite(ratio), numpy.clip(0.9 * numpy.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2
+        finite, numpy.clip(0.9 * numpy.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2
     )
-    following = numpy.minimum(h * factor.astype(h.dtype), steps.hmax)
-    smallest = shortest * numpy.abs(stop_gradient(s.time))
+    # shorter ones are lost in the rounding of the time
+    of_times = np.finfo(h.dtype)
+    time = numpy.abs(stop_gradient(s.time))
+    shortest = numpy.maximum(4 * float(of_times.eps) * time, float(of_times.tiny))
+    following = numpy.maximum(h * factor.astype(h.dtype), shortest)
+    is_shortest = ~(h > shortest)  # also if it is NaN
+    kept = good | (is_shortest & finite)
+    forced = numpy.where(
+        is_shortest & ~good, s.forced + numpy.where(finite, 1, _MOST_FORCED + 1), s.forced
+    )
     return _State(
-        numpy.where(good, y, s.y),
-        numpy.where(good, stages[6], s.slope),
-        numpy.where(good, s.time + h, s.time),
-        following,
-        numpy.where(good, s.y, s.start),
-        numpy.where(good, s.time, s.begin),
-        numpy.where(good, h, s.length),
-        numpy.where(good, stages, s.stages),
+        numpy.where(kept, y, s.y),
+        numpy.where(kept, stages[6], s.slope),
+        numpy.where(kept, s.time + h, s.time),
+        numpy.minimum(following, steps.hmax),
+        numpy.where(kept, s.y, s.start),
+        numpy.where(kept, s.time, s.begin),
+        numpy.where(kept, h, s.length),
+        numpy.where(kept, stages, s.stages),
         s.iterations + 1,
-        # not `following <= smallest`, which is false of NaN
-        ~good & ~(following > smallest),
+        numpy.where(good & (h > 100 * shortest), 0, forced),
     )
 
 

@@ -44,7 +44,6 @@ from tinyjax.numpy.promotion import (
 from tinyjax.numpy.universal import universal
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.barrier import another
-from tinyjax.primitives.bits import power as power_of_integers
 from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -402,6 +401,8 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     a, b = operands("power", x, y)
     if dtypes.is_inexact(a.dtype):
         return ew.pow_(a, b)
+    from tinyjax.primitives.bits import power as power_of_integers  # noqa: PLC0415 (seldom needed)
+
     return power_of_integers(_integers(a), _integers(b))
 
 
@@ -553,16 +554,13 @@ def no_out(name: str, out: object) -> None:
 
 
 def signbit(x: ArrayLike, /) -> Array:
-    """Say where the sign is negative, also that of ``-0.0``; False for NaN."""
+    """Say where the sign is negative, also that of ``-0.0`` and of NaN."""
+    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (as for ldexp)
+
     a = _no_complex("signbit", array_of("signbit", x))
-    if dtypes.kind(a.dtype) in "bu":
-        return _false(a)
-    zero = full_like(a, 0)
-    negative_ = ew.lt(a, zero)
-    if a.dtype.kind == "i":
-        return negative_
-    minus_zero = ew.and_(ew.eq(a, zero), ew.lt(ew.div(full_like(a, 1), a), zero))
-    return ew.or_(negative_, minus_zero)
+    if dtypes.is_float(a.dtype):
+        a = bitcast_convert_type(a, np.dtype(f"i{a.dtype.itemsize}"))
+    return _false(a) if dtypes.kind(a.dtype) in "bu" else ew.lt(a, full_like(a, 0))
 
 
 @replayed

@@ -71,7 +71,12 @@ class _Sorted(NamedTuple):
 
 
 def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
-    """Sort the rows of an array and mark those that differ from the one before."""
+    """Sort the rows of an array and mark those that differ from the one before.
+
+    Complex numbers with a part that is NaN become one, which stands at the end.
+    """
+    if dtypes.is_complex(x.dtype):
+        x = pick(isnan(x), float("nan"), x)
     n = x.shape[0] if x.shape else 0
     columns = 1 if x.ndim == 1 else x.size // n if n else 0
     order: Array | None = None

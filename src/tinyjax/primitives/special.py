@@ -427,7 +427,9 @@ def _lgamma_of(near_two: Coefficients) -> Callable[[HostArray], HostArray]:
     def reflected(x: HostArray) -> HostArray:
         # gamma(x) gamma(1 - x) = pi / sin(pi x), with gamma(1 - x) = -x gamma(-x)
         sine = np.sin(math.pi * _distance_to_integer(x))
-        return math.log(math.pi) - np.log(sine) - from_one_half(1 - x)
+        value = math.log(math.pi) - np.log(sine) - from_one_half(1 - x)
+        # at the poles, and all numbers from 2**52 on are some, the last term may be infinite too
+        return np.where(sine == 0, np.inf, value)
 
     def near_zero(x: HostArray) -> HostArray:
         # gamma(2 + x) = x (1 + x) gamma(x) keeps its digits near 0, where the reflection cancels

@@ -14,6 +14,7 @@ from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives import eigen, householder, matrices, schur_forms, spectral, sylvester
 from tinyjax.primitives import lu as lu_
+from tinyjax.primitives.stop_gradient import stop_gradient
 
 __all__ = [
     "eigh_tridiagonal",
@@ -234,15 +235,15 @@ def solve_sylvester(
         A: shape ``(..., m, m)``.
         B: shape ``(..., n, n)``.
         C: shape ``(..., m, n)``; the axes in front broadcast.
-        method: not used.
-        tol: not used.
+        method: ``"schur"`` or ``"eigen"``; both solve by Schur forms, which are as fast.
+        tol: how near to zero the sum of an eigenvalue of ``A`` and one of ``B`` may be.
 
     Returns:
-        ``X``, of the shape of ``C``; huge, infinite or NaN where an eigenvalue of ``A`` is the
-        negative of one of ``B``.
+        ``X``, of the shape of ``C``; NaN where such a sum is nearer to zero.
 
     Raises:
         ShapeError: the shapes do not fit.
+        ArgumentError: ``method`` is something else.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -251,15 +252,22 @@ def solve_sylvester(
         Array([[1., 2.],
                [3., 4.]], dtype=float32)
     """
+    if not is_one_of(method, ("schur", "eigen")):
+        raise ArgumentError(
+            f"solve_sylvester takes 'schur' or 'eigen' for method, but got {shortened(method)}."
+        )
     operands = [
         strong(x) for x in promote_inexact(*(array_of("solve_sylvester", x) for x in (A, B, C)))
     ]
     for x in operands:
         matrices.check_matrices("solve_sylvester", x.aval)
     batch = broadcast_shapes(*(x.shape[:-2] for x in operands))
-    return sylvester.solve_sylvester(
-        *(jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands)
-    )
+    a, b, c = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands)
+    solution = sylvester.solve_sylvester(a, b, c)
+    of_a, of_b = (jnp.linalg.eigvals(stop_gradient(x)) for x in operands[:2])
+    sums = of_a[..., :, None] + of_b[..., None, :]
+    unsolvable = jnp.any(jnp.abs(sums) < tol, axis=(-2, -1), keepdims=True)
+    return jnp.where(unsolvable, jnp.nan, solution)
 
 
 @overload

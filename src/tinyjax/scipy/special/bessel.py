@@ -202,7 +202,7 @@ def sph_harm_y(
     Args:
         n: whole numbers of at least 0: the degree.
         m: whole numbers: the order, at most ``n`` in absolute value.
-        theta: the angle from the pole, in [0, pi].
+        theta: the angle from the pole; from beyond [0, pi] it is turned back, as in SciPy.
         phi: the angle around it. All four broadcast.
         diff_n: must be None: derivatives are found by transformations.
         n_max: the highest degree; by default the maximum of ``n``, which must then be known.
@@ -227,6 +227,9 @@ def sph_harm_y(
     degree, order, polar, around = broadcast([*places, *angles], "sph_harm_y")
     degree, size = ew.min_(degree, full_like(degree, highest)), ew.abs_(order)
     cosine, sine = ew.cos(polar), ew.sin(polar)
+    # not where pi itself was rounded up, whose derivative is that from within
+    beyond = sine < -float(dtypes.finfo(sine.dtype).eps)
+    sine = pick(beyond, -sine, sine)
     # normalised Legendre functions: up the diagonal to degree = order, then up in the degree
     diagonal = full_like(polar, math.sqrt(0.25 / math.pi))
     for k in range(1, highest + 1):
