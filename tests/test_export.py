@@ -530,10 +530,17 @@ def test_a_program_that_closes_over_a_traced_value() -> None:
         tinyjax.grad(outer)(1.0)
 
 
+def test_functions_of_the_library() -> None:
+    by: Any = export
+    exported = by(jnp.sin)(X)
+    np.testing.assert_allclose(exported.call(X), np.sin(X), rtol=1e-6)
+    assert exported.fun_name == "sin"
+
+
 @pytest.mark.wrong_types
 def test_what_cannot_be_exported_or_loaded() -> None:
     with pytest.raises(ArgumentError, match="export takes a jitted function"):
-        export(unchecked(jnp.sin))
+        export(unchecked(lambda x: x))
     with pytest.raises(ArgumentError, match="deserialize takes bytes, but got a str"):
         deserialize(unchecked("program"))
 

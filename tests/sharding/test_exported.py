@@ -50,6 +50,17 @@ def layers(a: Any, w: Any) -> Any:
     return lax.scan(layer, lax.with_sharding_constraint(a, by("x")), None, length=3)[0]
 
 
+def on_two_meshes(a: Any, w: Any) -> Any:
+    line = tinyjax.make_mesh((4,), ("z",), AxisType.Auto)
+    turned = tinyjax.shard_map(
+        lambda a: a * lax.axis_index("z") - lax.psum(a, "z"),
+        mesh=line,
+        in_specs=P("z"),
+        out_specs=P("z"),
+    )
+    return lax.with_sharding_constraint(turned(a) @ w, by("x", "y"))
+
+
 def gathered(a: Any, w: Any) -> Any:
     def own(a: Any, w: Any) -> Any:
         whole = lax.all_gather(w, "x", tiled=True)
@@ -62,6 +73,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "shardings of jit": product(tinyjax),
     "constraints in a loop": tinyjax.jit(layers),
     "shard_map": tinyjax.jit(gathered),
+    "two meshes": tinyjax.jit(on_two_meshes),
 }
 
 
@@ -105,6 +117,12 @@ def test_other_devices() -> None:
         out = tinyjax.jit(exported.call)(A, W)
     np.testing.assert_allclose(out, np.sin(A) @ W, rtol=1e-5, atol=1e-5)
     assert out.sharding.spec == P("x", "y")
+
+
+def test_one_device() -> None:
+    alone = NamedSharding(tinyjax.make_mesh((1,), ("z",), AxisType.Auto), P("z"))
+    f = tinyjax.jit(lambda a: lax.with_sharding_constraint(2 * a, alone))
+    np.testing.assert_allclose(exported_of(f, A).call(A), 2 * A)
 
 
 def test_types() -> None:

@@ -147,6 +147,17 @@ def test_against_jax(name: str, kind: str) -> None:
                 np.testing.assert_allclose(found, other, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("names", [("x",), ("y",), ("x", "y")])
+def test_without_arguments(names: tuple[str, ...]) -> None:
+    with tinyjax.set_mesh(tinyjax.make_mesh((2, 2), SPEC, AxisType.Auto)):
+        place = over(tinyjax, lambda: lax.axis_index(names)[None], (), P(names), names)
+        total = over(tinyjax, lambda: lax.psum(lax.axis_index(names), names), (), P(), names)
+        count = 2 ** len(names)
+        for wrap in (lambda f: f, tinyjax.jit):
+            np.testing.assert_array_equal(wrap(place)(), np.arange(count))
+            np.testing.assert_array_equal(wrap(total)(), count * (count - 1) // 2)
+
+
 #: What is computed of rows divided over x, and of weights whose columns, or rows, are over y.
 TYPED: dict[str, Callable[..., Any]] = {
     "layer": lambda lib, x, w, v: lib.numpy.tanh(x @ w),

@@ -14,7 +14,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.devices import Device, PartitionSpec, device_at
+from tinyjax.core.devices import Device, PartitionSpec, device_at, on_first
 from tinyjax.core.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.sharded_array import ShardedArray
@@ -140,7 +140,10 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
     """
     ids: tuple[int, ...] | None = None
     for x in arrays:
-        sharding = x.sharding if isinstance(x, ShardedArray) else x.aval.sharding
+        value = x
+        while isinstance(value, Tracer) and value.components():
+            value = value.components()[0]
+        sharding = value.sharding if isinstance(value, ShardedArray) else value.aval.sharding
         if isinstance(sharding, NamedSharding) and not sharding.is_abstract:
             ids = sharding.ids
             break
@@ -148,12 +151,12 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
         ids = mesh.ids
     if ids is None and any(isinstance(x, Tracer) for x in arrays):
         return None
-    count = 1 if ids is None else len(ids)
-    if ids is None or count != nr_devices:
+    ids = on_first().ids if ids is None else ids
+    if len(ids) != nr_devices:
         raise ArgumentError(
-            f"'{name}' was exported for {nr_devices} devices, but is called with arguments on "
-            f"{count}. Put them on a mesh of as many, tinyjax.device_put(x, sharding), or call it "
-            "within tinyjax.set_mesh(mesh)."
+            f"'{name}' was exported for {nr_devices} devices, but is called with arguments "
+            f"on {len(ids)}. Put them on a mesh of as many, tinyjax.device_put(x, sharding), or "
+            "call it within tinyjax.set_mesh(mesh)."
         )
     return tuple([device_at(i) for i in ids])
 

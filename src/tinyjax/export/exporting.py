@@ -47,7 +47,7 @@ def export(
     over; arrays among these are kept with the program.
 
     Args:
-        fun: what ``jit`` returned.
+        fun: what ``jit`` returned, or a function of this library.
         platforms: where the program is to run: some of "cpu", "cuda", "rocm" and "tpu"; None for
             the CPU. Each has a program of its own. Here only that for the CPU can be called.
         disabled_checks: what is not checked: with ``DisabledSafetyCheck.platform()`` a program for
@@ -81,7 +81,10 @@ def export(
         >>> tinyjax.grad(loaded.call)(jnp.array([3.0, 4.0]))
         Array([0.6, 0.8], dtype=float32)
     """
-    if not isinstance(fun, JitFunction):
+    jitted: object = fun
+    if not isinstance(jitted, JitFunction):
+        if str(getattr(fun, "__module__", "")).startswith("tinyjax."):
+            return export(jit(fun), platforms=platforms, disabled_checks=disabled_checks)
         raise ArgumentError(
             f"export takes a jitted function, but got {describe_function(fun)}. Write "
             "export(jit(f))(*args)."

@@ -25,7 +25,6 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.sharding import AnyMesh
 from tinyjax.errors import ExportError
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.divided import Shardings
@@ -245,8 +244,8 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
             raise ValueError("its program is of other types than it says")
     if lie is not None and content.jaxpr is not None:
         wanted = (len(content.jaxpr.in_binders), len(content.jaxpr.outs))
-        if tuple(map(len, lie)) != wanted or len({*_meshes(lie)}) != 1 or scope is not None:
-            raise ValueError("it does not lie on one mesh")
+        if tuple(map(len, lie)) != wanted or len(_sizes(lie)) != 1 or scope is not None:
+            raise ValueError("it does not lie on so many devices")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
     return content
@@ -260,8 +259,8 @@ def _decode_all(given: object) -> Shardings:
     return tuple([None if x is None else decode_sharding(x) for x in _of(list, given)])
 
 
-def _meshes(lie: tuple[Shardings, Shardings]) -> list[AnyMesh]:
-    return [x.mesh for shardings in lie for x in shardings if x is not None]
+def _sizes(lie: tuple[Shardings, Shardings]) -> set[int]:
+    return {x.mesh.size for shardings in lie for x in shardings if x is not None}
 
 
 def _decode_avals(given: object, scope: SymbolicScope | None) -> tuple[ShapedArray, ...]:

@@ -68,7 +68,7 @@ def agreed(
     written = (
         Written(told) if first is None else Written(told, given[first], jaxpr.in_avals[first].ndim)
     )
-    return Placement(ids, tuple(ins), decided, abstract, written)
+    return Placement(ids, tuple(ins), decided, abstract, whole, written)
 
 
 def _with_devices(sharding: Sharding, meshes: Mapping[AbstractMesh, AnyMesh]) -> Sharding:

@@ -32,6 +32,7 @@ class Placement(Printed):
         ins: how each parameter lies.
         outs: how each result is to lie; None leaves that to XLA.
         is_abstract: whether the mesh has no devices, so that the program is not run.
+        whole: how a result lies that is not divided, where neither arguments nor results tell.
         written: how these were written, on which no compiled program depends.
     """
 
@@ -39,4 +40,5 @@ class Placement(Printed):
     ins: tuple[Sharding, ...]
     outs: tuple[Sharding | None, ...]
     is_abstract: bool = False
+    whole: Sharding | None = attrs.field(default=None, eq=False)
     written: Written | None = attrs.field(default=None, eq=False)

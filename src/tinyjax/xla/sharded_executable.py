@@ -362,7 +362,8 @@ def compile_placed(
         else load_or_compile(on, text, name, flags, placement)
     )
     outs = _read_back(loaded, wanted.jaxpr, placement)
-    whole = [undivided((a.sharding, *placement.ins), placement.ids) for a in wanted.jaxpr.out_avals]
+    lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
+    whole = [undivided((a.sharding, *lie), placement.ids) for a in wanted.jaxpr.out_avals]
     found = tuple([alone if x is None else x for x, alone in zip(outs, whole, strict=True)])
     decided = attrs.evolve(placement, outs=found)
     if None in outs:
@@ -378,7 +379,7 @@ def _read_back(
         return [*placement.outs]
     if len(placement.ids) == 1:
         return [undivided(placement.ins, placement.ids) if x is None else x for x in placement.outs]
-    given = (*placement.ins, *placement.outs)
+    given = (*placement.ins, *placement.outs, placement.whole)
     meshes = [*dict.fromkeys([s for s in given if isinstance(s, NamedSharding)])]
     found: list[Sharding | None] = []
     chosen = loaded.get_output_shardings() or []
