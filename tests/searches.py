@@ -23,6 +23,8 @@ TRIED: Final[Mapping[str, str]] = {
     " of loops and conditionals is compiled in parts",
     "test_shard_map_commutes": "programs with `shard_map` and shardings in the stack, against"
     " one device",
+    "test_collectives_against_numpy_at_length": "collectives within `shard_map`, over all or some"
+    " axes of a mesh and groups of devices, in loops, branches and derivatives: against NumPy",
     "test_programs_survive_at_length": "well-typed jaxprs: printed, parsed, digested, cleaned of"
     " dead code, inlined, flattened, lowered",
     "test_ill_typed_programs_are_refused_at_length": "ill-typed jaxprs: refused, with a message",

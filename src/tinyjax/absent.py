@@ -13,8 +13,7 @@ INTERNALS: Final = "it belongs to the inside of JAX; tinyjax.extend is for primi
 
 #: Why ``jax.sharding`` has names that are not here.
 OF_SHARDING: Final[dict[str, str]] = {
-    "make_single_device_sharding": "SingleDeviceSharding(device) makes it",
-    **dict.fromkeys(("AbstractDevice", "ManualAxisType"), TYPES),
+    "AbstractDevice": TYPES,
 }
 
 #: Why, by name.

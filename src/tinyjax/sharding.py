@@ -5,7 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from tinyjax.core.devices import PartitionSpec, Sharding, SingleDeviceSharding
+from tinyjax.core.avals import ManualAxisType
+from tinyjax.core.devices import (
+    PartitionSpec,
+    Sharding,
+    SingleDeviceSharding,
+    make_single_device_sharding,
+)
 from tinyjax.core.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, get_mesh, set_mesh
 from tinyjax.lazy import loader
 
@@ -16,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AbstractMesh",
     "AxisType",
+    "ManualAxisType",
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
@@ -25,6 +32,7 @@ __all__ = [
     "explicit_axes",
     "get_abstract_mesh",
     "get_mesh",
+    "make_single_device_sharding",
     "reshard",
     "set_mesh",
     "use_abstract_mesh",

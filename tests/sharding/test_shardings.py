@@ -278,3 +278,38 @@ def test_types_of_axes() -> None:
             tinyjax.make_mesh((2, 2), ("x", "y"), wrong)
     with pytest.raises(AttributeError, match=r"'NamedShardin'.*Did you mean 'NamedSharding'"):
         getattr(sharding, "NamedShardin")  # noqa: B009
+
+
+def test_types_tell_what_devices_share_as_in_jax() -> None:
+    told: list[list[str]] = []
+    for lib in (tinyjax, jax):
+        explicit: Any = (lib.sharding.AxisType.Explicit,) * 2
+        own: list[Any] = []
+
+        def body(x: Any, w: Any, lib: Any = lib, own: list[Any] = own) -> Any:
+            parts = lib.lax.pcast(x, "y", to="varying")
+            shared = lib.lax.pcast(w, "x", to="reduced")
+            values = (x, w, parts, lib.lax.psum(parts, "y"), shared, x * shared)
+            own.extend(lib.typeof(value).mat for value in values)
+            return x
+
+        with lib.set_mesh(lib.make_mesh((2, 2), ("x", "y"), explicit)):
+            spec = lib.P("x")
+            x = lib.sharding.reshard(np.ones(4, np.float32), spec)
+            lib.shard_map(body, in_specs=(spec, lib.P()), out_specs=spec)(x, np.float32(1))
+        own.append(lib.typeof(np.ones(3)).mat)
+        own.append(lib.sharding.ManualAxisType(unreduced=frozenset("x")).to_ct_mat())
+        told.append(
+            [f"{[*map(sorted, (x.varying, x.unreduced, x.reduced))]} {x.empty}" for x in own]
+        )
+    assert told[0] == told[1]
+    with pytest.raises(ArgumentError, match="an axis is varying, unreduced or reduced"):
+        sharding.ManualAxisType(varying=frozenset("x"), reduced=frozenset("x"))
+
+
+def test_types_of_tangents_by_older_names() -> None:
+    for x in (np.float32(1), np.ones(3), np.arange(3)):
+        aval = tinyjax.typeof(x)
+        assert aval.at_least_vspace() is aval.to_tangent_aval()
+    first = tinyjax.devices()[0]
+    assert sharding.make_single_device_sharding(first) == sharding.SingleDeviceSharding(first)

@@ -53,6 +53,50 @@ class Share:
         return f"{{{self.letter}:{self.name}}}"
 
 
+def _names(axes: Iterable[Hashable]) -> frozenset[Hashable]:
+    return frozenset(axes)
+
+
+@attrs.frozen(kw_only=True)
+class ManualAxisType:
+    """What devices share of a value inside ``shard_map``: axes of the mesh, by name.
+
+    Attributes:
+        varying: those along which each device may have its own.
+        unreduced: those along which each has a part of a sum, which is the value.
+        reduced: those along which all have it, and each a part of its cotangent.
+
+    Raises:
+        ArgumentError: an axis is among two of these.
+    """
+
+    varying: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
+    unreduced: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
+    reduced: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.vur) < len(self.varying) + len(self.unreduced) + len(self.reduced):
+            raise ArgumentError(f"an axis is varying, unreduced or reduced, but got {self!r}.")
+
+    @property
+    def empty(self) -> bool:
+        """Whether all devices have the same."""
+        return not self.vur
+
+    @property
+    def vur(self) -> frozenset[Hashable]:
+        """All these axes."""
+        return self.varying | self.unreduced | self.reduced
+
+    def update(self, **changes: frozenset[Hashable]) -> ManualAxisType:
+        """Return the same with other axes."""
+        return attrs.evolve(self, **changes)
+
+    def to_ct_mat(self) -> ManualAxisType:
+        """Return what they share of a cotangent of the value."""
+        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+
+
 #: What differs between devices of a mesh: axes along which they may have different values, by name,
 #: and those along which they share one.
 Axes: TypeAlias = frozenset[Hashable]
@@ -155,6 +199,15 @@ class ShapedArray:
         """The same, with the axes along which devices share the value."""
         return NOWHERE
 
+    @property
+    def mat(self) -> ManualAxisType:
+        """The same as ``across``, as JAX tells it."""
+        own = [(x.letter, x.name) for x in self.across if isinstance(x, Share)]
+        shared = {letter: {name for kind, name in own if kind == letter} for letter in "UR"}
+        return ManualAxisType(varying=self.varying, unreduced=shared["U"], reduced=shared["R"])
+
+    manual_axis_type = mat
+
     def with_varying(self, axes: Axes) -> ShapedArray:
         """The type of values that vary along just these axes of the mesh, or are shared there."""
         return VaryingArray(self.shape, self.dtype, self.weak_type, axes) if axes else self
@@ -215,6 +268,10 @@ class ShapedArray:
 
     def to_tangent_aval(self) -> ShapedArray:
         """The same as ``tangent``, by JAX's name."""
+        return self.tangent()
+
+    def at_least_vspace(self) -> ShapedArray:
+        """The same as ``tangent``, by an older name of JAX's."""
         return self.tangent()
 
     def lo_ty(self) -> list[ShapedArray]:

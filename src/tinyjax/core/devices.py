@@ -854,6 +854,13 @@ class SingleDeviceSharding(Sharding, Record):
         return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
 
 
+def make_single_device_sharding(
+    device: Device, *, memory_kind: str | None = None
+) -> SingleDeviceSharding:
+    """Return how an array lies whole on a device: ``SingleDeviceSharding``, by another name."""
+    return SingleDeviceSharding(device, memory_kind=_memory_kind(memory_kind))
+
+
 class DefaultPlace(SingleDeviceSharding):
     """How an array lies that was put nowhere: on the default device, until others are elsewhere.
 

@@ -29,7 +29,7 @@ from tinyjax.core.avals import Axes as VaryingAxes
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import kept, same, whole
-from tinyjax.core.integers import int_pairs, is_one_of, listed
+from tinyjax.core.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
     DIVISION,
@@ -38,6 +38,7 @@ from tinyjax.core.primitive import (
     Avals,
     BatchAxes,
     BatchResult,
+    BatchRule,
     Hosts,
     MappedAxis,
     Params,
@@ -48,7 +49,7 @@ from tinyjax.core.trace import bind1, enclosing_axes
 from tinyjax.core.varying import union
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
-from tinyjax.primitives.broadcast import reduce_sum
+from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.constraint import constrain, unsaid
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
@@ -81,11 +82,16 @@ P = TypeVar("P")
 AxisName = Hashable
 
 
+#: The examples along an axis, by number, in groups of which each has a collective of its own.
+Groups = tuple[tuple[int, ...], ...]
+
+
 @attrs.frozen(eq=False, repr=False)
 class CollectiveParams(Params):
-    """The name of the axis."""
+    """The name of the axis, and the groups of its examples, or None for all of them."""
 
     axis_name: Hashable
+    groups: Groups | None = None
 
 
 def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
@@ -141,6 +147,16 @@ class _Line(Record):
         lines = np.moveaxis(devices, place, -1).reshape(-1, sizes[place])
         return _Line(sizes[place], prod(sizes[place + 1 :]), lines)
 
+    def divided(self, groups: Groups) -> _Line:
+        """The groups of its devices; those shorter than others end with -1, as in StableHLO."""
+        size = max(map(len, groups))
+        rows = [
+            [*line[[*group]], *[-1] * (size - len(group))]
+            for line in self.groups
+            for group in groups
+        ]
+        return _Line(size, self.stride, np.array(rows))
+
 
 def _def_unbound(
     primitive: Primitive[P], write: Write[P], shared: bool = False, alone: Write[P] | None = None
@@ -167,6 +183,9 @@ def _def_unbound(
         if name not in [axis for axis, _ in b.manual]:
             _raise_unbound(primitive.name, name)
         line = _Line.of(b.manual, name)
+        groups: Groups | None = getattr(params, "groups", None)
+        if groups is not None:
+            line = line.divided(groups)
         (x,) = operands or (b.scalar(0, dtypes.int32),)
         if line.size == 1:
             if alone is None:
@@ -180,7 +199,8 @@ def _def_unbound(
         axis = frozenset((name,)) if _is_of_devices(name) else NOWHERE
         if given in SHARING:
             given = union((given, axis))
-        return given | axis, given - axis if shared else given | axis
+        of_all = shared and getattr(params, "groups", None) is None
+        return given | axis, given - axis if of_all else given | axis
 
 
 def _collective(
@@ -207,6 +227,45 @@ def _collective(
         of = tensor((), x.dtype)
         regions = [b.region([of, of], lambda values: [b.op(f"stablehlo.{combine}", *values)])]
     return b.emit(name, (x,), (result,), given, regions)[0]
+
+
+def _by_groups(rule: BatchRule[P]) -> BatchRule[P]:
+    """Make of a collective's rule for all examples one that applies it to each group of them."""
+
+    def collective(
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
+    ) -> tuple[Arrays, BatchAxes]:
+        groups: Groups | None = getattr(params, "groups", None)
+        if groups is None:
+            return rule(mapped, values, axes, params)
+        x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+        parts: list[Array] = []
+        for group in groups:
+            members = attrs.evolve(mapped, size=len(group))
+            (out,), (axis,) = rule(members, (_rows(x, group),), (0,), params)
+            parts.append(move_batch_axis(out, axis, 0, len(group)))
+        order = [i for group in groups for i in group]
+        return (_rows(concatenate(parts, 0), np.argsort(order).tolist()),), (0,)
+
+    return collective
+
+
+def _rows(x: Array, order: Sequence[int | None]) -> Array:
+    """Return rows of an array, by number; zeros for None."""
+    parts: list[Array] = []
+    i = 0
+    while i < len(order):
+        start = order[i]
+        count = 1
+        if start is None:
+            parts.append(full((1, *x.shape[1:]), 0, x.dtype))
+        else:
+            # neighbours that stay neighbours are moved together
+            while i + count < len(order) and order[i + count] == start + count:
+                count += 1
+            parts.append(slice_in_dim(x, start, start + count))
+        i += count
+    return concatenate(parts, 0)
 
 
 def _one_more(x: TensorType, axis: int) -> TensorType:
@@ -270,6 +329,7 @@ def _reduction(
     def_simple_batch(primitive)
 
     @primitive.def_collective
+    @_by_groups
     def collective(
         mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
     ) -> BatchResult:
@@ -297,7 +357,8 @@ def_linear(psum_p)
 def _psum_transpose(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
     name = params.axis_name
     of_devices = name in x.aval.across and _is_of_devices(name)
-    return bind1(pvary_p if of_devices else psum_p, (ct,), params)
+    one_value = of_devices and params.groups is None
+    return bind1(pvary_p if one_value else psum_p, (ct,), params)
 
 
 def_transposes(psum_p, _psum_transpose)
@@ -501,11 +562,44 @@ def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
     return [name for name in _names(axis_name) if dict(reversed(known)).get(name)]
 
 
-def _check_groups(name: str, groups: object) -> None:
-    if groups is not None:
+def _groups(
+    name: str,
+    names: Sequence[AxisName],
+    given: Sequence[Sequence[int]] | None,
+    alike: bool = True,
+) -> tuple[Groups | None, int]:
+    """Return the groups of the examples that a collective is among, and how many each has.
+
+    Args:
+        name: the collective.
+        names: its axes.
+        given: the groups; None for all examples.
+        alike: whether all groups have as many.
+
+    Raises:
+        ArgumentError: there are several axes, an example is in no group or in two, or groups are
+            not as large as others.
+    """
+    sizes = [_size(name, axis) for axis in names]
+    if given is None:
+        return None, prod(sizes)
+    groups = tuple(
+        [integers(group, f"a group of {name}") for group in listed(given, "axis_index_groups")]
+    )
+    if len(names) != 1:
         raise ArgumentError(
-            f"{name}: axis_index_groups is not supported; split the axis, and nest two vmaps."
+            f"{name} takes axis_index_groups along one axis, but got the axes {shortened(names)}."
         )
+    if sorted(i for group in groups for i in group) != [*range(sizes[0])] or () in groups:
+        raise ArgumentError(
+            f"{name} over {shortened(names[0])}, which has size {sizes[0]}, needs each number from "
+            f"0 to {sizes[0] - 1} in one of axis_index_groups, but got {shortened(groups)}."
+        )
+    if alike and len({*map(len, groups)}) > 1:
+        raise ArgumentError(
+            f"{name} needs axis_index_groups of one length, but got {shortened(groups)}."
+        )
+    return groups, len(groups[0])
 
 
 def _over_leaves(
@@ -513,11 +607,11 @@ def _over_leaves(
     primitive: Primitive[CollectiveParams],
     x: Any,
     axis_name: AxisName | Sequence[AxisName],
+    axis_index_groups: Sequence[Sequence[int]] | None,
     prepare: Callable[[Array], Array] = lambda x: x,
 ) -> Any:
     names = _names(axis_name)
-    for axis in names:
-        _size(name, axis)
+    groups, _ = _groups(name, names, axis_index_groups, alike=False)
 
     def one(leaf: Any) -> Array:
         out = prepare(as_array(leaf))
@@ -525,20 +619,26 @@ def _over_leaves(
         for axis in names:
             if SHARING and primitive is psum_p:
                 out = parts_along(out, axis)
-            out = bind1(primitive, (out,), CollectiveParams(axis))
+            out = bind1(primitive, (out,), CollectiveParams(axis, groups))
         return out
 
     return tree.map(one, x)
 
 
-def psum(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
+def psum(
+    x: T,
+    axis_name: AxisName | Sequence[AxisName],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> T:
     """Return the sum over the examples of an enclosing ``vmap``.
 
     Args:
         x: arrays in any containers; bools are counted. Of a Python number the product with the
             number of examples is returned, as a Python number: ``psum(1, "i")`` is that number.
         axis_name: the name of the axis, or several.
-        axis_index_groups: must be None.
+        axis_index_groups: groups of the numbers of the examples, each in one; then the sum is over
+            the examples in the same group, and along one axis. By default over all.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
@@ -550,9 +650,9 @@ def psum(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: N
         >>> share(jnp.array([1.0, 3.0]))
         Array([0.25, 0.75], dtype=float32)
     """
-    _check_groups("psum", axis_index_groups)
-    if isinstance(x, int | float | complex):
-        product: Any = x * prod(_size("psum", axis) for axis in _names(axis_name))
+    groups, count = _groups("psum", _names(axis_name), axis_index_groups, alike=False)
+    if isinstance(x, int | float | complex) and len({*map(len, groups or ())}) < 2:
+        product: Any = x * count
         multiple: T = product
         return multiple
 
@@ -561,39 +661,55 @@ def psum(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: N
             return convert_element_type(leaf, dtypes.default_int())
         return leaf
 
-    result: T = _over_leaves("psum", psum_p, x, axis_name, countable)
+    result: T = _over_leaves("psum", psum_p, x, axis_name, axis_index_groups, countable)
     return result
 
 
-def pmean(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
+def pmean(
+    x: T,
+    axis_name: AxisName | Sequence[AxisName],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> T:
     """Return the mean over the examples of an enclosing ``vmap``; arguments as for ``psum``.
 
     Integers are averaged in the default float, those of 64 bits in float64.
     """
-    _check_groups("pmean", axis_index_groups)
-    count = prod(_size("pmean", axis) for axis in _names(axis_name))
+    count: int | Array = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
     def mean(leaf: Array) -> Array:
         if not dtypes.is_inexact(leaf.dtype):
             leaf = convert_element_type(leaf, dtypes.to_inexact(leaf.dtype, leaf.weak_type))
+        if isinstance(count, Array):  # groups have their own
+            return div(
+                leaf, broadcast_in_dim(convert_element_type(count, leaf.dtype), leaf.shape, ())
+            )
         return div(leaf, full_like(leaf, count))
 
-    total = psum(tree.map(as_array, x), axis_name)
+    total = psum(tree.map(as_array, x), axis_name, axis_index_groups=axis_index_groups)
     result: T = tree.map(mean, total)
     return result
 
 
-def pmax(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
+def pmax(
+    x: T,
+    axis_name: AxisName | Sequence[AxisName],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> T:
     """Return the greatest over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
-    _check_groups("pmax", axis_index_groups)
-    result: T = _over_leaves("pmax", pmax_p, x, axis_name)
+    result: T = _over_leaves("pmax", pmax_p, x, axis_name, axis_index_groups)
     return result
 
 
-def pmin(x: T, axis_name: AxisName | Sequence[AxisName], *, axis_index_groups: None = None) -> T:
+def pmin(
+    x: T,
+    axis_name: AxisName | Sequence[AxisName],
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> T:
     """Return the least over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
-    _check_groups("pmin", axis_index_groups)
-    result: T = _over_leaves("pmin", pmin_p, x, axis_name)
+    result: T = _over_leaves("pmin", pmin_p, x, axis_name, axis_index_groups)
     return result
 
 
@@ -694,11 +810,15 @@ def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
 
 @attrs.frozen(eq=False, repr=False)
 class GatherAxisParams(Params):
-    """The name and size of the mapped axis, and where it stands in what holds all examples."""
+    """The name and size of the mapped axis, and where it stands in what holds all examples.
+
+    The size is that of each group of the examples, if these are in groups.
+    """
 
     axis_name: Hashable
     size: int
     axis: int
+    groups: Groups | None = None
 
 
 def _one_further(params: GatherAxisParams, size: int) -> GatherAxisParams:
@@ -730,6 +850,7 @@ def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
         return [_with_entry(avals[0].entries, params.axis)]
 
     @primitive.def_collective
+    @_by_groups
     def gather(
         mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
     ) -> BatchResult:
@@ -795,6 +916,7 @@ def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), 
 
 
 @psum_scatter_p.def_collective
+@_by_groups
 def _psum_scatter_collective(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
 ) -> BatchResult:
@@ -809,7 +931,7 @@ def all_gather(
     x: T,
     axis_name: AxisName | Sequence[AxisName],
     *,
-    axis_index_groups: None = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
@@ -819,7 +941,7 @@ def all_gather(
     Args:
         x: arrays in any containers.
         axis_name: the name of the axis, or several, of which the first varies slowest.
-        axis_index_groups: must be None.
+        axis_index_groups: as for ``psum``; the groups are of one size.
         axis: where the examples' axis stands in the results.
         tiled: whether to join the values along an axis there is, rather than stack them.
         to: inside ``shard_map``, "invarying" says that the result is one value, which all devices
@@ -839,20 +961,25 @@ def all_gather(
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
-    _check_groups("all_gather", axis_index_groups)
     if not is_one_of(to, ("varying", "invarying", "reduced")):
         raise ArgumentError(
             f"all_gather takes to='varying' or 'reduced', or 'invarying', not {shortened(to)}."
         )
     names = _names(axis_name)
-    count = prod(_size("all_gather", name) for name in names)
+    groups, count = _groups("all_gather", names, axis_index_groups)
+    if groups is not None and to != "varying":
+        raise ArgumentError(
+            f"all_gather in axis_index_groups takes to='varying', not {to!r}: other groups gather "
+            "other values."
+        )
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
         shape, entries = array.shape, array.aval.entries
         place = canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
-            params = GatherAxisParams(name, _size("all_gather", name), place)
+            size = count if groups else _size("all_gather", name)
+            params = GatherAxisParams(name, size, place, groups)
             one_value = to == "invarying" and _is_of_devices(name)
             array = bind1(all_gather_invariant_p if one_value else all_gather_p, (array,), params)
         if to == "reduced":
@@ -871,7 +998,7 @@ def psum_scatter(
     axis_name: AxisName | Sequence[AxisName],
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: None = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> T:
     """Return, in each example, its own part of the sum over the examples.
@@ -880,7 +1007,7 @@ def psum_scatter(
         x: arrays in any containers.
         axis_name: the name of the axis, or several, of which the first varies slowest.
         scatter_dimension: the axis that is divided among the examples.
-        axis_index_groups: must be None.
+        axis_index_groups: as for ``psum``; the groups are of one size.
         tiled: whether the axis stays, shorter; if not it has one entry for each example, and goes.
 
     Raises:
@@ -888,20 +1015,20 @@ def psum_scatter(
         ShapeError: the axis cannot be divided among the examples.
         AxisError: there is no such axis.
     """
-    _check_groups("psum_scatter", axis_index_groups)
     names = _names(axis_name)
-    sizes = [_size("psum_scatter", name) for name in names]
+    groups, count = _groups("psum_scatter", names, axis_index_groups)
+    sizes = [count] if groups else [_size("psum_scatter", name) for name in names]
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
         place = canonical_axis(scatter_dimension, array.ndim, "psum_scatter: scatter_dimension")
         if tiled:
-            array = _tiles("psum_scatter", array, place, prod(sizes))
-        if len(names) > 1 and array.shape[place] == prod(sizes):
+            array = _tiles("psum_scatter", array, place, count)
+        if len(names) > 1 and array.shape[place] == count:
             array = reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
         for name, size in zip(names, sizes, strict=True):
             array = parts_along(array, name) if SHARING else array
-            params = GatherAxisParams(name, size, place)
+            params = GatherAxisParams(name, size, place, groups)
             # checked here, since a mapped collective is gone before its type is looked at
             psum_scatter_p.rules.abstract_eval((array.aval,), params)
             array = bind1(psum_scatter_p, (array,), params)
@@ -933,6 +1060,7 @@ class AllToAllParams(Params):
     size: int
     split_axis: int
     concat_axis: int
+    groups: Groups | None = None
 
 
 all_to_all_p: Primitive[AllToAllParams] = Primitive("all_to_all", AllToAllParams)
@@ -998,6 +1126,7 @@ def_transposes(all_to_all_p, _all_to_all_transpose)
 
 
 @all_to_all_p.def_collective
+@_by_groups
 def _all_to_all_collective(
     mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: AllToAllParams
 ) -> BatchResult:
@@ -1013,7 +1142,7 @@ def all_to_all(
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: None = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> T:
     """Exchange parts: example ``i`` gets part ``i`` of every example's value.
@@ -1023,7 +1152,7 @@ def all_to_all(
         axis_name: the name of the axis; or several, of which the first varies slowest.
         split_axis: the axis that is divided among the examples.
         concat_axis: where the parts from the examples are put.
-        axis_index_groups: must be None.
+        axis_index_groups: as for ``psum``; the groups are of one size.
         tiled: whether ``split_axis`` stays, shorter, and ``concat_axis`` is one there is, longer.
 
     Raises:
@@ -1031,14 +1160,13 @@ def all_to_all(
         ShapeError: the axis cannot be divided among the examples.
         AxisError: there is no such axis.
     """
-    _check_groups("all_to_all", axis_index_groups)
     names = _names(axis_name)
-    sizes = tuple([_size("all_to_all", name) for name in names])
-    size = prod(sizes)
+    groups, size = _groups("all_to_all", names, axis_index_groups)
+    sizes = [_size("all_to_all", name) for name in names]
 
     def exchanged(array: Array, split: int, concat: int) -> Array:
         if len(names) == 1:
-            params = AllToAllParams(names[0], size, split, concat)
+            params = AllToAllParams(names[0], size, split, concat, groups)
             all_to_all_p.rules.abstract_eval((array.aval,), params)
             return bind1(all_to_all_p, (array,), params)
         if array.shape[split] != size:
@@ -1120,21 +1248,7 @@ def _ppermute_collective(
 ) -> BatchResult:
     x = move_batch_axis(values[0], axes[0], 0, mapped.size)
     source = {to: of for of, to in params.perm}
-    nothing = full((1, *x.shape[1:]), 0, x.dtype)
-    parts: list[Array] = []
-    i = 0
-    while i < mapped.size:
-        start = source.get(i)
-        count = 1
-        if start is None:
-            parts.append(nothing)
-        else:
-            # neighbours that stay neighbours are moved together
-            while i + count < mapped.size and source.get(i + count) == start + count:
-                count += 1
-            parts.append(slice_in_dim(x, start, start + count))
-        i += count
-    return (concatenate(parts, 0),), (0,)
+    return (_rows(x, [source.get(i) for i in range(mapped.size)]),), (0,)
 
 
 def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tuple[int, int]]) -> T:
@@ -1190,6 +1304,12 @@ def pshuffle(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[int]
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(listed(perm, "perm"))])
 
 
-def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: None = None) -> T:
+def pswapaxes(
+    x: T,
+    axis_name: AxisName,
+    axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> T:
     """Exchange the mapped axis with an axis of the same size; see ``all_to_all``."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
