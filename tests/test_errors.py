@@ -404,8 +404,8 @@ def vmap_of_a_scalar() -> object:
 @case(
     LeakedTracerError,
     "a value of type float32[] that was traced by staging of list.append is used after that "
-    "transformation ended. It was probably stored in a global, an attribute or a list by the "
-    "function; return it from the function instead.",
+    "transformation ended. It is the argument object. It was probably stored in a global, an "
+    "attribute or a list by the function; return it from the function instead.",
 )
 def number_of_a_leaked_tracer() -> object:
     kept: list[Any] = []
@@ -492,8 +492,8 @@ def not_a_function() -> object:
 @case(
     ArgumentError,
     "tol of fixed_point must be float or None, but got a value of type float32[] that is traced by "
-    "staging of <lambda> (HERE). Make the argument static (static_argnums=...), or compute this "
-    "outside of the function.",
+    "staging of <lambda> (HERE), and depends on the value of the argument tol. Make the argument "
+    "static (static_argnums=...), or compute this outside of the function.",
 )
 def traced_where_a_number_is_needed() -> object:
     return jit(lambda tol: implicit.fixed_point(jnp.cos, 1.0, tol=tol))(1e-3)  # here
@@ -805,8 +805,8 @@ def cotangent_of_another_shape() -> object:
 @case(
     ConcretizationError,
     "a Python bool needs the data of an array, but bool[] is traced by staging of absolute "
-    "(HERE). Use jnp.where or lax.cond for if, and lax.while_loop for while; or "
-    "tinyjax.source.stage, or static_argnums.",
+    "(HERE), and depends on the value of the argument x. Use jnp.where or lax.cond for if, "
+    "lax.while_loop for while, tinyjax.source.stage, or static_argnums.",
 )
 def if_under_jit() -> object:
     def absolute(x: Any) -> Any:
@@ -818,9 +818,9 @@ def if_under_jit() -> object:
 @case(
     ConcretizationError,
     "a Python index needs the data of an array, but int32[] is traced by staging of <lambda> "
-    "(HERE). Shapes and range() need Python ints: take them from x.shape, or make the argument "
-    "static (static_argnums=...). Use lax.fori_loop in place of a for loop whose length is "
-    "traced.",
+    "(HERE), and depends on the value of the argument n. Shapes and range() need Python "
+    "ints: take them from x.shape, or make the argument static (static_argnums=...). Use "
+    "lax.fori_loop in place of a for loop whose length is traced.",
 )
 def range_under_jit() -> object:
     return jit(lambda n: sum(range(n)))(3)  # here
@@ -859,7 +859,8 @@ def function_of_cmath_under_jvp() -> object:
 @case(
     ConcretizationError,
     "a NumPy array needs the data of an array, but float32[5] is traced by staging of <lambda> "
-    "(HERE). Use the function of the same name in tinyjax.numpy instead of NumPy's.",
+    "(HERE), and depends on the value of the argument x. Use the function of the same "
+    "name in tinyjax.numpy instead of NumPy's.",
 )
 def numpy_function_under_jit() -> object:
     return jit(lambda x: np.sin(x) + 1)(B)  # here
@@ -877,8 +878,8 @@ def numpy_function_under_grad() -> object:
 @case(
     LeakedTracerError,
     "a value of type float32[] that was traced by staging of store (HERE) is used after that "
-    "transformation ended. It was probably stored in a global, an attribute or a list by the "
-    "function; return it from the function instead.",
+    "transformation ended. It is the argument x. It was probably stored in a global, an "
+    "attribute or a list by the function; return it from the function instead.",
 )
 def leaked_value() -> object:
     stored: list[Any] = []

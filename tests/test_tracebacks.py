@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from IPython.utils.capture import capture_output
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config, grad, jit, lax, make_jaxpr, vmap
-from tinyjax.errors import ArgumentError, ShapeError, TinyjaxError
+from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import run_text
 
 OURS = str(Path(tinyjax.__file__ or "").parent)
@@ -40,9 +42,14 @@ CALL = "step(jnp.ones((3, 4)), jnp.ones((5, 2)))\n"
 #: Each mistake, and how many lines of a terminal it may take in IPython and in Python.
 MISTAKES = {
     "shapes": ("h = x @ w", 21, 17),
-    "if": ("h = x if jnp.sum(x) > 0 else w", 21, 17),
+    "if": ("h = x if jnp.sum(x) > 0 else w", 22, 17),
     "python": ("h = x + [][0]", 19, 15),
 }
+
+
+def given(value: object) -> Any:
+    """Return a value whose type no checker knows."""
+    return value
 
 
 def height(text: str) -> int:
@@ -132,7 +139,7 @@ def test_causes_are_folded_too() -> None:
 
 def test_ipython_and_pytest_know_the_frames_of_eager_functions() -> None:
     with pytest.raises(TinyjaxError) as caught:
-        jnp.concatenate([jnp.ones(3), jnp.ones((3, 4))])
+        jnp.ones(3) @ jnp.ones(4)
     hidden = [e.frame.f_locals.get("__tracebackhide__", False) for e in caught.traceback]
     assert hidden == [False] + [True] * (len(hidden) - 1)
     assert len(hidden) > 1
@@ -184,10 +191,105 @@ def test_a_format_wants_a_value() -> None:
         jit(lambda x: f"{x:.2f}")(1.0)
 
 
-def test_an_error_of_an_eager_function_is_short_in_python() -> None:
-    with pytest.raises(ShapeError) as caught:
-        jnp.ones(3) @ jnp.ones(4)
-    assert len(caught.traceback) <= 3
+ONES = jnp.ones((2, 3))
+KEPT: list[Any] = []
+jit(lambda x: KEPT.append(jnp.exp(x)))(1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [
+        (lambda: jnp.ones(3) @ jnp.ones(4), 2),
+        (lambda: ONES + jnp.ones((2, 2)), 0),
+        (lambda: jnp.einsum("ij,jk->ik", ONES, ONES), 0),
+        (lambda: jnp.array([[1, 2], [3]]), 0),
+        (lambda: jnp.concatenate([jnp.ones(3), ONES]), 0),
+        (lambda: jnp.var(given("a")), 0),
+        (lambda: jnp.reshape(ONES, given("ab")), 4),
+        (lambda: jnp.linalg.inv(ONES), 0),
+        (lambda: lax.add(ONES, jnp.ones(3)), 2),
+        (lambda: lax.rev(ONES, (0, 0)), 3),
+        (lambda: KEPT[0] + 1, 3),
+        (lambda: jnp.sin(KEPT[0]), 2),
+    ],
+)
+@pytest.mark.wrong_types
+def test_errors_of_eager_functions_are_short_in_python(call: Any, most: int) -> None:
+    """They show few lines of ours, and tell nothing twice."""
+    with pytest.raises(TinyjaxError) as caught:
+        call()
+    ours = [path for path in frames(caught.value) if path.startswith(OURS)]
+    assert len(ours) <= most, ours
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+    with config.scoped(tracebacks="full"), pytest.raises(TinyjaxError) as caught:
+        call()
+    assert any(path.startswith(OURS) for path in frames(caught.value))
+
+
+def test_staged_errors_tell_nothing_twice() -> None:
+    """A type rule that refuses is asked where the types were looked up in vain."""
+    for transformed in (jit, make_jaxpr, grad):
+        with pytest.raises(TinyjaxError) as caught:
+            transformed(lambda x: jnp.sum(lax.concatenate([x, jnp.ones((3, 7))], 0)))(ONES)
+        assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_a_leaked_value_says_where_it_was_made() -> None:
+    with pytest.raises(TinyjaxError, match=r"created by exp on line .*test_tracebacks\.py:\d+"):
+        jnp.sin(KEPT[0])
+
+
+def depends(call: Callable[..., Any], *args: Any) -> str:
+    with pytest.raises(TinyjaxError) as caught:
+        call(*args)
+    return str(re.findall(r"depends on the (values? of the arguments? .*?)\. ", str(caught.value)))
+
+
+def test_concretization_names_the_arguments_that_a_value_depends_on() -> None:
+    def outer(a: Any) -> Any:
+        return jit(lambda b: float(a["n"] * b))(2.0)
+
+    def loop(c: Any, y: Any) -> Any:
+        return (c if y > 0 else y), y
+
+    cases: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+        ("value of the argument y", jit(lambda x, y: x if y > 0 else y), (1.0, 2.0)),
+        ("value of the argument y['n']", jit(lambda x, y: x + jnp.ones(y["n"])), (1.0, {"n": 2})),
+        ("values of the arguments x and z", jit(lambda x, y, *, z: y + float(x - z)), (1.0, 2.0)),
+        ("value of the argument y", jit(lambda n, y: bool(y * n), static_argnums=0), (3, 2.0)),
+        ("value of the argument y", grad(jit(lambda y: float(jnp.sin(y)))), (2.0,)),
+        ("value of the argument y", lambda y: lax.scan(loop, 0.0, y), (ONES[0],)),
+        ("value of the argument x[1]", make_jaxpr(lambda *x: int(x[1])), (1, 2)),
+        ("values of the arguments b and a['n'] of ", jit(outer), ({"n": 1.0},)),
+        (
+            "values of the arguments x[0], x[1], x[2], x[3], x[4], x[5] and 3 more",
+            jit(lambda x: float(sum(x))),
+            ([1.0] * 9,),
+        ),
+    ]
+    for words, call, args in cases:
+        kwargs = {"z": 1.0} if " z" in words else {}
+        assert words in depends(partial(call, **kwargs), *args).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "near"),
+    [
+        (tinyjax, "vmpa", "vmap"),
+        (jnp, "sine", "sin"),
+        (jnp.linalg, "nrom", "norm"),
+        (jnp.fft, "ffft", "fft"),
+        (lax, "scn", "scan"),
+        (lax.linalg, "choleksy", "cholesky"),
+        (tinyjax.nn.initializers, "glorot_norml", "glorot_normal"),
+        (tinyjax.random, "noraml", "normal"),
+    ],
+)
+def test_a_misspelt_name_is_answered_once(module: Any, name: str, near: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    text = "".join(traceback.format_exception(caught.value))
+    assert re.findall("Did you mean:? '(.*?)'", text) == [near]
 
 
 def test_written_functions_show_their_lines() -> None:

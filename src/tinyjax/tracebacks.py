@@ -1,9 +1,10 @@
 """Tracebacks that show the user's lines: this package's own frames are folded.
 
 An exception that leaves a transformed function loses the frames of this package that it came
-through (``fold``), and a note says how to see them. An error of ours also marks the frames that it
-is raised under (``hide``), as IPython and pytest want to have it, since not every function of ours
-is left through a place that folds. Nothing is done for a call that raises nothing.
+through (``fold``), and a note says how to see them; one that leaves a function of arrays loses them
+too (``shorten``). An error of ours also marks the frames that it is raised under (``hide``), as
+IPython and pytest want to have it, since not every function of ours is left through a place that
+folds. Nothing is done for a call that raises nothing.
 """
 
 from __future__ import annotations
@@ -45,12 +46,19 @@ def hide(frame: FrameType | None) -> None:
 
 
 def fold(error: BaseException, boundary: FrameType) -> None:
-    """Take this package's frames out of an exception's traceback.
+    """Take this package's frames out of an exception's traceback, and note how to see them.
 
     Args:
         error: the exception, which is on its way out.
         boundary: the frame that it is going to be raised again from.
     """
+    shorten(error, boundary)
+    if not _whole() and _NOTE not in getattr(error, "__notes__", ()):
+        error.add_note(_NOTE)
+
+
+def shorten(error: BaseException, boundary: FrameType) -> None:
+    """Take this package's frames out of an exception's traceback, as ``fold`` does."""
     if _whole():
         return
     boundary.f_locals[_MARK] = True
@@ -60,8 +68,6 @@ def fold(error: BaseException, boundary: FrameType) -> None:
         seen.add(id(link))
         link.__traceback__ = _without_ours(link.__traceback__)
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    if _NOTE not in getattr(error, "__notes__", ()):
-        error.add_note(_NOTE)
 
 
 def folded(call: Callable[P, R]) -> Callable[P, R]:

@@ -36,7 +36,7 @@ def _stage_call(
     if of_result is not None:
         call, convert = of_dynamic, of_result
         of_dynamic = lambda *args, **kwargs: convert(call(*args, **kwargs))  # noqa: E731
-    flat = FlatFunction(of_dynamic, in_tree, user_fun=fun)
+    flat = FlatFunction(of_dynamic, in_tree, user_fun=fun, static=static.positions)
     return stage(flat, avals, fun), flat
 
 

@@ -66,11 +66,12 @@ class FlatFunction:
         fun: the function to call.
         user_fun: the function to name in messages, where that is another.
         in_tree: the structure of ``(args, kwargs)``.
+        static: the positional arguments that are no leaves.
         out_tree: the structure of the result of the last call.
         aux: where ``has_aux``, the second part of that result.
     """
 
-    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree", "user_fun")
+    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree", "static", "user_fun")
 
     def __init__(
         self,
@@ -78,10 +79,12 @@ class FlatFunction:
         in_tree: PyTreeDef,
         has_aux: bool = False,
         user_fun: Callable[..., Any] | None = None,
+        static: Collection[int] = (),
     ) -> None:
         self.fun: Callable[..., Any] = fun
         self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
         self.in_tree: PyTreeDef = in_tree
+        self.static: Collection[int] = static
         self._has_aux = has_aux
         self._out_tree: PyTreeDef | None = None
         self._aux: Any = None
@@ -93,6 +96,10 @@ class FlatFunction:
             out, self._aux = split_aux(self.user_fun, out)
         found, self._out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
+
+    def argument(self, position: int) -> str:
+        """Name a leaf of the arguments, such as ``params['w'][0]``."""
+        return argument_path(self.user_fun, self.in_tree, position, self.static)
 
     def _convert(self, leaf: object, position: int) -> Array:
         if type(leaf) in HOLDERS:

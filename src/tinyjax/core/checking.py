@@ -25,7 +25,7 @@ from tinyjax.core.integers import SymbolicSize, holds_items, items_of
 from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.dtypes import MakesScalars
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
-from tinyjax.tracebacks import fold
+from tinyjax.tracebacks import fold, shorten
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -137,7 +137,12 @@ def explained(fun: Callable[P, R]) -> Callable[P, R]:
         try:
             return fun(*args, **kwargs)
         except Exception as error:
-            explain(fun, args, kwargs, error)
+            try:
+                explain(fun, args, kwargs, error)
+            except ArgumentError as explanation:
+                shorten(explanation, sys._getframe())
+                raise
+            shorten(error, sys._getframe())
             raise
 
     return call
@@ -269,7 +274,7 @@ def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) 
         if isinstance(value, Tracer):
             raise TracedArgumentError(
                 f"{wanted}a value of type {value.aval} that is traced by "
-                f"{value._trace.describe()}. {MAKE_STATIC}"
+                f"{value.describe_trace()}. {MAKE_STATIC}"
             ) from None
         raise ArgumentError(f"{wanted}{described(value)}.") from None
 

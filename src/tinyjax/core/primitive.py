@@ -576,20 +576,22 @@ class Primitive(Generic[P]):
 
     def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
         """Return the types of the results for operands whose types say more than shapes."""
-        rules = self.rules
+        rules, is_new = self.rules, False
         if self.varies_alike and rules.collective is None:
             # as at every other equation; nothing but the types counts here either
             try:
                 return rules.types[params, *avals][0]
             except TypeError:  # parameters that have no hash
-                return self._result_types(avals, params)
+                pass
             except KeyError:
-                outs = tuple(self._result_types(avals, params))
-                if len(rules.types) >= _MOST_TYPES:
-                    rules.types.clear()
-                rules.types[params, *avals] = outs, None
-                return outs
-        return self._result_types(avals, params)
+                is_new = True
+        outs = self._result_types(avals, params)
+        if is_new:
+            outs = tuple(outs)
+            if len(rules.types) >= _MOST_TYPES:
+                rules.types.clear()
+            rules.types[params, *avals] = outs, None
+        return outs
 
     @property
     def varies_alike(self) -> bool:

@@ -12,6 +12,7 @@ transformation, or under a debugger, never get here, nor do programs with effect
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from typing import Any, Final, TypeVar
@@ -39,8 +40,9 @@ from tinyjax.core.primitive import (
 )
 from tinyjax.core.trace import EVAL, IGNORE, bind1, current_trace, reset_errors, set_errors
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ConcretizationError
+from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import imitate
+from tinyjax.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -185,7 +187,12 @@ def replayed(fun: F) -> F:
             result = fun(*args, **kwargs)
             programs.note(found, fun, args, kwargs, hosts, result)
         except Exception as error:
-            explain(fun, args, kwargs, error)
+            try:
+                explain(fun, args, kwargs, error)
+            except ArgumentError as explanation:
+                shorten(explanation, sys._getframe())
+                raise
+            shorten(error, sys._getframe())
             raise
         return result
 

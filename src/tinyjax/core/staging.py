@@ -37,7 +37,7 @@ from tinyjax.core.trace import (
     stand_in,
 )
 from tinyjax.errors import RefError
-from tinyjax.frames import Location, Source, user_frame
+from tinyjax.frames import Location, Source, describe_function, user_frame
 from tinyjax.records import Record
 
 P = TypeVar("P")
@@ -125,6 +125,52 @@ class StagingTracer(Tracer):
         self.binder = binder
         self.aval = aval
 
+    def describe_trace(self) -> str:
+        trace, origins = super().describe_trace(), self.origins()
+        if not origins:
+            line = self.line()
+            return f"{trace}, and was created {line}" if line else trace
+        which = "value of the argument" if len(origins) == 1 else "values of the arguments"
+        if len(origins) > FEW:
+            origins[FEW:] = [f"{len(origins) - FEW} more"]
+        *first, last = origins
+        return (
+            f"{trace}, and depends on the {which} {', '.join(first)}{' and ' * bool(first)}{last}"
+        )
+
+    def describe_birth(self) -> str:
+        trace, line = self._trace, self.line()
+        if line:
+            return f" That intermediate value was created {line}."
+        if isinstance(trace, Recorder) and trace.argument and self.binder in trace.in_binders:
+            return f" It is the argument {trace.argument(trace.in_binders.index(self.binder))}."
+        return ""
+
+    def line(self) -> str:
+        """Name the operation that the value results from, and the user's line of that."""
+        for eqn in self._trace.eqns if isinstance(self._trace, Recorder) else ():
+            if self.binder in eqn.out_binders and eqn.source is not None:
+                return f"by {eqn.primitive} on line {eqn.source.location}"
+        return ""
+
+    def origins(self) -> list[str]:
+        """Name the arguments that the value depends on, of the function that is traced."""
+        trace = self._trace
+        if not isinstance(trace, Recorder) or trace.argument is None:
+            return []
+        needed = {self.binder}
+        for eqn in reversed(trace.eqns):
+            if not needed.isdisjoint(eqn.out_binders):
+                needed.update(x for x in eqn.inputs if isinstance(x, Var))
+        own = [trace.argument(i) for i, var in enumerate(trace.in_binders) if var in needed]
+        outer = [
+            f"{name} of {describe_function(value._trace.fun)}"
+            for var, value in trace.consts.values()
+            if var in needed and type(value) is StagingTracer and value._trace.fun is not None
+            for name in value.origins()
+        ]
+        return [*own, *outer]
+
 
 class Recorder(Trace):
     """A trace that writes equations down.
@@ -135,9 +181,10 @@ class Recorder(Trace):
         consts: by identity, every array from outside that they mention, with its variable.
         literals: by identity, every array that stands in them as a literal.
         uses: what used keys (``core.key_reuse``).
+        argument: names a parameter by its position, as the user knows it.
     """
 
-    __slots__ = ("consts", "eqns", "in_binders", "literals", "uses")
+    __slots__ = ("argument", "consts", "eqns", "in_binders", "literals", "uses")
 
     recording = True
 
@@ -148,6 +195,7 @@ class Recorder(Trace):
         self.consts: dict[int, tuple[Var, Array]] = {}
         self.literals: dict[int, Lit] = {}
         self.uses: Uses = NOTHING_USED
+        self.argument: Callable[[int], str] | None = None
 
     def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
         """Add parameters."""
@@ -200,15 +248,15 @@ class Recorder(Trace):
                 inputs.append(x)
                 avals.append(x.aval)
         rules = primitive.rules
-        out_avals: Sequence[ShapedArray] | None
+        out_avals: Sequence[ShapedArray] | None = None
         if rules.evaluate is None and rules.collective is None:
             # what the operands' types give is looked up, as in evaluation
             try:
                 out_avals = rules.types[params, *avals][0]
             except (KeyError, TypeError):  # types not met before, parameters that have no hash
+                out_avals = None
+            if out_avals is None:  # not in the handler: what is raised here is not of its error
                 out_avals = primitive.check_types(avals, params)
-        else:
-            out_avals = None
         if out_avals is None:
             out_avals = rules.abstract_eval(avals, params)
         if len(out_avals) == 1:  # nearly always, and faster than the loop
@@ -340,6 +388,7 @@ def stage(
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
     trace = stand_in(StagingTrace)(current_trace(), user_fun)
+    trace.argument = getattr(fun, "argument", None)
     with STAGING_LEVEL, Running(trace):
         args = trace.new_inputs(avals)
         outs = fun(*args)

@@ -45,6 +45,7 @@ from tinyjax.errors import (
 )
 from tinyjax.frames import Source, describe_function
 from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
+from tinyjax.tracebacks import shorten
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -210,19 +211,27 @@ class Tracer(Array):
             raise_leaked(self)
         raise _CONVERSIONS.get(wanted, ConcretizationError)(
             f"{wanted} needs the data of an array, but {self.aval} is traced by "
-            f"{self._trace.describe()}. {_ADVICE.get(wanted, MAKE_STATIC)}"
+            f"{self.describe_trace()}. {_ADVICE.get(wanted, MAKE_STATIC)}"
         )
 
     def components(self) -> Sequence[Array]:
         """Return the values of enclosing traces that this one is made of."""
         return ()
 
+    def describe_trace(self) -> str:
+        """Name what traces the value, for an error, and the arguments that it depends on."""
+        return self._trace.describe()
+
+    def describe_birth(self) -> str:
+        """Say where the value was made, after a blank; nothing where that is not known."""
+        return ""
+
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
         raise TracerArrayConversionError(
             f"a NumPy array needs the data of an array, but {self.aval} is traced by "
-            f"{self._trace.describe()}. Use the function of the same name in tinyjax.numpy instead "
+            f"{self.describe_trace()}. Use the function of the same name in tinyjax.numpy instead "
             "of NumPy's."
         )
 
@@ -268,8 +277,8 @@ MAKE_STATIC: Final = (
 )
 _ADVICE: Final = {
     "a Python bool": (
-        "Use jnp.where or lax.cond for if, and lax.while_loop for while; or tinyjax.source.stage, "
-        "or static_argnums."
+        "Use jnp.where or lax.cond for if, lax.while_loop for while, tinyjax.source.stage, or "
+        "static_argnums."
     ),
     "a Python index": (
         "Shapes and range() need Python ints: take them from x.shape, or make the argument static "
@@ -349,19 +358,26 @@ class EvalTrace(Trace):
                 hosts = found
                 avals, kernel = rules.types[tuple(key)]
         except (AttributeError, KeyError, TypeError):  # no array, new types, parameters unhashable
-            return _evaluate_first(primitive, args, params)
-        token = set_errors(IGNORE)
-        try:
-            if kernel is not None:
-                out = kernel(*hosts)
+            pass
+        else:
+            token = set_errors(IGNORE)
+            try:
+                if kernel is not None:
+                    out = kernel(*hosts)
+                    return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
+                outs = rules.impl(hosts, params)
+            finally:
+                reset_errors(token)
+            if len(outs) == 1:  # nearly always, and faster than the comprehension
+                out = outs[0]
                 return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
-            outs = rules.impl(hosts, params)
-        finally:
-            reset_errors(token)
-        if len(outs) == 1:  # nearly always, and faster than the comprehension
-            out = outs[0]
-            return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
-        return [ConcreteArray(asarray(out), aval) for out, aval in zip(outs, avals, strict=True)]
+            pairs = zip(outs, avals, strict=True)
+            return [ConcreteArray(asarray(out), aval) for out, aval in pairs]
+        try:  # not in the handler: what is raised here is not of its error
+            return _evaluate_first(primitive, args, params)
+        except Exception as error:
+            shorten(error, sys._getframe())
+            raise
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         with use_trace(self):
@@ -546,9 +562,8 @@ def raise_leaked(tracer: Tracer) -> NoReturn:
     """Say which tracer outlived its trace, and how to keep it from doing so."""
     raise LeakedTracerError(
         f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used "
-        "after "
-        "that transformation ended. It was probably stored in a global, an attribute or a list by "
-        "the function; return it from the function instead."
+        f"after that transformation ended.{tracer.describe_birth()} It was probably stored in a "
+        "global, an attribute or a list by the function; return it from the function instead."
     )
 
 

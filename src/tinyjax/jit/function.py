@@ -377,7 +377,7 @@ class JitFunction(Generic[P, R]):
         in_tree = tree.structure(((avals, list(signature.avals)), {}))
         flat = FlatFunction(program, in_tree, user_fun=self._fun)
         before = stand_ins.get()
-        staged = stage(flat, [*avals, *signature.avals], self._fun)
+        staged = stage(flat.__call__, [*avals, *signature.avals], self._fun)
         if others:
             self._refs = (*closed, *others)
             return None, False
@@ -649,7 +649,7 @@ class JitFunction(Generic[P, R]):
         called = bound if watch is None else watch.over(bound)
         if self._shardings is not None:
             called = self._shardings.around(called)
-        flat = FlatFunction(called, in_tree, user_fun=self._fun)
+        flat = FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
         before = stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
             staged = stage(flat, signature.avals, self._fun)

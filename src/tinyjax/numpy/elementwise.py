@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final, TypeAlias
@@ -47,6 +48,7 @@ from tinyjax.primitives.barrier import another
 from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.tracebacks import shorten
 
 __all__ = [
     "abs",
@@ -1344,7 +1346,11 @@ def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) ->
                     return ConcreteArray(out if type(out) is ndarray else asarray(out), found)
         elif current_trace() is EVAL and _learn(types, primitive, x, other):
             return operator(x, other)
-        return usual(x, other)
+        try:
+            return usual(x, other)
+        except Exception as error:
+            shorten(error, sys._getframe())
+            raise
 
     return imitate(operator, usual)
 
