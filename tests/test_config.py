@@ -94,7 +94,7 @@ def test_booleans_from_text(text: str, value: bool) -> None:
 
 def test_mistakes() -> None:
     with pytest.raises(
-        ArgumentError, match=r"there is no setting 'chek_leaks'\. The settings are:"
+        ArgumentError, match=r"'chek_leaks'\. Did you mean 'check_leaks'\? The settings are:"
     ):
         config.update("chek_leaks", True)
     with pytest.raises(

@@ -20,6 +20,7 @@ import attrs
 
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.jax_settings import FIXED, IDLE, RENAMED
+from tinyjax.lazy import did_you_mean
 from tinyjax.records import Printed
 from tinyjax.tracebacks import install_choice
 
@@ -294,7 +295,7 @@ def _from_environment() -> Settings:
     found: dict[str, Any] = {}
     for name in _NAMES:
         value = os.environ.get(f"TINYJAX_{name.upper()}")
-        if value is not None:
+        if value:  # what is empty is not set, as in the shell's ${NAME:-...}
             found[name] = value
     found.setdefault("platforms", os.environ.get("JAX_PLATFORMS", ""))
     return Settings(**found)
@@ -360,8 +361,9 @@ def _own(name: str, value: object) -> dict[str, object]:
         return {}
     if name.startswith("jax_"):
         raise ArgumentError(
-            f"'{name}' is a setting of JAX for what tinyjax does not have: leave it out. The "
-            f"settings are: {', '.join(_NAMES)}."
+            f"there is no setting '{name}': if JAX has it, it is for what tinyjax does not have, "
+            f"and can be left out.{did_you_mean(name, (*RENAMED, *IDLE, *FIXED))} The settings "
+            f"are: {', '.join(_NAMES)}."
         )
     return {name: value}
 
@@ -398,7 +400,8 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
     for name in changes:
         if name not in _NAMES:
             raise ArgumentError(
-                f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}."
+                f"there is no setting '{name}'.{did_you_mean(name, _NAMES)} The settings are: "
+                f"{', '.join(_NAMES)}."
             )
     found = attrs.evolve(current, **changes)
     for name, value in _settled.items():

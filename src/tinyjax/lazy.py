@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -16,11 +16,17 @@ def unknown(module: str, name: str, why: str = "") -> AttributeError:
         name: what was asked for.
         why: what else there is to say.
     """
+    hint = "" if why else did_you_mean(name, vars(sys.modules[module]).get("__all__", ()))
+    # with the name, but not the module: Python would answer once more
+    return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}", name=name)
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Name the closest of some names, after a blank; say nothing where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415 (nothing else needs it)
 
-    near = get_close_matches(name, vars(sys.modules[module]).get("__all__", ()), 1, 0.75)
-    hint = "" if why or not near else f" Did you mean '{near[0]}'?"
-    return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}")
+    near = get_close_matches(name, names, 1, 0.75)
+    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def loader(

@@ -20,6 +20,7 @@ from tinyjax import config
 from tinyjax.absent import ABSENT, DEVICES, OF_SHARDING
 from tinyjax.core.array import Array
 from tinyjax.facade.backend import give_attributes
+from tinyjax.lazy import did_you_mean
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -289,9 +290,11 @@ class JaxModule(ModuleType):
             return placeholder(f"{self.__name__}.{name}", why)
         reasons = {"jax": ABSENT, "jax.sharding": OF_SHARDING}
         why = reasons.get(self.__name__, {}).get(name)
+        near = "" if why else did_you_mean(name, self._names())
         raise AttributeError(
             f"module '{self.__name__}' has no attribute '{name}': in this process it is tinyjax's "
-            f"(tinyjax.as_jax), not JAX's{f', and {why}' if why else ''}. {_LISTS}"
+            f"(tinyjax.as_jax), not JAX's{f', and {why}' if why else ''}.{near} {_LISTS}",
+            name=name,
         )
 
     def _sources(self) -> list[ModuleType]:
@@ -363,6 +366,14 @@ class Finder(MetaPathFinder):
         if fullname.partition(".")[0] != "jax":
             return None
         # Without its name, which would make "from jax import x" replace this message by its own.
+        home, _, name = fullname.rpartition(".")
+        parent = sys.modules.get(home)
+        if isinstance(parent, JaxModule):  # this may be "from parent import name", or a module
+            near = did_you_mean(name, parent.__all__)
+            raise ModuleNotFoundError(
+                f"'{home}' has neither a name nor a module '{name}': in this process jax is "
+                f"tinyjax (tinyjax.as_jax).{near} {_LISTS}"
+            )
         raise ModuleNotFoundError(
             f"there is no module '{fullname}': in this process jax is tinyjax (tinyjax.as_jax). "
             f"{_LISTS}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
@@ -16,6 +16,7 @@ from tinyjax.core.integers import fit_int32, integer, integers, is_one_of
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.polar import qdwh
+from tinyjax.lazy import loader
 from tinyjax.primitives import eigen as _eigen
 from tinyjax.primitives import householder as _householder
 from tinyjax.primitives import lu as _lu
@@ -80,6 +81,9 @@ __all__ = [
     "tridiagonal_solve",
     "tridiagonal_solve_p",
 ]
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {})
 
 
 class EigImplementation(Enum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tinyjax.core.integers import is_one_of, one_or_more
 from tinyjax.core.placing import placed
 from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.lazy import loader
 from tinyjax.numpy.creation import canonical_shape, full
 from tinyjax.numpy.manipulation import moveaxis, reshape
 from tinyjax.numpy.promotion import array_of
@@ -51,6 +52,9 @@ __all__ = [
     "xavier_uniform",
     "zeros",
 ]
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {})
 
 #: The standard deviation of a standard normal variable conditioned on lying in (-2, 2).
 _TRUNCATED_DEVIATION = 0.87962566103423978

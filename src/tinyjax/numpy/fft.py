@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, shortened
+from tinyjax.lazy import loader
 from tinyjax.numpy.creation import asarray, canonical_shape
 from tinyjax.numpy.manipulation import moveaxis, roll
 from tinyjax.numpy.promotion import inexact, strong
@@ -53,6 +54,9 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {})
 
 
 def _resized(x: Array, count: int, axis: int) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tinyjax.core.replay import by_host, is_evaluating, replayed
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.lazy import loader
 from tinyjax.numpy import contraction, creation, manipulation
 from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.elementwise import abs as absolute
@@ -81,6 +82,9 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
+    __getattr__ = loader(__name__, {})
 
 matrix_transpose: Callable[[ArrayLike], Array] = manipulation.matrix_transpose
 vecdot: Final = contraction.vecdot
