@@ -32,6 +32,8 @@ TRIED: Final[Mapping[str, str]] = {
     " from their source",
     "test_many_staged_programs": "the same, compiled with their control flow",
     "test_second_derivatives_of_many_random_programs": "second derivatives of such functions",
+    "test_data_is_read_whole_at_length": "NumPy arrays of all dtypes and layouts, given in every"
+    " way and written to afterwards: what is read of them, in the first calls and the hundredth",
     "exports": "exported programs with changed bytes, and a checksum that is right again",
     "readers": "changed caches, trees, checkpoints and messages",
     "arguments": "wrong arguments for public functions",

@@ -26,7 +26,7 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.operands import PYTHON_NUMBERS, aligned, as_array
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.dtypes import HostArray
+from tinyjax.dtypes import PHYSICAL, HostArray
 from tinyjax.records import Printed
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
@@ -282,7 +282,8 @@ def launch_mixed(
 ) -> Launch | None:
     """Return a launch for arguments some of which are NumPy arrays or numbers.
 
-    None where these are large, or all results are.
+    None where these are large, or all results are; or where a transfer makes a copy, so that the
+    device would not see what is written later.
 
     The stages of calls that have ended are used again. What tells that one has ended is its
     smallest result: all results of a program are ready at once, when it has read its operands.
@@ -300,6 +301,7 @@ def launch_mixed(
     sizes = [a.nbytes for a in program.out_avals]
     if (
         any(in_avals[i].nbytes > _LARGEST_STAGED for i in places)
+        or any(in_avals[i].dtype in PHYSICAL for i in places)
         or not sizes
         or min(sizes) > _LARGEST_WITNESS
     ):
