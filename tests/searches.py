@@ -34,6 +34,8 @@ TRIED: Final[Mapping[str, str]] = {
     "test_second_derivatives_of_many_random_programs": "second derivatives of such functions",
     "test_data_is_read_whole_at_length": "NumPy arrays of all dtypes and layouts, given in every"
     " way and written to afterwards: what is read of them, in the first calls and the hundredth",
+    "test_what_is_donated_takes_nothing_with_it_at_length": "copies, references and donations of"
+    " arrays, one after another and in programs: all that is left holds what it held",
     "exports": "exported programs with changed bytes, and a checksum that is right again",
     "readers": "changed caches, trees, checkpoints and messages",
     "arguments": "wrong arguments for public functions",

@@ -68,7 +68,10 @@ def device_put(
     wanted = tree.flatten_prefix(device, treedef, is_place, "device")
     moved = [put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
     if may_alias is False:
-        moved = [x.copy() if x is leaf else x for x, leaf in zip(moved, leaves, strict=True)]
+        moved = [
+            x.copy() if x is leaf or isinstance(x, Tracer) else x
+            for x, leaf in zip(moved, leaves, strict=True)
+        ]
     return tree.unflatten(treedef, moved)
 
 

@@ -175,7 +175,7 @@ def _mapped(
 
 def _argument(x: object, fun: Callable[..., Any], in_tree: PyTreeDef, i: int) -> Array:
     """An argument as an array: of a reference, its contents."""
-    return x[...] if isinstance(x, Ref) else as_argument(x, fun, in_tree, i)
+    return x.contents if isinstance(x, Ref) else as_argument(x, fun, in_tree, i)
 
 
 def _over_refs(

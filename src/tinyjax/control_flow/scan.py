@@ -718,7 +718,7 @@ def _over_refs(
     """Scan over references, of which each iteration reads and writes its own part."""
     leaves, x_tree = tree.flatten(xs)
     parts = Parts(leaves, refs, describe_function(f))
-    slices = [x[...] if isinstance(x, Ref) else x for x in leaves]
+    slices = [x.contents if isinstance(x, Ref) else x for x in leaves]
 
     def body(carry: C, x: Sequence[Array]) -> Any:
         own = parts.own(x)

@@ -931,6 +931,12 @@ class Array:
     def copy(self) -> Array:
         return _numpy.copy(self)
 
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return self.copy()
+
     def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
         if args:
             given = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -63,6 +64,31 @@ def check_donated(arrays: Sequence[Array]) -> None:
     for array in arrays:
         if array.is_deleted():
             raise_donated(array)
+
+
+def check_donated_once(
+    args: Sequence[object], donated: Sequence[int], avals: Sequence[ShapedArray], name: str
+) -> None:
+    """Check that what is donated is one argument alone: XLA would give its memory away twice.
+
+    Args:
+        args: the arrays, or what holds their data.
+        donated: the donated ones, by position.
+        avals: the types of the parameters.
+        name: the program's.
+
+    Raises:
+        DonatedArrayError: one is another argument as well.
+    """
+    if len({*map(id, args)}) == len(args):
+        return
+    uses = Counter(map(id, args))
+    for i in donated:
+        if uses[id(args[i])] > 1:
+            raise DonatedArrayError(
+                f"an argument of '{name}', of type {avals[i]}, is donated, but another argument is "
+                "the same array. Give a copy: x.copy()."
+            )
 
 
 #: Called before data is given out to the user's Python: the setting ``debug_nans`` looks at it.
@@ -265,16 +291,15 @@ class ConcreteArray(Array):
         return (_rebuild, (self.host, self.weak_type))
 
     def copy(self) -> Array:
-        """Return an array of the same data, which stays when this one is donated."""
+        """Return an array of the same data, which stays when this one is donated.
+
+        Both have one buffer until one is donated: ``Executable`` copies it then.
+        """
         if id(self) in followed:  # what is known of its NaNs is known of this array alone
             return self
-        return ConcreteArray(self.host, self.aval)
-
-    def __copy__(self) -> Array:
-        return self.copy()
-
-    def __deepcopy__(self, memo: object) -> Array:
-        return self.copy()
+        if self.is_deleted():
+            raise_donated(self)
+        return ConcreteArray(self._host, self.aval, self._buffer)
 
     def _repr_html_(self) -> str | None:
         """Show a large array in a notebook; of a small one its text says all."""

@@ -194,24 +194,34 @@ class Ref(_Typed):
     @property
     def sharding(self) -> Sharding:
         """How its contents lie on devices."""
-        return self[...].sharding
+        return self.contents.sharding
 
     @property
     def committed(self) -> bool:
         """Whether its contents were put elsewhere than on the first device."""
-        return self[...].committed
+        return self.contents.committed
 
     def __len__(self) -> int:
         if not self.shape:
             raise ArgumentError("a Ref without axes has no length.")
         return self.shape[0]
 
+    @property
+    def contents(self) -> Array:
+        """The array that it holds, for a program: to give that to a user would let it be donated.
+
+        Raises:
+            RefError: the reference cannot be used here.
+        """
+        return self._own().value
+
     def __getitem__(self, index: Any) -> Array:
-        value = self._own().value
-        if isinstance(index, EllipsisType):
-            return value
-        _check_bounds(index, self.aval)
-        return value[index]
+        value = self.contents
+        part = value
+        if not isinstance(index, EllipsisType):
+            _check_bounds(index, self.aval)
+            part = value[index]
+        return _another(part) if part is value else part
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         _check_bounds(index, self.aval)
@@ -296,6 +306,11 @@ class Ref(_Typed):
             )
         cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
         _Writes.count += 1
+
+
+def _another(x: Array) -> Array:
+    """Return an array that stays when ``x`` is deleted or donated, as a traced one cannot be."""
+    return x if isinstance(x, Tracer) else x.copy()
 
 
 def _check_bounds(index: Any, aval: ShapedArray) -> None:
@@ -551,7 +566,7 @@ class Holders:
     @property
     def values(self) -> list[Any]:
         """The leaves, with the contents of references in their place."""
-        return [x[...] if isinstance(x, Ref) else x for x in self.leaves]
+        return [x.contents if isinstance(x, Ref) else x for x in self.leaves]
 
     def keep(self, closed: Sequence[Ref], outcome: tuple[dict[int, Array], Sequence[Any], R]) -> R:
         """Write what a program has left of references and objects, and return its result.
@@ -648,6 +663,8 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     if memory_space is not None:
         raise ArgumentError(f"new_ref takes no memory_space, but got {shortened(memory_space)}.")
     array = as_array(init_val)
+    if array is init_val:
+        array = _another(array)
     return Ref(array.astype(array.dtype) if array.weak_type else array)
 
 
@@ -858,7 +875,7 @@ class Watch:
 
     def contents(self) -> list[Array]:
         """Read those that are written to: the state that a program of the functions starts from."""
-        return [ref[...] for ref in self.written]
+        return [ref.contents for ref in self.written]
 
     def keep(self, state: Sequence[Array]) -> None:
         """Write what a program has left of the state."""
@@ -871,7 +888,7 @@ class Watch:
         What is only read is closed over.
         """
         written = self.written
-        known = {ref: ref[...] for ref in self.refs if ref not in written}
+        known = {ref: ref.contents for ref in self.refs if ref not in written}
 
         def stateful(state: Sequence[Array], *args: Any, **kwargs: Any) -> tuple[list[Array], Any]:
             before = dict(zip(written, state, strict=True))

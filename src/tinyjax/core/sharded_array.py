@@ -237,12 +237,6 @@ class ShardedArray(Array):
         """Pickle the data; what is loaded again lies on the first device."""
         return self.gathered.__reduce__()
 
-    def __copy__(self) -> Array:
-        return self.copy()
-
-    def __deepcopy__(self, memo: object) -> Array:
-        return self.copy()
-
     def is_deleted(self) -> bool:
         return self.shards.is_deleted()
 

@@ -235,12 +235,6 @@ class Tracer(Array):
             "of NumPy's."
         )
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
     def __reduce__(self) -> NoReturn:
         raise ConcretizationError(
             f"a value of type {self.aval} that is traced by {self._trace.describe()} cannot be "

@@ -101,7 +101,7 @@ class _Flat:
         if self.refs:
             check_given_once([*self.refs.values()], custom.name)
         #: What those refer to.
-        self.contents = tuple([ref[...] for ref in self.refs.values()])
+        self.contents = tuple([ref.contents for ref in self.refs.values()])
         self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.
         self.numbers: dict[int, tuple[int, Array]] = {}

@@ -128,7 +128,7 @@ class _Form:
 
     def make(self, refs: Sequence[Ref]) -> object:
         """Make a value that stands for one outside of the function that is being staged."""
-        value = self.with_contents([ref[...] for ref in refs])
+        value = self.with_contents([ref.contents for ref in refs])
         _note(value, _Link(value, self, refs))
         return value
 
@@ -279,7 +279,7 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
         yield value
         return
     link = _link_of(value, aval)
-    before = [ref[...] for ref in link.refs]
+    before = [ref.contents for ref in link.refs]
     stand_in = link.form.with_contents(before)
     before = link.form.contents(stand_in)
     yield stand_in

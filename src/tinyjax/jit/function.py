@@ -306,7 +306,7 @@ class JitFunction(Generic[P, R]):
         arrays = as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
         signature = make_signature(holders.in_tree, [x.aval for x in arrays], static)
         entry, closed = self._find_with_refs(holders, signature)
-        operands = (*entry.consts, *[ref[...] for ref in closed], *arrays)
+        operands = (*entry.consts, *[ref.contents for ref in closed], *arrays)
         pass_on(entry.params.jaxpr, operands, entry.uses)
         trace = current_trace()
         outcome: tuple[dict[int, Array], Sequence[Refilled], R]
@@ -534,7 +534,7 @@ class JitFunction(Generic[P, R]):
             passed = tuple([isinstance(x, Ref) for x in holders.leaves])
             references = References(closed, passed, entry.out_tree)
         params = entry.params
-        captured = [*entry.consts, *[ref[...] for ref in closed]]
+        captured = [*entry.consts, *[ref.contents for ref in closed]]
         given = [*xla.on_devices(captured), *map(_sharding_of, holders.values)]
         return Lowered(
             attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, given)),

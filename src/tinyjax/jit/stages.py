@@ -210,7 +210,7 @@ class Lowered(_Stage):
     def captured(self) -> tuple[Array, ...]:
         """The arrays that the function closed over, and the contents of references now."""
         closed = self.references.closed if self.references else ()
-        return (*self.consts, *[ref[...] for ref in closed])
+        return (*self.consts, *[ref.contents for ref in closed])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program's text.

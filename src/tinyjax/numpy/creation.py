@@ -62,8 +62,8 @@ from tinyjax.numpy.promotion import (
     typed_of,
 )
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.barrier import another
 from tinyjax.primitives.constraint import lie_as
+from tinyjax.primitives.identities import another
 from tinyjax.primitives.shape import full as filled
 from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose

@@ -44,8 +44,8 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.universal import universal
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.barrier import another
 from tinyjax.primitives.families import Elementwise
+from tinyjax.primitives.identities import another
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.tracebacks import shorten

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.explicit import each, each_sum
 from tinyjax.core.primitive import (
     DIVISION,
@@ -25,7 +24,6 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangents,
 )
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.trace import Tracer, bind
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
@@ -99,13 +97,3 @@ def once(x: Array) -> Array:
     to itself. Eager evaluation computes nothing twice.
     """
     return optimization_barrier([x])[0] if isinstance(x, Tracer) else x
-
-
-def another(x: Array) -> Array:
-    """Return another array of the same data, which stays when ``x`` is donated.
-
-    A tracer is returned as it is: it has no data that could be given up.
-    """
-    if isinstance(x, ConcreteArray):
-        return x.copy()
-    return optimization_barrier([x])[0] if isinstance(x, ShardedArray) else x

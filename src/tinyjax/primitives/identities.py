@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.primitive import (
+    NO_PARAMS,
     Arrays,
     BatchAxes,
     BatchResult,
@@ -22,13 +25,18 @@ def _identity(name: str) -> Primitive[NoParams]:
     primitive: Primitive[NoParams] = Primitive(name, NoParams)
     def_identity(primitive)
     def_linear(primitive)
-    def_transposes(primitive, lambda ct, x: ct)
+    def_transposes(primitive, lambda ct, x: bind(primitive, [ct], NO_PARAMS)[0])
     def_elementwise_batch(primitive)
     return primitive
 
 
 stage_p: Primitive[NoParams] = _identity("stage")
 copy_p: Primitive[NoParams] = _identity("copy")
+
+
+def another(x: Array) -> Array:
+    """Return another array of the same data, which stays when ``x`` is deleted or donated."""
+    return x.copy() if isinstance(x, ConcreteArray) else bind(copy_p, [x], NO_PARAMS)[0]
 
 
 dce_sink_p: Primitive[NoParams] = Primitive("dce_sink", NoParams, effectful=True)

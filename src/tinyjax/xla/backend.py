@@ -15,6 +15,7 @@ import numpy as np
 from jaxlib import xla_client
 from jaxlib._jax import ResultHandler
 from jaxlib.xla_client import (
+    ArrayCopySemantics,
     ArrayImpl,
     Client,
     Device,
@@ -22,6 +23,7 @@ from jaxlib.xla_client import (
     HloSharding,
     SingleDeviceSharding,
     array_result_handler,
+    batched_copy_array_to_devices_with_sharding,
     batched_device_put,
 )
 from jaxlib.xla_client import Sharding as XlaSharding
@@ -105,6 +107,14 @@ class Backend:
         if dtype is not None:
             host, aval = to_physical(host), aval.with_dtype(dtype)
         return batched_device_put(aval, self.placement, [host], [self.device], enable_x64=True)
+
+    def copy(self, buffer: ArrayImpl) -> ArrayImpl:
+        """Return a buffer on the first device of the same data, which need not be there yet."""
+        always = [ArrayCopySemantics.ALWAYS_COPY]
+        (copied,) = batched_copy_array_to_devices_with_sharding(
+            [buffer], [self.devices], [self.placement], always
+        )
+        return copied
 
     def handlers(self, avals: Sequence[ShapedArray]) -> list[ResultHandler]:
         """Return the functions that make device arrays of a program's results."""

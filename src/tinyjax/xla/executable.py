@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import cycle, repeat
+from sys import getrefcount
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakValueDictionary
@@ -26,7 +27,7 @@ from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray, check_donated, give_up
+from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once, give_up
 from tinyjax.core.events import timed
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate, location_text
@@ -138,6 +139,9 @@ class Executable:
         for arg in args:
             buffer = arg._buffer
             buffers.append(buffer_of(arg, on) if buffer is None else buffer)
+        if self.donated:
+            buffer = None
+            self._take(args, buffers)
         try:
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError) as error:
@@ -151,6 +155,20 @@ class Executable:
         for aval, out in zip(self.out_avals, outs, strict=True):
             results.append(ConcreteArray(None, aval, out))
         return results
+
+    def _take(self, args: Sequence[Array], buffers: list[Any]) -> None:
+        """Let the arguments that are donated be the only ones that have their buffers.
+
+        Raises:
+            DonatedArrayError: one is an argument twice.
+        """
+        check_donated_once(args, self.donated, self.in_avals, self.name)
+        on = self.backend
+        for i in self.donated:
+            arg = args[i]
+            # besides the argument, the list and this call
+            if getrefcount(buffers[i]) > 3 and type(arg) is ConcreteArray and not arg.is_deleted():
+                arg._buffer = buffers[i] = on.copy(buffers[i])
 
     def executing(self) -> Execute:
         """How the settings in force want the program to be run."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import lru_cache
@@ -34,7 +34,7 @@ from jaxlib.xla_client import (
 
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.concrete import ConcreteArray, check_donated
+from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import Locate
@@ -42,7 +42,7 @@ from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DonatedArrayError, ShardingError
+from tinyjax.errors import ShardingError
 from tinyjax.xla.agreement import undivided
 from tinyjax.xla.backend import Backend, backend_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags
@@ -275,7 +275,7 @@ class ShardedExecutable:
             DonatedArrayError: an array was donated to an earlier call, or is an argument twice.
         """
         if self.donated:
-            self._check_given_once(buffers)
+            check_donated_once(buffers, self.donated, self.in_avals, self.name)
         if self._calls_python:  # outside of the lock: the functions may run programs
             check_donated(args)
             return run_to_end(self.loaded, buffers, self._handlers)
@@ -291,16 +291,6 @@ class ShardedExecutable:
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
             _under_way.append((results.consume_token(), self._devices))
             return results.consume_with_handlers(self._handlers)
-
-    def _check_given_once(self, buffers: Sequence[object]) -> None:
-        """Check that donated memory is that of one argument: XLA would end the process."""
-        uses = Counter(map(id, buffers))
-        for i in self.donated:
-            if uses[id(buffers[i])] > 1:
-                raise DonatedArrayError(
-                    f"argument {i} of '{self.name}', of type {self.in_avals[i]}, is donated, but "
-                    "another argument is the same array. Give a copy: x.copy()."
-                )
 
 
 def _written(

@@ -20,7 +20,7 @@ import attrs
 
 from tinyjax.config import Tier
 from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray, check_donated, give_up
+from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once, give_up
 from tinyjax.core.costs import Cost, cost_of
 from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs
@@ -204,6 +204,13 @@ def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     jaxpr, donated = wanted.jaxpr, wanted.donated
     check_concrete(args)
     check_donated(args)
+    taken: list[int] = []
+    if donated:
+        check_release()
+        from tinyjax.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
+
+        taken = [i for i, x in enumerate(match_donations(jaxpr, donated)) if x is not None]
+        check_donated_once(args, taken, jaxpr.in_avals, wanted.name)
     bounded = cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
     try:
@@ -215,13 +222,8 @@ def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):
         assert isinstance(out, ConcreteArray), "evaluation gives data"
         results.append(ConcreteArray(out._host, aval, out._buffer))
-    if donated:
-        check_release()
-        from tinyjax.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
-
-        for arg, taken in zip(args, match_donations(jaxpr, donated), strict=True):
-            if taken is not None:
-                give_up(arg)
+    for i in taken:
+        give_up(args[i])
     return results
 
 
