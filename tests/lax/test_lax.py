@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -513,6 +514,19 @@ def test_scatter_sub() -> None:
     x = np.ones(4, np.float32)
     where, what = np.array([[1], [1]]), np.array([2.0, 3.0], np.float32)
     same(lax.scatter_sub(x, where, what, numbers), np.array([1, -4, 1, 1], np.float32))
+
+
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("mode", ["fill", "clip"])
+def test_windows_without_coordinates_all_lie_at_the_start(mode: str, size: int) -> None:
+    numbers = lax.ScatterDimensionNumbers((), (0,), ())
+    x, nowhere = np.full(5, 9, np.float32), np.zeros((size, 0), np.int32)
+    what = np.arange(1, 1 + size, dtype=np.float32)
+    expected = {"scatter": what[-1], "scatter_add": 9 + what.sum(), "scatter_min": 1}
+    for name, first in expected.items():
+        fun = partial(getattr(lax, name), dimension_numbers=numbers, mode=mode)
+        for way in (fun, tinyjax.jit(fun), tinyjax.jit(fun, tier="first")):
+            same(way(x, nowhere, what), np.array([first, 9, 9, 9, 9], np.float32))
 
 
 def test_factors_that_meet_have_no_derivative() -> None:

@@ -494,6 +494,13 @@ def _declare(
         x, indices, updates = operands
         if not updates.size:  # XLA takes no window of size zero
             return (x,)
+        if not indices.shape[-1]:
+            # All windows lie at the start. XLA forgets that they overlap where updates and operand
+            # are of one shape, unless they say where along a further axis.
+            wide = b.reshape(x, (1, *x.shape))
+            starts = b.full(0, tensor((*indices.shape[:-1], 1), dtypes.int32))
+            (out,) = scatter_lowering(b, (wide, starts, updates), _of_one_more_axis(params))
+            return (b.reshape(out, x.shape),)
         indices = wn.lower_wide_indices(b, indices)
         if params.mode is GatherScatterMode.CLIP:
             last = wn.lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
@@ -569,6 +576,20 @@ def _scatter_division(params: ScatterParams, avals: Avals, outs: Avals) -> list[
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
         found[i] = agreed((places[j], own[j]))
     return [tuple(found)]
+
+
+def _of_one_more_axis(params: ScatterParams) -> ScatterParams:
+    """A scatter at the start, as one that says so along a leading axis of size one."""
+    numbers = params.dimension_numbers
+    return attrs.evolve(
+        params,
+        dimension_numbers=attrs.evolve(
+            numbers,
+            inserted_window_dims=(0, *_shifted(numbers.inserted_window_dims)),
+            scatter_dims_to_operand_dims=(0,),
+            operand_batching_dims=_shifted(numbers.operand_batching_dims),
+        ),
+    )
 
 
 def _shifted(axes: wn.Axes) -> wn.Axes:
