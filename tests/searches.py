@@ -36,6 +36,8 @@ TRIED: Final[Mapping[str, str]] = {
     " way and written to afterwards: what is read of them, in the first calls and the hundredth",
     "test_what_is_donated_takes_nothing_with_it_at_length": "copies, references and donations of"
     " arrays, one after another and in programs: all that is left holds what it held",
+    "test_random_indices_at_length": "indices of all kinds in all orders, read, differentiated,"
+    " batched and through every method of `x.at`, eagerly and compiled: against NumPy",
     "exports": "exported programs with changed bytes, and a checksum that is right again",
     "readers": "changed caches, trees, checkpoints and messages",
     "arguments": "wrong arguments for public functions",

@@ -8,8 +8,6 @@ import jax
 import jax.numpy as jax_numpy
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from unchecked import unchecked
 
 import tinyjax as tj
@@ -495,55 +493,6 @@ def test_index_dtypes(dtype: str) -> None:
     else:
         top = np.array([min(np.iinfo(dtype).max, 2**63 - 1)], dtype)
         check(tj.jit(lambda x, i: x[i])(x, top), x[np.minimum(top.astype(np.int64), 299)])
-
-
-@given(st.data())
-def test_random_index_expressions(data: st.DataObject) -> None:
-    shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
-    batch = data.draw(st.sampled_from([(), (2,), (3, 1), (1, 2), (3, 2)]))
-    entries: list[Any] = []
-    for n in shape[: data.draw(st.integers(0, len(shape)))]:
-        kind = data.draw(st.sampled_from(["int", "slice", "array", "none", "all"]))
-        if kind == "none":
-            entries.append(None)
-        if kind == "int":
-            entries.append(data.draw(st.integers(-n, n - 1)))
-        elif kind == "array":
-            size = int(np.prod(batch))
-            flat = data.draw(st.lists(st.integers(-n, n - 1), min_size=size, max_size=size))
-            entries.append(np.array(flat, np.int32).reshape(batch))
-        elif kind == "slice":
-            bounds = st.none() | st.integers(-n - 1, n + 1)
-            step = data.draw(st.sampled_from([None, 1, 2, -1, -2, 3]))
-            entries.append(S(data.draw(bounds), data.draw(bounds), step))
-        else:
-            entries.append(S(None))
-    if data.draw(st.booleans()):
-        entries.insert(data.draw(st.integers(0, len(entries))), Ellipsis)
-        # an Ellipsis shifts what comes after it to the last axes
-        index: Any = tuple(entries)
-        try:
-            operand(shape)[index]
-        except IndexError:
-            index = tuple(e for e in entries if e is not Ellipsis)
-    else:
-        index = tuple(entries)
-    x = operand(shape)
-    wanted = x[index]
-    check(jnp.asarray(x)[index], wanted)
-    # linearize runs the general way without compiling
-    got, tangent = tj.jvp(lambda x: x[index], (x,), (x,))
-    check(got, wanted)
-    check(tangent, wanted)
-    value = np.arange(1.0, 1 + wanted.size).reshape(wanted.shape)
-    check(
-        tj.jvp(lambda x: x.at[index].set(value), (x,), (x,))[0],
-        numpy_update(x, index, value, "set"),
-    )
-    check(
-        tj.jvp(lambda x: x.at[index].add(value), (x,), (x,))[0],
-        numpy_update(x, index, value, "add"),
-    )
 
 
 def test_repeated_indices() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from types import EllipsisType
 
 import numpy as np
 
@@ -74,7 +75,8 @@ class Look:
         self.axis, self.indices = axis, indices
 
 
-Entry = Keep | Pick | Look | None  # None is a new axis of size one
+#: None is a new axis of size one, an Ellipsis stands before the axes that it stands for.
+Entry = Keep | Pick | Look | EllipsisType | None
 
 
 class Parsed:
@@ -116,18 +118,9 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
         ConcreteIndexError: a mask or a slice's bound is not known.
     """
     given = tuple(map(_without_list, index)) if isinstance(index, tuple) else (index,)
-    expanded: list[Index | ScalarBool] = []
-    consumed = 0
-    ellipsis: int | None = None
-    for entry in given:
-        if entry is Ellipsis:
-            if ellipsis is not None:
-                raise IndexingError("an index can hold only one '...'.")
-            ellipsis = len(expanded)
-            continue
-        items = _mask_positions(entry, shape, consumed) if _is_mask(entry) else [entry]
-        consumed += sum(item is not None and not isinstance(item, ScalarBool) for item in items)
-        expanded.extend(items)
+    if sum(entry is Ellipsis for entry in given) > 1:
+        raise IndexingError("an index can hold only one '...'.")
+    consumed = sum(map(_consumed, given))
     if consumed > len(shape):
         raise AxisError(
             f"too many indices: an array of shape {shape} has {len(shape)} axes, but "
@@ -135,9 +128,19 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
             consumed - 1,
             len(shape),
         )
-    rest: list[Index | ScalarBool] = [slice(None)] * (len(shape) - consumed)
-    place = len(expanded) if ellipsis is None else ellipsis
-    expanded[place:place] = rest
+    rest = [slice(None)] * (len(shape) - consumed)
+    expanded: list[Index | ScalarBool] = []
+    axis = 0
+    for entry in given:
+        if entry is Ellipsis:
+            # it stays as well: where it stands for no axis, it still parts the arrays beside it
+            expanded += [entry, *rest]
+            axis += len(rest)
+        else:
+            expanded += _mask_positions(entry, shape, axis) if _is_mask(entry) else [entry]
+            axis += _consumed(entry)
+    if axis == consumed:
+        expanded += rest
 
     arrays = any(isinstance(e, ScalarBool) or _is_array(e) for e in expanded)
     sizes: list[int] = []
@@ -145,8 +148,8 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     left = list(shape)
     for item in expanded:
         axis = len(sizes)
-        if item is None:
-            entries.append(None)
+        if item is None or item is Ellipsis:
+            entries.append(item)
         elif isinstance(item, ScalarBool):
             sizes.append(1)
             entries.append(Look(axis, ConcreteArray(np.zeros(int(item.value), np.int32))))
@@ -186,6 +189,15 @@ def _is_mask(entry: object) -> bool:
     if isinstance(entry, (Array, np.ndarray, np.generic)):
         return bool(entry.dtype == dtypes.bool_)
     return isinstance(entry, bool)
+
+
+def _consumed(entry: object) -> int:
+    """How many of the array's axes an entry stands for; an Ellipsis for those that are left."""
+    if entry is None or entry is Ellipsis or isinstance(entry, bool):
+        return 0
+    if isinstance(entry, (Array, np.ndarray, np.generic)) and _is_mask(entry):
+        return entry.ndim
+    return 1
 
 
 def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
@@ -237,7 +249,7 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
             indices = wrap_index(indices, n)
         if is_constant(indices) and fit_int32((n,)) and indices.dtype != dtypes.int32:
             # every index out of bounds stays so
-            indices = ConcreteArray(np.clip(indices.host, -1, n).astype(np.int32))
+            indices = ConcreteArray(np.asarray(np.clip(indices.host, -1, n), np.int32))
         return Look(axis, indices)
     size: object = entry
     if isinstance(size, SymbolicSize):
