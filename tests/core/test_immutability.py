@@ -128,6 +128,19 @@ def test_no_array_can_be_written(kind: str, way: str) -> None:
         assert (x + jnp.zeros((3, 2), dtype)).tolist() == before, dtype
 
 
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_numpy_is_given_data_in_order(kind: str) -> None:
+    for dtype in DTYPES:
+        x = ARRAYS[kind](dtype)
+        for view in (np.asarray(x), np.array(x), np.asarray(x, "complex128"), received(x)):
+            assert view.flags.c_contiguous
+        np.testing.assert_array_equal(
+            np.asarray(ARRAYS[kind](dtype)).view(np.uint8),
+            np.array(x.tolist()).astype(dtype).view(np.uint8),
+        )
+        assert np.shares_memory(np.asarray(x), np.asarray(x)) or kind == "repeated"
+
+
 def test_every_way_to_the_data_shows_it() -> None:
     for dtype in DTYPES[:-2]:
         for kind, make in ARRAYS.items():

@@ -51,7 +51,7 @@ def read_only(shape: tuple[int, ...], dtype: DType) -> Given:
 def overlapping(shape: tuple[int, ...], dtype: DType) -> Given:
     memory = np.zeros(sum(shape) + 1, dtype)
     step = (dtype.itemsize,) * len(shape)
-    return Given(np.lib.stride_tricks.as_strided(memory, shape, step), memory)
+    return Given(np.ndarray(shape, dtype, memory.view(np.uint8), 0, step), memory)
 
 
 def of(array: HostArray, view: Callable[[HostArray], HostArray] = lambda a: a) -> Given:

@@ -220,7 +220,7 @@ def _call_once(
 
 
 def _read_only(x: HostArray) -> HostArray:
-    view = np.asarray(x).view()
+    view = np.asarray(x, order="C").view()
     view.flags.writeable = False
     return view
 

@@ -186,8 +186,19 @@ class ConcreteArray(Array):
                 "tinyjax.random.key_data(keys), which gives their words."
             )
         if (dtype is not None and np.dtype(dtype) != host.dtype) or copy:
-            return np.array(host, dtype=dtype, copy=True if copy is None else copy)
+            return np.array(host, dtype=dtype, copy=True if copy is None else copy, order="C")
+        if not host.flags.c_contiguous and copy is not False:
+            host = self._in_order()
         return host.view()
+
+    def _in_order(self) -> HostArray:
+        """Put the data into C's order, on which ``view(dtype)`` and code in C rely."""
+        ordered = np.array(self.host, order="C")
+        if any(self.host.strides):  # what is one number stays that
+            self._host = ordered
+            return self.host
+        ordered.flags.writeable = False
+        return ordered
 
     def __dlpack__(
         self,
