@@ -90,6 +90,27 @@ def test_conversions(form: Any) -> None:
     np.testing.assert_array_equal(sparse.todense(padded), DENSE)
 
 
+@formats
+def test_bools_stay_bools(form: Any) -> None:
+    """As NumPy's: their sum is a disjunction, and so are the sums of their products."""
+    dense = DENSE != 0
+    m = form.fromdense(dense)
+    assert m.dtype == bool
+    for found, expected in (
+        (m.todense(), dense),
+        (m.T.todense(), dense.T),
+        (m @ (OTHER > 1), dense @ (OTHER > 1)),
+        (tinyjax.jit(lambda x: x @ (OTHER[:, 0] > 1))(m), dense @ (OTHER[:, 0] > 1)),
+        ((OTHER > 1).T @ form.fromdense(dense.T), (OTHER > 1).T @ dense.T),
+        (form.fromdense(dense, nse=9).sum_duplicates(nse=5).todense(), dense),
+    ):
+        assert found.dtype == bool
+        np.testing.assert_array_equal(found, expected)
+    vector = BCOO.fromdense(dense[0]) @ (OTHER > 1)
+    np.testing.assert_array_equal(vector, dense[0] @ (OTHER > 1))
+    assert vector.dtype == bool
+
+
 def test_rows_are_those_of_jax() -> None:
     ours, theirs = BCSR.fromdense(DENSE), jax_sparse.BCSR.fromdense(DENSE)
     for name in ("data", "indices", "indptr"):

@@ -975,7 +975,7 @@ def test_options_that_do_not_exist() -> None:
         (lambda: sl.solve_triangular(x, x, "H"), "'N', 'T' or 'C' for trans"),
         (lambda: sl.solve(x, x, assume_a=unchecked("tridiagonal")), "for assume_a"),
         (lambda: sl.qr(x, mode=unchecked("raw")), "modes 'full', 'economic' and 'r'"),
-        (lambda: sl.eigh(x, unchecked(x)), "does not solve generalised problems"),
+        (lambda: sl.eigh(x, x, type=4), "types 1, 2 and 3"),
         (lambda: la.inv(unchecked([[1.0]])), "inv: "),
     ]
     for call, message in calls:

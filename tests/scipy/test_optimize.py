@@ -114,6 +114,23 @@ def test_where_it_stops() -> None:
     assert (int(at_minimum.nit), bool(at_minimum.success)) == (0, True)
 
 
+@pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
+def test_minima_over_complex_numbers(method: str) -> None:
+    """Over the parts, as SciPy finds it when given them."""
+
+    def of_parts(x: Any, y: Any) -> Any:
+        return ((x - 1) ** 2 + 3 * (y + 2) ** 2 + x * y).sum() + (x[0] - y[1]) ** 2
+
+    with tinyjax.default_dtypes("float64"):
+        found = ours.minimize(
+            lambda z: of_parts(z.real, z.imag), np.array([1 + 2j, 3.0]), method=method
+        )
+    expected = scipy.optimize.minimize(lambda v: of_parts(v[:2], v[2:]), np.zeros(4))
+    np.testing.assert_allclose(found.x, expected.x[:2] + 1j * expected.x[2:], 1e-5, 1e-5)
+    assert bool(found.success)
+    assert found.jac.dtype == found.x.dtype == np.complex128
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ArgumentError, match="method is 'cg'"):
         ours.minimize(lambda x: x @ x, np.ones(2), method="cg")

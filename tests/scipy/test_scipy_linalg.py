@@ -383,3 +383,53 @@ def test_equations_of_sylvester_without_a_solution(transform: Any) -> None:
             expected = jax.scipy.linalg.solve_sylvester(a, b, c, tol=tol, method=method)
         np.testing.assert_allclose(found, expected, 1e-9)
         assert np.isnan(expected).any()
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_generalised_eigenvalues_are_those_of_scipy(kind: int, dtype: str) -> None:
+    rng = np.random.default_rng(kind)
+    a = rng.normal(size=(2, 4, 4)) * np.ones((), dtype)
+    a += rng.normal(size=a.shape) * np.asarray(1j if dtype == "complex128" else 1)
+    a, b = a + a.mT.conj(), a @ a.mT.conj() + np.eye(4)
+    for lower in (True, False):
+        one = np.tril if lower else np.triu
+        for form in (lambda f: f, tinyjax.jit, tinyjax.vmap):
+            values, vectors = form(partial(linalg.eigh, lower=lower, type=kind))(one(a), one(b))
+            for i in range(2):
+                expected = theirs.eigh(a[i], b[i], type=kind)
+                np.testing.assert_allclose(values[i], expected[0], 1e-9)
+                np.testing.assert_allclose(np.abs(vectors[i]), np.abs(expected[1]), 1e-7, 1e-8)
+    alone = linalg.eigh(a, b[:1], type=kind, eigvals_only=True)[0]
+    np.testing.assert_allclose(alone, theirs.eigh(a[0], b[0], type=kind)[0], 1e-9)
+    check_grads(lambda a, b: linalg.eigh(a, b, type=kind, eigvals_only=True), (a, b), 1)
+    with pytest.raises(ShapeError, match="of one size"):
+        linalg.eigh(a, np.eye(3))
+
+
+SHAPES = [(), (1,), (2,), (1, 2), (3, 1)]
+
+
+@pytest.mark.parametrize("name", ["solve", "solve_triangular", "cho_solve", "lu_solve"])
+def test_axes_in_front_of_systems_broadcast(name: str) -> None:
+    """Those of matrices and of vectors, or columns, as jax's."""
+
+    def solve(library: Any, a: Any, b: Any) -> Any:
+        if name == "cho_solve":
+            return library.cho_solve((a, True), b)
+        if name == "lu_solve":
+            return library.lu_solve(library.lu_factor(a), b)
+        return getattr(library, name)(a, b)
+
+    rng = np.random.default_rng(0)
+    for front in SHAPES:
+        a = np.eye(4) + np.triu(rng.normal(size=(*front, 4, 4)))
+        for b_shape in [(4,), *((*other, 4, columns) for other in SHAPES for columns in (1, 3))]:
+            b = rng.normal(size=b_shape)
+            with jax.enable_x64(True):
+                expected = solve(jax.scipy.linalg, a, b)
+            np.testing.assert_allclose(solve(linalg, a, b), expected, 1e-8, 1e-8)
+    # vectors for each matrix are columns here, as in SciPy and jax, unless the function is older
+    a, b = np.eye(3) * np.arange(1.0, 4.0)[:, None, None], np.arange(9.0).reshape(3, 3)
+    assert linalg.solve(a, b).shape == (3, 3, 3)
+    assert linalg.solve_triangular(a, b).shape == (3, 3)

@@ -20,6 +20,7 @@ import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.experimental.sparse import BCOO
 from tinyjax.scipy import fft, integrate, ndimage, signal
 from tinyjax.scipy.cluster.vq import vq
 from tinyjax.scipy.interpolate import RegularGridInterpolator
@@ -241,6 +242,33 @@ def test_solvers(solver: Any) -> None:
     check_grads(
         lambda a, b: solver(a + a.T, b, tol=1e-13)[0], (matrix / 2, right), 2, atol=1e-5, rtol=1e-5
     )
+
+
+class Multiplies:
+    """What is a matrix by its products alone."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+        self.shape = matrix.shape
+
+    def __matmul__(self, x: Any) -> Any:
+        return self.matrix @ x
+
+
+@pytest.mark.parametrize("solver", [cg, bicgstab, gmres])
+@pytest.mark.parametrize("of", [Multiplies, BCOO.fromdense])
+def test_a_matrix_may_be_what_multiplies(solver: Any, of: Any) -> None:
+    a, b = np.diag([2.0, 3.0, 4.0]) + 0.1, np.array([1.0, -1.0, 2.0])
+    expected = np.linalg.solve(a, b)
+
+    matrix, near = of(a), of(np.eye(3) / 3)
+
+    def solve(b: Any) -> Any:
+        return solver(matrix, b, M=near, tol=1e-10)[0]
+
+    np.testing.assert_allclose(solve(b), expected, 1e-8)
+    np.testing.assert_allclose(tinyjax.jit(solve)(b), expected, 1e-8)
+    np.testing.assert_allclose(tinyjax.jacrev(solve)(b), np.linalg.inv(a), 1e-7, 1e-9)
 
 
 def test_gmres_says_for_each_example_whether_it_failed() -> None:

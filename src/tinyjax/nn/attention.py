@@ -264,7 +264,7 @@ def _grouped(
     if given is None:
         return None
     found = as_array(given)
-    x = found[None] if found.ndim == 3 else found
+    x = found[(None,) * (4 - found.ndim)]
     if x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, logits, strict=True)):
         raise ShapeError(
             f"dot_product_attention takes a {name} that broadcasts to (B, N, T, S), here {logits}, "

@@ -20,6 +20,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import Function
+from tinyjax.primitives.elementwise import complex_
 
 __all__ = ["OptimizeResults", "minimize"]
 
@@ -78,7 +79,8 @@ def minimize(
 
     Args:
         fun: takes a vector and ``args``; returns a real scalar.
-        x0: the first guess: a vector of floats.
+        x0: the first guess: a vector of floats, or of complex numbers, of which the real and the
+            imaginary parts are the unknowns; ``hess_inv`` is theirs.
         args: further arguments.
         method: ``"BFGS"``; or L-BFGS, which has JAX's name for it,
             ``"l-bfgs-experimental-do-not-rely-on-this"``, and needs memory for a few vectors only.
@@ -113,10 +115,23 @@ def minimize(
             f"minimize knows the options {', '.join(known)}, but got {', '.join(unknown)}."
         )
     x = as_array(x0)
+    if x.ndim == 1 and dtypes.is_complex(x.dtype):
+
+        def joined(parts: Array) -> Array:
+            return complex_(*jnp.split(parts, 2))
+
+        found = minimize(
+            lambda parts: fun(joined(parts), *args),
+            jnp.concatenate([x.real, x.imag]),
+            method=method,
+            tol=tol,
+            options=options,
+        )
+        return found._replace(x=joined(found.x), jac=jnp.conj(joined(found.jac)))
     if x.ndim != 1 or not dtypes.is_float(x.dtype):
         raise ArgumentError(
-            f"minimize starts from a vector of floats, but x0 is {x.aval}. Flatten trees with "
-            "tinyjax.flatten_util.ravel_pytree."
+            "minimize starts from a vector of floats or complex numbers, but x0 is "
+            f"{x.aval}. Flatten trees with tinyjax.flatten_util.ravel_pytree."
         )
     if tol is not None:
         given["gtol"] = tol

@@ -128,8 +128,8 @@ class BCOO(JAXSparse):
         """Return the dense array."""
         zeros = jnp.zeros(self.shape, self.dtype)
         if not self.shape:
-            return self.data.sum()
-        return zeros.at[self._places()].add(self.data, mode="drop")
+            return self.data.sum(dtype=self.dtype)
+        return added_at(zeros, self._places(), self.data)
 
     def _places(self) -> tuple[Array, ...]:
         return tuple([self.indices[:, i] for i in range(self.ndim)])
@@ -242,8 +242,9 @@ class BCOO(JAXSparse):
             nse = int(np.unique(np.asarray(flat)[np.asarray(kept)]).size)
             flat = jnp.where(kept, flat, self.size)
         places, inverse = jnp.unique(flat, return_inverse=True, size=nse, fill_value=self.size)
-        data = jnp.zeros(nse, self.dtype).at[inverse].add(self.data, mode="drop")
-        data = jnp.where(places < self.size, data, 0)
+        data = added_at(jnp.zeros(nse, self.dtype), inverse, self.data)
+        # False is zero in every dtype, also of bools
+        data = jnp.where(places < self.size, data, False)
         return self._at_flat(data, places, self.shape, unique=True, is_sorted=True)
 
     def sum(self, axis: int | Sequence[int] | None = None) -> Any:
@@ -257,7 +258,7 @@ class BCOO(JAXSparse):
         gone = {canonical_axis(each, self.ndim) for each in axes}
         kept = [i for i in range(self.ndim) if i not in gone]
         return BCOO(
-            (jnp.where(self.is_inside(), self.data, 0), self.indices[:, np.array(kept, int)]),
+            (jnp.where(self.is_inside(), self.data, False), self.indices[:, np.array(kept, int)]),
             shape=[self.shape[i] for i in kept],
             unique_indices=self.unique_indices and not gone,
         )
@@ -273,7 +274,7 @@ class BCOO(JAXSparse):
             return self
         indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes))
         return BCOO(
-            (jnp.where(inside, self.data, 0), indices.astype(self.indices.dtype)),
+            (jnp.where(inside, self.data, False), indices.astype(self.indices.dtype)),
             shape=sizes,
             indices_sorted=False,
             unique_indices=self.unique_indices,
@@ -370,7 +371,7 @@ class BCOO(JAXSparse):
         at = jnp.clip(jnp.searchsorted(places, mine), 0, max(other.nse - 1, 0))
         if not other.nse:
             return self.with_data(jnp.zeros_like(self.data * other.dtype.type(0)))
-        found = jnp.where((places[at] == mine) & (mine < self.size), theirs.data[at], 0)
+        found = jnp.where((places[at] == mine) & (mine < self.size), theirs.data[at], False)
         return self.with_data(self.data * found)
 
     def __truediv__(self, other: ArrayLike) -> BCOO:
@@ -424,9 +425,15 @@ class BCOO(JAXSparse):
         column = self.data.reshape(self.nse, *(1,) * (dense.ndim - 1))
         terms = column * dense.at[columns].get(mode="fill", fill_value=0)
         if self.ndim == 1:
-            return terms.sum(0)
+            return terms.sum(0, dtype=terms.dtype)
         zeros = jnp.zeros((self.shape[0], *dense.shape[1:]), terms.dtype)
-        return zeros.at[rows[:, 0]].add(terms, mode="drop")
+        return added_at(zeros, rows[:, 0], terms)
+
+
+def added_at(x: Array, places: Array | tuple[Array, ...], terms: Array) -> Array:
+    """Add terms at places, and none beyond the bounds; the sum of bools is their disjunction."""
+    at = x.at[places]
+    return (at.max if x.dtype == dtypes.bool_ else at.add)(terms, mode="drop")
 
 
 def check_all_sparse(n_dense: int, n_batch: int) -> None:
@@ -458,7 +465,7 @@ def _sparse_product(left: BCOO, right: BCOO) -> BCOO:
     _check_product(left, right)
     inner = left.indices[:, -1][:, None]
     same = (inner == right.indices[:, 0]) & (inner < left.shape[-1])
-    data = jnp.where(same, left.data[:, None] * right.data, 0)
+    data = jnp.where(same, left.data[:, None] * right.data, False)
     pair = (left.nse, right.nse)
     outer = [
         jnp.broadcast_to(left.indices[:, :-1][:, None], (*pair, left.ndim - 1)),

@@ -21,7 +21,7 @@ from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.experimental.sparse.bcoo import BCOO, check_all_sparse
+from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse
 
 #: The axes of two operands that are contracted, and those that are batches of products.
 DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -350,16 +350,16 @@ def _with_dense(
     kept, rest = [*ours[:batches], *_free(sparse, ours)], _free(dense, theirs)
     moved = dense.transpose(*theirs, *rest) if dense.ndim else dense
     inside = sparse.is_inside()
-    data = jnp.where(inside, sparse.data, 0).reshape(-1, *(1,) * len(rest))
+    data = jnp.where(inside, sparse.data, False).reshape(-1, *(1,) * len(rest))
     places = tuple([sparse.indices[:, i] for i in ours])
     # no row is a row of the array, where there is none to take
     taken = moved.at[places].get(mode="fill", fill_value=0) if places else moved[None]
     terms = data * taken
     if not kept:
-        return terms.sum(0)
+        return terms.sum(0, dtype=terms.dtype)
     zeros = jnp.zeros((*[sparse.shape[i] for i in kept], *terms.shape[1:]), terms.dtype)
     into = [jnp.where(inside, sparse.indices[:, i], sparse.shape[i]) for i in kept]
-    return zeros.at[tuple(into)].add(terms, mode="drop")
+    return added_at(zeros, tuple(into), terms)
 
 
 def _pairs(
@@ -375,7 +375,7 @@ def _pairs(
     columns = [
         jnp.where(same, jnp.expand_dims(x, axis), size).reshape(-1) for x, axis, size in outer
     ]
-    data = jnp.where(same, left.data[:, None] * right.data, 0).reshape(-1)
+    data = jnp.where(same, left.data[:, None] * right.data, False).reshape(-1)
     none = jnp.zeros((data.size, 0), left.indices.dtype)
     indices = jnp.stack(columns, 1) if columns else none
     return BCOO((data, indices), shape=[size for _, _, size in outer])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, overload
 
 import numpy as np
@@ -69,9 +69,12 @@ def _pair(name: str, given: Any, factor: str) -> tuple[Any, Any]:
 
 
 def _systems(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
-    """Matrices and right-hand sides that fit, and whether these were vectors."""
+    """Matrices and right-hand sides that fit, and whether these were vectors.
+
+    One for each matrix is one, too, if its length is that of the matrices.
+    """
     x, y = array_of(name, a), array_of(name, b)
-    vector = y.ndim == x.ndim - 1
+    vector = y.ndim == 1 or (y.ndim == x.ndim - 1 and y.shape[-1] == x.shape[-1])
     return *systems(name, x, y, vector=vector), vector
 
 
@@ -396,8 +399,7 @@ def solve(
         )
     if assume_a == "pos":
         return cho_solve(cho_factor(a, lower), b)
-    matrix, right, vector = _systems("solve", a, b)
-    return _plain(lu_.solve(matrix, right), vector)
+    return numpy_linalg.solve(a, b)
 
 
 @replayed
@@ -560,7 +562,7 @@ def qr_multiply(
 @overload
 def eigh(
     a: ArrayLike,
-    b: None = None,
+    b: ArrayLike | None = None,
     lower: bool = True,
     eigvals_only: Literal[False] = False,
     overwrite_a: bool = False,
@@ -573,7 +575,7 @@ def eigh(
 @overload
 def eigh(
     a: ArrayLike,
-    b: None = None,
+    b: ArrayLike | None = None,
     lower: bool = True,
     *,
     eigvals_only: Literal[True],
@@ -587,7 +589,7 @@ def eigh(
 @replayed
 def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     a: ArrayLike,
-    b: None = None,
+    b: ArrayLike | None = None,
     lower: bool = True,
     eigvals_only: bool = False,
     overwrite_a: bool = False,
@@ -597,36 +599,57 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     type: int = 1,
     check_finite: bool = True,
 ) -> tuple[Array, Array] | Array:
-    """Return the eigenvalues and eigenvectors of Hermitian matrices.
+    """Return the eigenvalues and eigenvectors of Hermitian matrices, or of pairs of them.
 
     Args:
         a: shape ``(..., n, n)``.
-        b: must be None: generalised problems are not solved.
-        lower: which triangle of ``a`` counts.
+        b: positive definite matrices of a generalised problem; their axes in front broadcast.
+        lower: which triangles of ``a`` and ``b`` count.
         eigvals_only: whether to return the eigenvalues alone.
         overwrite_a: has no effect, nor have ``overwrite_b``, ``turbo`` and ``check_finite``.
         overwrite_b: has no effect.
         turbo: has no effect.
         eigvals: must be None: all are computed.
-        type: must be 1, as generalised problems have others.
+        type: of the generalised problem: 1, ``a x = w b x``; 2, ``a b x = w x``; or 3,
+            ``b a x = w x``.
         check_finite: has no effect.
 
+    Returns:
+        The eigenvalues, ascending, and the eigenvectors ``v`` as columns; with ``b`` the product
+        ``v^H b v`` is the identity, or ``v^H b^-1 v`` for type 3.
+
     Raises:
-        ShapeError: ``a`` does not hold square matrices.
-        ArgumentError: ``b``, ``eigvals`` or another ``type`` is given.
+        ShapeError: ``a`` or ``b`` does not hold square matrices, or they do not fit.
+        ArgumentError: ``eigvals`` is given, or another ``type``.
     """
     if eigvals is not None:
         raise ArgumentError("eigh computes all eigenvalues: leave out eigvals, and take a part.")
-    if type != 1:
-        raise ArgumentError(f"eigh solves a x = w x, type 1, but type is {type}.")
-    if b is not None:
+    if not is_one_of(type, (1, 2, 3)) or (b is None and type != 1):
         raise ArgumentError(
-            "eigh does not solve generalised problems. With L = cholesky(b, lower=True), a x = "
-            "w b x has the eigenvalues of L^-1 a L^-H."
+            f"eigh solves a x = w x, type 1, and with b types 1, 2 and 3, but type is {type}."
         )
     x = _matrices("eigh", a, square=True)
-    vectors, values = spectral.eigh(x if lower else matrices.mH(x), symmetrize_input=False)
-    return values if eigvals_only else (values, vectors)
+    x = x if lower else matrices.mH(x)
+    if b is None:
+        vectors, values = spectral.eigh(x, symmetrize_input=False)
+        return values if eigvals_only else (values, vectors)
+    y = _matrices("eigh", b, square=True)
+    if x.shape[-1] != y.shape[-1]:
+        raise ShapeError(f"eigh takes a and b of one size, but got {x.aval} and {y.aval}.")
+    x, y = systems("eigh", x, y, vector=False)
+    root = triangular.cholesky(y if lower else matrices.mH(y), symmetrize_input=False)
+    whole = creation.tril(x) + matrices.mH(creation.tril(x, -1))
+    divided = partial(triangular.triangular_solve, root, left_side=True, lower=True)
+    if type == 1:  # r^-1 a r^-H, as a is Hermitian
+        standard = divided(matrices.mH(divided(whole)))
+    else:
+        standard = matmul(matmul(matrices.mH(root), whole), root)
+    vectors, values = spectral.eigh(standard)
+    if eigvals_only:
+        return values
+    if type == 3:
+        return values, matmul(root, vectors)
+    return values, divided(vectors, transpose_a=True, conjugate_a=True)
 
 
 @overload

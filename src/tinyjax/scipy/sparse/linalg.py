@@ -6,24 +6,42 @@ iteration ended.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tinyjax import numpy, tree
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.array import Array, ArrayLike, is_array_like
 from tinyjax.core.operands import as_array
 from tinyjax.implicit import linear_solve
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
 T = TypeVar("T")
-#: A square matrix, or a linear function of trees.
-Operator: TypeAlias = ArrayLike | Callable[[Any], Any]
+
+
+class _Product(Protocol):
+    """What multiplies vectors, as sparse arrays do."""
+
+    def __matmul__(self, x: Any, /) -> Any: ...
+
+
+#: A square matrix, also one that only multiplies, or a linear function of trees.
+Operator: TypeAlias = ArrayLike | _Product | Callable[[Any], Any]
+
+
+def _operator(A: Operator) -> ArrayLike | Callable[[Any], Any]:
+    if is_array_like(A) or callable(A) or not hasattr(A, "__matmul__"):
+        return A
+    return partial(operator.matmul, A)
 
 
 def _function(M: Operator | None) -> Callable[[Any], Any] | None:
-    return M if M is None or callable(M) else partial(numpy.matmul, as_array(M))
+    if M is None:
+        return None
+    multiply = _operator(M)
+    return multiply if callable(multiply) else partial(numpy.matmul, as_array(multiply))
 
 
 @overload
@@ -63,7 +81,8 @@ def cg(
     Derivatives in both modes solve systems with the same matrix or its transpose.
 
     Args:
-        A: a square matrix, or a linear function of trees like ``b``.
+        A: a square matrix, an object that multiplies vectors by ``@``, or a linear function of
+            trees like ``b``.
         b: an array or a tree of arrays.
         x0: the first guess; zeros by default.
         tol: how large the residual may be, relative to ``b``.
@@ -85,7 +104,7 @@ def cg(
         Array([1., 2.], dtype=float32)
     """
     x = linear_solve(
-        A,
+        _operator(A),
         b,
         method="cg",
         preconditioner=_function(M),
@@ -134,7 +153,7 @@ def bicgstab(
     Arguments and results are those of ``cg``; ``A`` is any regular matrix.
     """
     x = linear_solve(
-        A,
+        _operator(A),
         b,
         method="bicgstab",
         preconditioner=_function(M),
@@ -201,7 +220,7 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
         The solution, like ``b``, and 0, or -1 if the solution has NaNs.
     """
     x = linear_solve(
-        A,
+        _operator(A),
         b,
         method="gmres",
         preconditioner=_function(M),
