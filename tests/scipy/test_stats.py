@@ -120,13 +120,19 @@ def test_a_distribution_of_what_is_no_number_is_none(name: str) -> None:
         fun = getattr(module, function)
         names = list(inspect.signature(fun).parameters)
         for place, argument in enumerate(names):
-            if (name, function, argument) == ("poisson", "entropy", "loc"):
-                continue  # it does not depend on it
             args = [drawn(name, other, rng) for other in names]
             args[0][:3] = -np.inf, np.inf, -99.0
             args[place][:] = np.nan
             for found in eager_and_compiled(fun, args):
                 assert np.isnan(found).all(), f"{function}, {argument}"
+
+
+def test_what_is_no_distribution_has_no_entropy() -> None:
+    mean, loc = np.array([-1.0, -150.0, 0.0, 3.0, 150.0, 3.0]), np.array([0, 0, 0, 1, -2, np.nan])
+    with np.errstate(all="ignore"):
+        expected = scipy.stats.poisson.entropy(mean, loc)
+    for found in eager_and_compiled(stats.poisson.entropy, (mean, loc)):
+        np.testing.assert_allclose(found, expected, 1e-9)
 
 
 def test_a_student_of_infinitely_many_degrees_is_normal() -> None:

@@ -3,150 +3,47 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.core.array import Array
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betainc, betaln, xlog1py, xlogy
-from tinyjax.scipy.stats.operands import log_of, operands
+from tinyjax.scipy.stats.distribution import Family, x_a_b
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
+_at: Final = Family(
+    __name__, x_a_b, "0.3, 2.0, 3.0", keeps_nan=True, a="real, above 0", b="real, above 0"
+)
 
-@replayed
-def logpdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the logarithm of the density at ``x``.
 
-    Args:
-        x: real.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import beta
-        >>> round(float(beta.logpdf(0.3, 2.0, 3.0)), 4)
-        0.5676
-    """
-    x, a, b, loc, scale = operands("beta.logpdf", x, a, b, loc, scale)
+def _unit(x: Array, loc: Array, scale: Array) -> tuple[Array, Array]:
+    """Where the argument is outside the support, and its place between the support's ends."""
     outside = (x < loc) | (x > loc + scale)
-    y = pick(outside, 0.5, (x - loc) / scale)
+    return outside, pick(outside, 0.5, (x - loc) / scale)
+
+
+def _logpdf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
+    outside, y = _unit(x, loc, scale)
     value = xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b) - ew.log(scale)
     value = pick(outside, -math.inf, value)
-    value = pick((a <= 0) | (b <= 0) | (scale <= 0), math.nan, value)
-    return unless_nan(value, x, a, b, loc, scale)
+    return pick((a <= 0) | (b <= 0) | (scale <= 0), math.nan, value)
 
 
-@replayed
-def pdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the density at ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import beta
-        >>> round(float(beta.pdf(0.3, 2.0, 3.0)), 4)
-        1.764
-    """
-    return ew.exp(logpdf(x, a, b, loc, scale))
+def _cdf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
+    outside, y = _unit(x, loc, scale)
+    return pick(outside, pick(x < loc, 0.0, 1.0), betainc(a, b, y))
 
 
-@replayed
-def cdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import beta
-        >>> round(float(beta.cdf(0.3, 2.0, 3.0)), 4)
-        0.3483
-    """
-    x, a, b, loc, scale = operands("beta.cdf", x, a, b, loc, scale)
-    outside = (x < loc) | (x > loc + scale)
-    y = pick(outside, 0.5, (x - loc) / scale)
-    share = pick(outside, pick(x < loc, 0.0, 1.0), betainc(a, b, y))
-    return unless_nan(share, x, a, b, loc, scale)
+def _sf(x: Array, a: Array, b: Array, loc: Array, scale: Array) -> Array:
+    outside, y = _unit(x, loc, scale)
+    return pick(outside, pick(x < loc, 1.0, 0.0), betainc(b, a, 1 - y))
 
 
-@replayed
-def logcdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the logarithm of the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import beta
-        >>> round(float(beta.logcdf(0.3, 2.0, 3.0)), 4)
-        -1.0547
-    """
-    return log_of(cdf(x, a, b, loc, scale))
-
-
-@replayed
-def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import beta
-        >>> round(float(beta.sf(0.3, 2.0, 3.0)), 4)
-        0.6517
-    """
-    x, a, b, loc, scale = operands("beta.sf", x, a, b, loc, scale)
-    outside = (x < loc) | (x > loc + scale)
-    y = pick(outside, 0.5, (x - loc) / scale)
-    share = pick(outside, pick(x < loc, 1.0, 0.0), betainc(b, a, 1 - y))
-    return unless_nan(share, x, a, b, loc, scale)
-
-
-@replayed
-def logsf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the logarithm of the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import beta
-        >>> round(float(beta.logsf(0.3, 2.0, 3.0)), 4)
-        -0.4282
-    """
-    return log_of(sf(x, a, b, loc, scale))
+logpdf: Final = _at.define("logpdf", _logpdf, 0.5676)
+pdf: Final = _at.exp("pdf", 1.764)
+cdf: Final = _at.define("cdf", _cdf, 0.3483)
+logcdf: Final = _at.log("logcdf", -1.0547)
+sf: Final = _at.define("sf", _sf, 0.6517)
+logsf: Final = _at.log("logsf", -0.4282)

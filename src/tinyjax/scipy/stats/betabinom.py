@@ -3,57 +3,42 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betaln
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.distribution import Family, Operands
 
 __all__ = ["logpmf", "pmf"]
 
 
-@replayed
-def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the logarithm of the probability of ``k``.
+def _k_n_a_b(
+    k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0
+) -> Operands:
+    return k, n, a, b, loc
 
-    Args:
-        k: real: whole numbers.
-        n: whole numbers of at least 0: the number of trials.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift; all broadcast.
 
-    Example:
-        >>> from tinyjax.scipy.stats import betabinom
-        >>> round(float(betabinom.logpmf(2, 5, 2.0, 3.0)), 4)
-        -1.4351
-    """
-    k, n, a, b, loc = operands("betabinom.logpmf", k, n, a, b, loc)
+_at: Final = Family(
+    __name__,
+    _k_n_a_b,
+    "2, 5, 2.0, 3.0",
+    keeps_nan=True,
+    n="whole numbers of at least 0: the number of trials",
+    a="real, above 0",
+    b="real, above 0",
+)
+
+
+def _logpmf(k: Array, n: Array, a: Array, b: Array, loc: Array) -> Array:
     y = ew.floor(k) - loc
     ways = -ew.log1p(n) - betaln(n - y + 1, y + 1)
     value = ways + betaln(y + a, n - y + b) - betaln(a, b)
     value = pick((y == 0) & (n == 0), 0.0, value)
     value = pick((y < -loc) | (y > n) | (y + a <= 0), -math.inf, value)
-    value = pick((n < 0) | (a <= 0) | (b <= 0), math.nan, value)
-    return unless_nan(value, k, n, a, b, loc)
+    return pick((n < 0) | (a <= 0) | (b <= 0), math.nan, value)
 
 
-@replayed
-def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the probability of ``k``.
-
-    Args:
-        k: real: whole numbers.
-        n: whole numbers of at least 0: the number of trials.
-        a: real, above 0.
-        b: real, above 0.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import betabinom
-        >>> round(float(betabinom.pmf(2, 5, 2.0, 3.0)), 4)
-        0.2381
-    """
-    return ew.exp(logpmf(k, n, a, b, loc))
+logpmf: Final = _at.define("logpmf", _logpmf, -1.4351)
+pmf: Final = _at.exp("pmf", 0.2381)

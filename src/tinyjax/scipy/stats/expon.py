@@ -3,140 +3,45 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.core.array import Array
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats.operands import log_minus_expm1, operands
+from tinyjax.scipy.stats.distribution import Family, log_minus_expm1, q_loc_scale, x_loc_scale
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
+_at: Final = Family(__name__, x_loc_scale, "0.5", keeps_nan=True)
+_quantile: Final = Family(__name__, q_loc_scale, "0.3")
 
-@replayed
-def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of the density at ``x``.
 
-    Args:
-        x: real.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.logpdf(0.5)), 4)
-        -0.5
-    """
-    x, loc, scale = operands("expon.logpdf", x, loc, scale)
+def _logpdf(x: Array, loc: Array, scale: Array) -> Array:
     below = x < loc
-    value = -((x - loc) / scale + ew.log(scale))
-    return unless_nan(pick(below, -math.inf, value), x, loc, scale)
+    return pick(below, -math.inf, -((x - loc) / scale + ew.log(scale)))
 
 
-@replayed
-def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the density at ``x``.
-
-    Args:
-        x: real.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.pdf(0.5)), 4)
-        0.6065
-    """
-    return ew.exp(logpdf(x, loc, scale))
+def _cdf(x: Array, loc: Array, scale: Array) -> Array:
+    return pick(x < loc, 0.0, -ew.expm1((loc - x) / scale))
 
 
-@replayed
-def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.cdf(0.5)), 4)
-        0.3935
-    """
-    x, loc, scale = operands("expon.cdf", x, loc, scale)
-    return unless_nan(pick(x < loc, 0.0, -ew.expm1((loc - x) / scale)), x, loc, scale)
-
-
-@replayed
-def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.logcdf(0.5)), 4)
-        -0.9328
-    """
-    x, loc, scale = operands("expon.logcdf", x, loc, scale)
+def _logcdf(x: Array, loc: Array, scale: Array) -> Array:
     below = x <= loc
-    z = pick(below, 1.0, (x - loc) / scale)
-    return unless_nan(pick(below, -math.inf, log_minus_expm1(z)), x, loc, scale)
+    return pick(below, -math.inf, log_minus_expm1(pick(below, 1.0, (x - loc) / scale)))
 
 
-@replayed
-def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.logsf(0.5)), 4)
-        -0.5
-    """
-    x, loc, scale = operands("expon.logsf", x, loc, scale)
-    return unless_nan(pick(x < loc, 0.0, (loc - x) / scale), x, loc, scale)
+def _logsf(x: Array, loc: Array, scale: Array) -> Array:
+    return pick(x < loc, 0.0, (loc - x) / scale)
 
 
-@replayed
-def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.sf(0.5)), 4)
-        0.6065
-    """
-    return ew.exp(logsf(x, loc, scale))
+def _ppf(q: Array, loc: Array, scale: Array) -> Array:
+    return pick((q >= 0) & (q <= 1), loc - scale * ew.log1p(-q), math.nan)
 
 
-@replayed
-def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the value below which a share ``q`` of the probability lies.
-
-    Args:
-        q: real, in [0, 1].
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import expon
-        >>> round(float(expon.ppf(0.3)), 4)
-        0.3567
-    """
-    q, loc, scale = operands("expon.ppf", q, loc, scale)
-    inside = (q >= 0) & (q <= 1)
-    return pick(inside, loc - scale * ew.log1p(-q), math.nan)
+logpdf: Final = _at.define("logpdf", _logpdf, -0.5)
+pdf: Final = _at.exp("pdf", 0.6065)
+cdf: Final = _at.define("cdf", _cdf, 0.3935)
+logcdf: Final = _at.define("logcdf", _logcdf, -0.9328)
+logsf: Final = _at.define("logsf", _logsf, -0.5)
+sf: Final = _at.exp("sf", 0.6065)
+ppf: Final = _quantile.define("ppf", _ppf, 0.3567)

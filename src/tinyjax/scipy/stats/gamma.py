@@ -3,130 +3,44 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammainc, gammaincc, gammaln, xlogy
-from tinyjax.scipy.stats.operands import log_of, operands
+from tinyjax.scipy.stats.distribution import Family, Operands
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
-@replayed
-def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of the density at ``x``.
+def _x_a(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    return x, a, loc, scale
 
-    Args:
-        x: real.
-        a: real, above 0: the shape.
-        loc: the shift.
-        scale: the unit; all broadcast.
 
-    Example:
-        >>> from tinyjax.scipy.stats import gamma
-        >>> round(float(gamma.logpdf(1.5, 2.0)), 4)
-        -1.0945
-    """
-    x, a, loc, scale = operands("gamma.logpdf", x, a, loc, scale)
+_at: Final = Family(__name__, _x_a, "1.5, 2.0", keeps_nan=True, a="real, above 0: the shape")
+
+
+def _logpdf(x: Array, a: Array, loc: Array, scale: Array) -> Array:
     inside = (x >= loc) & (x < math.inf)
     y = pick(inside, (x - loc) / scale, 1.0)
     value = xlogy(a - 1, y) - y - gammaln(a) - ew.log(scale)
-    return unless_nan(pick(inside, value, -math.inf), x, a, loc, scale)
+    return pick(inside, value, -math.inf)
 
 
-@replayed
-def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the density at ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0: the shape.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gamma
-        >>> round(float(gamma.pdf(1.5, 2.0)), 4)
-        0.3347
-    """
-    return ew.exp(logpdf(x, a, loc, scale))
-
-
-@replayed
-def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0: the shape.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gamma
-        >>> round(float(gamma.cdf(1.5, 2.0)), 4)
-        0.4422
-    """
-    x, a, loc, scale = operands("gamma.cdf", x, a, loc, scale)
+def _cdf(x: Array, a: Array, loc: Array, scale: Array) -> Array:
     below = x < loc
-    y = pick(below, 1.0, (x - loc) / scale)
-    return unless_nan(pick(below, 0.0, gammainc(a, y)), x, a, loc, scale)
+    return pick(below, 0.0, gammainc(a, pick(below, 1.0, (x - loc) / scale)))
 
 
-@replayed
-def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0: the shape.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gamma
-        >>> round(float(gamma.logcdf(1.5, 2.0)), 4)
-        -0.8161
-    """
-    return log_of(cdf(x, a, loc, scale))
-
-
-@replayed
-def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0: the shape.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gamma
-        >>> round(float(gamma.sf(1.5, 2.0)), 4)
-        0.5578
-    """
-    x, a, loc, scale = operands("gamma.sf", x, a, loc, scale)
+def _sf(x: Array, a: Array, loc: Array, scale: Array) -> Array:
     below = x < loc
-    y = pick(below, 1.0, (x - loc) / scale)
-    return unless_nan(pick(below, 1.0, gammaincc(a, y)), x, a, loc, scale)
+    return pick(below, 1.0, gammaincc(a, pick(below, 1.0, (x - loc) / scale)))
 
 
-@replayed
-def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the logarithm of the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        a: real, above 0: the shape.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gamma
-        >>> round(float(gamma.logsf(1.5, 2.0)), 4)
-        -0.5837
-    """
-    return log_of(sf(x, a, loc, scale))
+logpdf: Final = _at.define("logpdf", _logpdf, -1.0945)
+pdf: Final = _at.exp("pdf", 0.3347)
+cdf: Final = _at.define("cdf", _cdf, 0.4422)
+logcdf: Final = _at.log("logcdf", -0.8161)
+sf: Final = _at.define("sf", _sf, 0.5578)
+logsf: Final = _at.log("logsf", -0.5837)

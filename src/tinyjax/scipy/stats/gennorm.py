@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaincc, gammaln
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.distribution import Family, Operands
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
 
-@replayed
-def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """Return the logarithm of the density at ``x``.
+def _x_beta(x: ArrayLike, beta: ArrayLike) -> Operands:
+    return x, beta
 
-    Args:
-        x: real.
-        beta: real, above 0: the power in the exponent; all broadcast.
 
-    Example:
-        >>> from tinyjax.scipy.stats import gennorm
-        >>> round(float(gennorm.logpdf(0.5, 1.5)), 4)
-        -0.9444
-    """
-    x, beta = operands("gennorm.logpdf", x, beta)
+_at: Final = Family(__name__, _x_beta, "0.5, 1.5", beta="real, above 0: the power in the exponent")
+
+
+def _logpdf(x: Array, beta: Array) -> Array:
     return ew.log(0.5 * beta) - gammaln(1 / beta) - ew.abs_(x) ** beta
 
 
-@replayed
-def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """Return the density at ``x``.
-
-    Args:
-        x: real.
-        beta: real, above 0: the power in the exponent; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gennorm
-        >>> round(float(gennorm.pdf(0.5, 1.5)), 4)
-        0.3889
-    """
-    return ew.exp(logpdf(x, beta))
-
-
-@replayed
-def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """Return the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        beta: real, above 0: the power in the exponent; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import gennorm
-        >>> round(float(gennorm.cdf(0.5, 1.5)), 4)
-        0.7417
-    """
-    x, beta = operands("gennorm.cdf", x, beta)
+def _cdf(x: Array, beta: Array) -> Array:
     beyond = 0.5 * gammaincc(1 / beta, ew.abs_(x) ** beta)
     return pick(x < 0, beyond, 1 - beyond)
+
+
+logpdf: Final = _at.define("logpdf", _logpdf, -0.9444)
+pdf: Final = _at.exp("pdf", 0.3889)
+cdf: Final = _at.define("cdf", _cdf, 0.7417)

@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.core.array import Array
+from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import xlog1py
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.distribution import Family, k_p
 
 __all__ = ["logpmf", "pmf"]
 
+_at: Final = Family(
+    __name__, k_p, "2, 0.3", keeps_nan=True, p="real, in (0, 1]: the probability of success"
+)
 
-@replayed
-def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the logarithm of the probability of ``k``.
 
-    Args:
-        k: real: whole numbers.
-        p: real, in (0, 1]: the probability of success.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import geom
-        >>> round(float(geom.logpmf(2, 0.3)), 4)
-        -1.5606
-    """
-    k, p, loc = operands("geom.logpmf", k, p, loc)
+def _logpmf(k: Array, p: Array, loc: Array) -> Array:
     n = k - loc
-    value = pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
-    return unless_nan(value, k, p, loc)
+    return pick(n <= 0, -math.inf, xlog1py(n - 1, -p) + ew.log(p))
 
 
-@replayed
-def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the probability of ``k``.
-
-    Args:
-        k: real: whole numbers.
-        p: real, in (0, 1]: the probability of success.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import geom
-        >>> round(float(geom.pmf(2, 0.3)), 4)
-        0.21
-    """
-    return ew.exp(logpmf(k, p, loc))
+logpmf: Final = _at.define("logpmf", _logpmf, -1.5606)
+pmf: Final = _at.exp("pmf", 0.21)

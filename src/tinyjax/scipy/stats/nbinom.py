@@ -3,52 +3,30 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.numpy.elementwise import pick, unless_nan
-from tinyjax.primitives import elementwise as ew
+from tinyjax.core.array import Array
+from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import gammaln, xlogy
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.distribution import Family, k_n_p
 
 __all__ = ["logpmf", "pmf"]
 
+_at: Final = Family(
+    __name__,
+    k_n_p,
+    "2, 5, 0.3",
+    keeps_nan=True,
+    n="real, above 0: the number of successes",
+    p="real, in (0, 1]: the probability of success",
+)
 
-@replayed
-def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the logarithm of the probability of ``k``.
 
-    Args:
-        k: real: whole numbers.
-        n: real, above 0: the number of successes.
-        p: real, in (0, 1]: the probability of success.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import nbinom
-        >>> round(float(nbinom.logpmf(2, 5, 0.3)), 4)
-        -4.0252
-    """
-    k, n, p, loc = operands("nbinom.logpmf", k, n, p, loc)
+def _logpmf(k: Array, n: Array, p: Array, loc: Array) -> Array:
     y = k - loc
     ways = gammaln(y + n) - gammaln(n) - gammaln(y + 1)
-    value = pick(y < 0, -math.inf, ways + xlogy(n, p) + xlogy(y, 1 - p))
-    return unless_nan(value, k, n, p, loc)
+    return pick(y < 0, -math.inf, ways + xlogy(n, p) + xlogy(y, 1 - p))
 
 
-@replayed
-def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the probability of ``k``.
-
-    Args:
-        k: real: whole numbers.
-        n: real, above 0: the number of successes.
-        p: real, in (0, 1]: the probability of success.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import nbinom
-        >>> round(float(nbinom.pmf(2, 5, 0.3)), 4)
-        0.0179
-    """
-    return ew.exp(logpmf(k, n, p, loc))
+logpmf: Final = _at.define("logpmf", _logpmf, -4.0252)
+pmf: Final = _at.exp("pmf", 0.0179)

@@ -6,15 +6,38 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.numpy.creation import arange
-from tinyjax.numpy.elementwise import maximum, pick, unless_nan
+from tinyjax.numpy.elementwise import maximum, pick
 from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaincc, gammaln, xlogy
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.distribution import Family, Operands
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
+
+
+def _k_mu(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
+    return k, mu, loc
+
+
+def _mu(mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
+    return mu, loc
+
+
+_MU: Final = "real, at least 0: the mean"
+_at: Final = Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
+_whole: Final = Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
+
+
+def _logpmf(k: Array, mu: Array, loc: Array) -> Array:
+    n = k - loc
+    value = xlogy(n, mu) - gammaln(n + 1) - mu
+    return pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
+
+
+def _cdf(k: Array, mu: Array, loc: Array) -> Array:
+    n = k - loc
+    return pick(n < 0, 0.0, gammaincc(ew.floor(maximum(n, 0) + 1), mu))
 
 
 #: Beyond so many nothing of a distribution of mean 100 is left.
@@ -36,76 +59,12 @@ def _entropy_of_large(mu: Array) -> Array:
     return 0.5 * ew.log(2 * math.pi * math.e * large) - series
 
 
-@replayed
-def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the logarithm of the probability of ``k``.
-
-    Args:
-        k: real: whole numbers.
-        mu: real, at least 0: the mean.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import poisson
-        >>> round(float(poisson.logpmf(2, 1.5)), 4)
-        -1.3822
-    """
-    k, mu, loc = operands("poisson.logpmf", k, mu, loc)
-    n = k - loc
-    value = xlogy(n, mu) - gammaln(n + 1) - mu
-    value = pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
-    return unless_nan(value, k, mu, loc)
+def _entropy(mu: Array, loc: Array) -> Array:
+    value = pick(mu < 100, _sum_of_entropies(mu), _entropy_of_large(mu))
+    return pick(mu < 0, math.nan, pick(mu == 0, 0.0, value))
 
 
-@replayed
-def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the probability of ``k``.
-
-    Args:
-        k: real: whole numbers.
-        mu: real, at least 0: the mean.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import poisson
-        >>> round(float(poisson.pmf(2, 1.5)), 4)
-        0.251
-    """
-    return ew.exp(logpmf(k, mu, loc))
-
-
-@replayed
-def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the probability of a value of at most ``k``.
-
-    Args:
-        k: real: whole numbers.
-        mu: real, at least 0: the mean.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import poisson
-        >>> round(float(poisson.cdf(2, 1.5)), 4)
-        0.8088
-    """
-    k, mu, loc = operands("poisson.cdf", k, mu, loc)
-    n = k - loc
-    share = pick(n < 0, 0.0, gammaincc(ew.floor(maximum(n, 0) + 1), mu))
-    return unless_nan(share, k, mu, loc)
-
-
-@replayed
-def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Return the entropy, in natural units.
-
-    Args:
-        mu: real, at least 0: the mean.
-        loc: the shift; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import poisson
-        >>> round(float(poisson.entropy(1.5)), 4)
-        1.5394
-    """
-    mean, _ = operands("poisson.entropy", mu, loc)
-    return pick(mean == 0, 0.0, pick(mean < 100, _sum_of_entropies(mean), _entropy_of_large(mean)))
+logpmf: Final = _at.define("logpmf", _logpmf, -1.3822)
+pmf: Final = _at.exp("pmf", 0.251)
+cdf: Final = _at.define("cdf", _cdf, 0.8088)
+entropy: Final = _whole.define("entropy", _entropy, 1.5394)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
+from tinyjax.core.array import Array
 from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import log_ndtr, ndtr
-from tinyjax.scipy.stats.operands import operands
+from tinyjax.scipy.stats.distribution import Family, x_a_b
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+_at: Final = Family(
+    __name__,
+    x_a_b,
+    "0.5, -1.0, 2.0",
+    standard=True,
+    a="real: the lower end, in units from ``loc``",
+    b="real, above ``a``: the upper end",
+)
 
 
 def _log_mass(a: Array, b: Array) -> Array:
@@ -28,7 +37,7 @@ def _log_mass(a: Array, b: Array) -> Array:
     return pick(tail, in_tail, around)
 
 
-def _log_share(z: Array, a: Array, b: Array) -> Array:
+def _logcdf(z: Array, a: Array, b: Array, scale: Array) -> Array:
     """The logarithm of the probability of at most z, given that the value is between a and b."""
     inside = (z > a) & (z < b)
     y = pick(inside, z, 0.5 * (pick(ew.is_finite(a), a, -1.0) + pick(ew.is_finite(b), b, 1.0)))
@@ -43,134 +52,20 @@ def _log_share(z: Array, a: Array, b: Array) -> Array:
     return unless_nan(pick(a >= b, math.nan, value), z, a, b)
 
 
-@replayed
-def logpdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the logarithm of the density at ``x``.
-
-    Args:
-        x: real.
-        a: real: the lower end, in units from ``loc``.
-        b: real, above ``a``: the upper end.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import truncnorm
-        >>> round(float(truncnorm.logpdf(0.5, -1.0, 2.0)), 4)
-        -0.8438
-    """
-    x, a, b, loc, scale = operands("truncnorm.logpdf", x, a, b, loc, scale)
-    z = (x - loc) / scale
+def _logpdf(z: Array, a: Array, b: Array, scale: Array) -> Array:
     density = -0.5 * (z * z + math.log(2 * math.pi)) - ew.log(scale)
     value = density - _log_mass(a, b)
     value = pick((z < a) | (z > b), -math.inf, value)
     return unless_nan(pick(a >= b, math.nan, value), z, a, b)
 
 
-@replayed
-def pdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the density at ``x``.
-
-    Args:
-        x: real.
-        a: real: the lower end, in units from ``loc``.
-        b: real, above ``a``: the upper end.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import truncnorm
-        >>> round(float(truncnorm.pdf(0.5, -1.0, 2.0)), 4)
-        0.4301
-    """
-    return ew.exp(logpdf(x, a, b, loc, scale))
+def _logsf(z: Array, a: Array, b: Array, scale: Array) -> Array:
+    return _logcdf(-z, -b, -a, scale)
 
 
-@replayed
-def logcdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the logarithm of the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        a: real: the lower end, in units from ``loc``.
-        b: real, above ``a``: the upper end.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import truncnorm
-        >>> round(float(truncnorm.logcdf(0.5, -1.0, 2.0)), 4)
-        -0.4294
-    """
-    x, a, b, loc, scale = operands("truncnorm.logcdf", x, a, b, loc, scale)
-    z = (x - loc) / scale
-    return _log_share(z, a, b)
-
-
-@replayed
-def cdf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the probability of a value of at most ``x``.
-
-    Args:
-        x: real.
-        a: real: the lower end, in units from ``loc``.
-        b: real, above ``a``: the upper end.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import truncnorm
-        >>> round(float(truncnorm.cdf(0.5, -1.0, 2.0)), 4)
-        0.6509
-    """
-    return ew.exp(logcdf(x, a, b, loc, scale))
-
-
-@replayed
-def logsf(
-    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
-) -> Array:
-    """Return the logarithm of the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        a: real: the lower end, in units from ``loc``.
-        b: real, above ``a``: the upper end.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import truncnorm
-        >>> round(float(truncnorm.logsf(0.5, -1.0, 2.0)), 4)
-        -1.0523
-    """
-    x, a, b, loc, scale = operands("truncnorm.logsf", x, a, b, loc, scale)
-    z = (x - loc) / scale
-    return _log_share(-z, -b, -a)
-
-
-@replayed
-def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """Return the probability of a value above ``x``.
-
-    Args:
-        x: real.
-        a: real: the lower end, in units from ``loc``.
-        b: real, above ``a``: the upper end.
-        loc: the shift.
-        scale: the unit; all broadcast.
-
-    Example:
-        >>> from tinyjax.scipy.stats import truncnorm
-        >>> round(float(truncnorm.sf(0.5, -1.0, 2.0)), 4)
-        0.3491
-    """
-    return ew.exp(logsf(x, a, b, loc, scale))
+logpdf: Final = _at.define("logpdf", _logpdf, -0.8438)
+pdf: Final = _at.exp("pdf", 0.4301)
+logcdf: Final = _at.define("logcdf", _logcdf, -0.4294)
+cdf: Final = _at.exp("cdf", 0.6509)
+logsf: Final = _at.define("logsf", _logsf, -1.0523)
+sf: Final = _at.exp("sf", 0.3491)

@@ -1,0 +1,191 @@
+"""What the functions of distributions share, said once: a distribution is its formulas.
+
+A ``Family`` is the functions of a distribution that take the same arguments. Each is a formula of
+arrays, and gets its signature from the family's, its docstring and example from its name, and its
+operands promoted and broadcast. A file that has one, ``__all__`` and a line in ``__init__`` is all
+that a distribution needs; ``laplace`` is a short one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Final, Generic, ParamSpec, TypeAlias
+
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.replay import replayed
+from tinyjax.frames import imitate
+from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.numpy.promotion import array_of, broadcast, promote_inexact
+from tinyjax.primitives import elementwise as ew
+
+P = ParamSpec("P")
+Operands: TypeAlias = tuple[ArrayLike, ...]
+Formula: TypeAlias = Callable[..., Array]
+
+#: What a function returns, by its name.
+_RETURNS: Final = {
+    "logpdf": "the logarithm of the density at ``{}``",
+    "pdf": "the density at ``{}``",
+    "logpmf": "the logarithm of the probability of ``{}``",
+    "pmf": "the probability of ``{}``",
+    "logcdf": "the logarithm of the probability of a value of at most ``{}``",
+    "cdf": "the probability of a value of at most ``{}``",
+    "logsf": "the logarithm of the probability of a value above ``{}``",
+    "sf": "the probability of a value above ``{}``, accurate where it is small",
+    "ppf": "the value below which a share ``{}`` of the probability lies",
+    "entropy": "the entropy, in natural units",
+    "isf": "the value above which a share ``{}`` of the probability lies",
+}
+#: What arguments are of which a family does not say it.
+_ARGUMENTS: Final = {
+    "x": "real",
+    "k": "real: whole numbers",
+    "q": "real, in [0, 1]",
+    "loc": "the shift",
+    "scale": "the unit",
+}
+
+
+def x_loc_scale(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    """Take the arguments of a density or of a share that is below."""
+    return x, loc, scale
+
+
+def q_loc_scale(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    """Take those of a quantile."""
+    return q, loc, scale
+
+
+def p_loc_scale(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    """Take those of a quantile by the name ``p``."""
+    return p, loc, scale
+
+
+def x_df(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Operands:
+    """Take those of a distribution with degrees of freedom."""
+    return x, df, loc, scale
+
+
+def x_a_b(
+    x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
+) -> Operands:
+    """Take those of a distribution with two parameters."""
+    return x, a, b, loc, scale
+
+
+def k_p(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Operands:
+    """Take those of a distribution of trials with a probability."""
+    return k, p, loc
+
+
+def k_n_p(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Operands:
+    """Take those of a distribution of a number of trials."""
+    return k, n, p, loc
+
+
+class Family(Generic[P]):
+    """The functions of a distribution that take the same arguments.
+
+    Args:
+        module: the distribution's module, where the functions are.
+        signature: takes the arguments, and returns them in their order.
+        example: arguments for the examples in docstrings.
+        standard: give formulas ``(x - loc) / scale`` in place of ``x`` and ``loc``.
+        keeps_nan: return NaN where an argument is NaN, whatever a formula says.
+        **parameters: what the docstrings say of the arguments.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        signature: Callable[P, Operands],
+        example: str,
+        *,
+        standard: bool = False,
+        keeps_nan: bool = False,
+        **parameters: str,
+    ) -> None:
+        assert isinstance(signature, FunctionType), "a function to copy"
+        self._module, self._signature, self._example = module, signature, example
+        self._standard, self._keeps_nan = standard, keeps_nan
+        self._formulas: dict[str, Formula] = {}
+        texts = _ARGUMENTS | parameters
+        lines = [f"{name}: {texts[name]}" for name in signature.__code__.co_varnames]
+        self._arguments = ".\n        ".join(lines)
+
+    def define(self, name: str, formula: Formula, value: float, at: str = "") -> Callable[P, Array]:
+        """Make the function of this name by a formula.
+
+        Args:
+            name: the function's name.
+            formula: takes the operands, of one dtype and shape.
+            value: what the function returns for the example, rounded.
+            at: the arguments for the example, if others than the family's.
+        """
+
+        def evaluate(*operands: Array) -> Array:
+            if self._standard:
+                x, *shapes, loc, scale = operands
+                return formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
+            result = formula(*operands)
+            return unless_nan(result, *operands) if self._keeps_nan else result
+
+        self._formulas[name] = evaluate
+        return self._public(name, evaluate, value, at)
+
+    def exp(self, name: str, value: float, at: str = "") -> Callable[P, Array]:
+        """Make the function of this name by the one of its logarithm."""
+        log = self._formulas[f"log{name}"]
+        return self._public(name, lambda *operands: ew.exp(log(*operands)), value, at)
+
+    def log(self, name: str, value: float, at: str = "") -> Callable[P, Array]:
+        """Make the logarithm of this name by the function whose it is."""
+        fun = self._formulas[name.removeprefix("log")]
+        return self._public(name, lambda *operands: log_of(fun(*operands)), value, at)
+
+    def _public(self, name: str, evaluate: Formula, value: float, at: str) -> Callable[P, Array]:
+        """Give a formula the family's signature, a name and a docstring."""
+        declared = self._signature
+        # a copy, of which Python's errors say that it has this name
+        bind = FunctionType(declared.__code__, declared.__globals__, name, declared.__defaults__)
+        bind.__qualname__, bind.__module__ = name, self._module
+        bind.__annotations__ = {**declared.__annotations__, "return": "Array"}
+        names = declared.__code__.co_varnames
+        package, _, distribution = self._module.rpartition(".")
+        digits = max(4, len(repr(value).partition(".")[2]))
+        bind.__doc__ = f"""Return {_RETURNS[name].format(names[0])}.
+
+    Args:
+        {self._arguments}; all broadcast.
+
+    Example:
+        >>> from {package} import {distribution}
+        >>> round(float({distribution}.{name}({at or self._example})), {digits})
+        {value}
+    """
+        label, labels = f"{distribution}.{name}", [f"{parameter} of {name}" for parameter in names]
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> Array:
+            return evaluate(*broadcast(_promoted(labels, bind(*args, **kwargs)), label))
+
+        return replayed(imitate(call, bind))
+
+
+def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
+    """Convert arguments to arrays of one inexact dtype; labels say what they are to errors."""
+    return promote_inexact(*map(array_of, labels, values))
+
+
+def log_of(probability: Array) -> Array:
+    """The logarithm, whose derivative where there is no probability is 0."""
+    none = probability == 0
+    return pick(none, -math.inf, ew.log(pick(none, 1.0, probability)))
+
+
+def log_minus_expm1(x: Array) -> Array:
+    """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
+    small = x < math.log(2)
+    near, far = pick(small, x, 1.0), pick(small, 1.0, x)
+    return pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
