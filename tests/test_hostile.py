@@ -5,12 +5,18 @@ What is tried runs in processes of its own, which may end.
 
 import json
 import os
+import random
 import secrets
 import subprocess
 import sys
 from typing import Any
 
 import pytest
+
+import tinyjax
+from hostile.exports import PROGRAMS, bounded_calls, parts, sealed, to_compare
+from tinyjax import export
+from tinyjax.errors import ExportError
 
 
 def survey(subject: str, count: int, seed: int) -> dict[str, Any]:
@@ -43,3 +49,14 @@ def test_many(subject: str) -> None:
     survey(
         subject, int(os.environ.get("TINYJAX_FUZZ_EXAMPLES") or 2000), secrets.randbelow(1 << 30)
     )
+
+
+@pytest.mark.parametrize("seed", [16, 26, 57, 159])
+def test_sizes_that_would_take_long_to_compare_are_refused(seed: int) -> None:
+    """Where nothing counted the steps, each of these kept ``deserialize`` busy for minutes."""
+    draw = random.Random(seed)
+    fun, args, kwargs, _ = draw.choice(PROGRAMS[-2:])
+    header, rest = parts(export.export(tinyjax.jit(fun))(*args, **kwargs).serialize())
+    data = sealed(to_compare(draw, header), rest)
+    with pytest.raises(ExportError, match="too many steps"), bounded_calls(500 * len(data)):
+        export.deserialize(data)

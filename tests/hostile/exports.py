@@ -4,8 +4,10 @@ import json
 import random
 import re
 import struct
+import sys
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, Final
 
@@ -415,6 +417,34 @@ _SIZES: Final = (
 )
 
 
+_LEAVES: Final = ("n", "b + n", "2*n - b", "n + {}", "{} + b", "c{} + n", "c0*n - {}", "b*n + {}")
+_TOLD: Final = (
+    *("{a} + {b} >= {c} + {i}", "{a}*{b} >= {c}", "max({a}, {b}) >= {c} - {i}", "{a} <= {i}*{b}"),
+    *(
+        "mod({a}, {b} + {i}) <= {c}",
+        "floordiv({a} + {b}, 3) >= {c} - {i}",
+        "{a} + {b} <= {c} + {d}",
+    ),
+    *("v{i} == max(v{j}, mod(v{j}, 3))", "v{i} == v{j} + {a}", "mod({a}, {i}) == 0"),
+)
+
+
+def to_compare(draw: random.Random, header: Any) -> Any:
+    """Put sizes into a header whose comparisons take long: nested, or under many constraints."""
+    size = "b"
+    operations = draw.sample(["max", "mod", "min", "floordiv"], 2)
+    for i in range(draw.choice([0, 3, 38])):
+        leaf = draw.choice(_LEAVES).format(i % 7 + 1)
+        size = f"{operations[i % 2]}({size}{draw.choice(['', ' - 1', ' + n'])}, {leaf})"
+    names = ["b", "n", *(f"c{i}" for i in range(draw.choice([2, 8, 60])))]
+    constraints = []
+    for i in range(draw.choice([0, 3, 20, 120])):
+        named = {name: draw.choice(names) for name in "abcd"}
+        constraints.append(draw.choice(_TOLD).format(i=i + 1, j=i, **named))
+    told = json.dumps(header["in_avals"]).replace('"b"', json.dumps(size))
+    return {**header, "in_avals": json.loads(told), "constraints": constraints}
+
+
 def in_sizes(draw: random.Random, program: str) -> str:
     """Change a program that is JSON: a value anywhere, a size, a primitive, or many letters."""
     for _ in range(draw.choice([1, 1, 2])):
@@ -451,6 +481,8 @@ def changed(draw: random.Random, data: bytes) -> bytes:
         encoded = new.encode(errors="surrogateescape")
         return sealed({**told, "program": len(encoded)}, encoded + rest[size:])
 
+    if header["constraints"] is not None and kind < 0.2:
+        return sealed(to_compare(draw, header), rest)
     if header["constraints"] is not None and kind < 0.77:
         return with_program(in_sizes(draw, program))
     if kind < 0.2:
@@ -497,11 +529,41 @@ def called(program: export.Exported) -> list[Any]:
     return tinyjax.tree.leaves(program.call(*args, **kwargs))
 
 
+#: So many functions are called to load a program, at most: what it was made to hold, it is refused
+#: for before long. Of ours some 10 are called for each byte.
+_CALLS: Final = 100_000
+_CALLS_OF_A_BYTE: Final = 500
+
+
+class TooManyCallsError(BaseException):
+    """More functions are called than were to be."""
+
+
+@contextmanager
+def bounded_calls(most: int) -> Iterator[None]:
+    """Refuse to call more functions in a block than so many, of Python or of C."""
+    left = most
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal left
+        left -= "call" in event
+        if left < 0:
+            raise TooManyCallsError(f"more than {most} functions were called")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
 def outcome(data: bytes, honest: Sequence[Any], stage: Callable[[str], None]) -> str:
     """Load and call a program in this process, and say what became of it."""
     stage("load")
     try:
-        program = export.deserialize(data)
+        with bounded_calls(_CALLS + _CALLS_OF_A_BYTE * len(data)):
+            program = export.deserialize(data)
     except ExportError:
         return REFUSED
     except BaseException as error:

@@ -22,6 +22,7 @@ from tinyjax.export.polynomials import (
     add,
     as_constant,
     constant,
+    count,
     factors,
     multiply,
     operation,
@@ -64,6 +65,7 @@ class Knowledge:
             return sum(k for _, k in p)
         if depth > _DEEPEST:
             return None
+        count(len(p))
         if (p, depth) not in self._found:
             self._found[p, depth] = self._optimum(p, depth)
         return self._found[p, depth]
@@ -76,6 +78,7 @@ class Knowledge:
         pending = [p, *self._given]
         while pending:
             q = pending.pop()
+            count(len(q))
             products.update(term for term, _ in q if sum(power for _, power in term) > 1)
             for factor in factors(q):
                 if factor not in seen:
@@ -172,6 +175,10 @@ def _optimum(p: Polynomial, facts: Sequence[Polynomial]) -> Fraction | float | N
     """
     terms = sorted({t for q in (p, *facts) for t, _ in q if t != ONE}, key=_term_order)
     goal, columns = dict(p), [dict(fact) for fact in facts]
+    numbers = len(terms) * len(columns)
+    if numbers > _LARGEST:
+        return None
+    count(numbers)
     # the facts' weights y >= 0: for each term, sum_j y_j facts[j][term] = p[term]
     rows: list[list[Fraction]] = []
     for t in terms:
@@ -193,8 +200,6 @@ def _maximised(rows: list[list[Fraction]], goal: list[Fraction]) -> Fraction | f
         The maximum; None if no ``y`` is possible, and infinity if there is no maximum.
     """
     n, m = len(goal), len(rows)
-    if n * m > _LARGEST:
-        return None
     # what each row lacks, which must vanish
     table = [
         [*row[:-1], *[Fraction(i == j) for j in range(m)], row[-1]] for i, row in enumerate(rows)
@@ -242,6 +247,7 @@ def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fract
 
 
 def _pivot(table: list[list[Fraction]], basis: list[int], at: int, entering: int) -> None:
+    count(len(table) * len(table[0]))
     by = table[at][entering]
     table[at] = [x / by for x in table[at]]
     for i, row in enumerate(table):

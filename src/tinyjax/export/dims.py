@@ -139,6 +139,7 @@ class SymbolicScope:
         return p
 
     def _replaced(self, term: Term, k: int) -> tuple[tuple[Term, int], Polynomial] | None:
+        polynomials.count(len(self._rules))
         for left, (count, right) in self._rules.items():
             over = polynomials.multiply_terms(term, left, -1)
             if k % count == 0 and all(power > 0 for _, power in over):

@@ -16,6 +16,7 @@ from tinyjax.core.lowering import tensors
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.core.trace import EVAL, bind, check_concrete, current_trace
 from tinyjax.errors import ArgumentError, ExportError
+from tinyjax.export import polynomials
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.families import Family, family_of, variables_of
@@ -465,6 +466,11 @@ class Exported:
         return found
 
 
+#: How long the sizes of a program may be compared while it is loaded: a program of tinyjax's takes
+#: less than half a step for each of its bytes, and one that was forged would take any number.
+_STEPS_OF_A_BYTE: Final = 20
+
+
 def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exported:
     """Return the exported program that ``Exported.serialize`` wrote.
 
@@ -484,13 +490,16 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     """
     if not isinstance(data, bytes | bytearray):
         raise ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
-    content = decode(bytes(data), key)
-    derivative, family, divided = content.vjp, None, None
-    if content.jaxpr is not None and content.lie is not None:
-        divided = Divided(content.name, content.jaxpr, *content.lie)
-    elif content.jaxpr is not None:
-        with refusing("what was exported is no program for symbolic sizes"):
-            family = family_of(content.name, content.jaxpr, content.in_tree, len(content.consts))
+    family, divided = None, None
+    with polynomials.limited(_STEPS_OF_A_BYTE * len(data)):
+        content = decode(bytes(data), key)
+        if content.jaxpr is not None and content.lie is not None:
+            divided = Divided(content.name, content.jaxpr, *content.lie)
+        elif content.jaxpr is not None:
+            with refusing("what was exported is no program for symbolic sizes"):
+                number = len(content.consts)
+                family = family_of(content.name, content.jaxpr, content.in_tree, number)
+    derivative = content.vjp
     exported = Exported(
         content.name,
         content.in_tree,

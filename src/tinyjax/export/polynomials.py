@@ -8,7 +8,9 @@ of products: ``floordiv``, ``mod``, ``max`` or ``min`` of two polynomials.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -19,6 +21,8 @@ from tinyjax.errors import ArgumentError
 OPERATIONS: Final = ("floordiv", "mod", "max", "min")
 #: Polynomials with more terms, and numbers and exponents that are larger, are refused.
 MOST_TERMS: Final = 1000
+#: So are operations that are written with more symbols.
+MOST_SYMBOLS: Final = 10_000
 MOST_DIGITS: Final = 30
 MOST_POWER: Final = 30
 
@@ -41,6 +45,8 @@ class Factor:
     def __attrs_post_init__(self) -> None:
         keys = tuple(map(_polynomial_key, self.operands))
         size = 1 + sum(key[0] for key in keys)
+        if size > MOST_SYMBOLS:
+            raise ArgumentError(f"a symbolic size has more than {MOST_SYMBOLS} symbols.")
         object.__setattr__(self, "key", (size, self.name, keys))
         object.__setattr__(self, "_hash", hash((self.name, self.operands)))
 
@@ -60,6 +66,33 @@ Polynomial: TypeAlias = tuple[tuple[Term, int], ...]
 ONE: Final[Term] = ()
 
 
+#: How many steps may still be taken; None where there is no limit.
+_left: ContextVar[list[int] | None] = ContextVar("tinyjax_steps_left", default=None)
+
+
+@contextmanager
+def limited(steps: int) -> Iterator[None]:
+    """Refuse to take more steps in a block than so many."""
+    token = _left.set([steps])
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def count(steps: int) -> None:
+    """Say that so many steps are taken, each of a few microseconds.
+
+    Raises:
+        ArgumentError: there are no more.
+    """
+    left = _left.get()
+    if left is not None:
+        left[0] -= steps
+        if left[0] < 0:
+            raise ArgumentError("to compare its symbolic sizes takes too many steps.")
+
+
 def _term_key(term: Term) -> tuple[Any, ...]:
     factors = tuple([(factor.key, power) for factor, power in term])
     return sum(1 + power * key[0] for key, power in factors), factors
@@ -70,9 +103,14 @@ def _polynomial_key(p: Polynomial) -> tuple[Any, ...]:
     return sum(1 + abs(k) * key[0] for key, k in terms), terms
 
 
-def _sorted(terms: Iterable[tuple[Term, int]]) -> Polynomial:
+def _sorted(terms: Mapping[Term, int]) -> Polynomial:
+    count(1 + len(terms))
     found = tuple(
-        sorted([(t, k) for t, k in terms if k], key=lambda item: _term_key(item[0]), reverse=True)
+        sorted(
+            [(t, k) for t, k in terms.items() if k],
+            key=lambda item: _term_key(item[0]),
+            reverse=True,
+        )
     )
     if len(found) > MOST_TERMS or any(abs(k) >= 10**MOST_DIGITS for _, k in found):
         raise ArgumentError("a symbolic size has too many terms, or too large numbers in it.")
@@ -106,17 +144,18 @@ def add(x: Polynomial, y: Polynomial, k: int = 1) -> Polynomial:
     found = dict(x)
     for term, c in y:
         found[term] = found.get(term, 0) + k * c
-    return _sorted(found.items())
+    return _sorted(found)
 
 
 def multiply(x: Polynomial, y: Polynomial) -> Polynomial:
     """Return ``x * y``."""
+    count(len(x) * len(y))
     found: dict[Term, int] = {}
     for a, j in x:
         for b, k in y:
             term = multiply_terms(a, b)
             found[term] = found.get(term, 0) + j * k
-    return _sorted(found.items())
+    return _sorted(found)
 
 
 def multiply_terms(a: Term, b: Term, sign: int = 1) -> Term:
