@@ -105,7 +105,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "sizes for a shape": (lambda: jnp.zeros(2, given(3)), r"\(2, 3\)"),
     "jnp.random": (lambda: given(jnp).random.normal(3), r"tinyjax\.random"),
     "jnp.cat": (lambda: given(jnp).cat([x, x]), "concatenate"),
-    "more than a loss": (lambda: grad(lambda x: (jnp.sum(x), x))(x), "has_aux=True"),
+    "more than a loss": (lambda: grad(given(lambda x: (jnp.sum(x), x)))(x), "has_aux=True"),
     "one branch": (lambda: lax.switch(0, given(abs), x), "a sequence of functions"),
 }
 

@@ -77,6 +77,7 @@ OF_THE_FUNCTION = "of whatever type the function given returns, for which there 
 OF_A_MAPPED_TREE = "a tree like another, with leaves of another type"
 OF_LEAVES = "the leaves of a tree may be anything"
 OF_SOURCE = "the function is read while the program runs, and so is its signature"
+OF_JACOBIANS = "a decorator gives them the types of api.typed.Jacobians"
 NUMPY = "what NumPy's class of limits takes, for any dtype"
 #: Why a type checker is told Any of these functions, or of one of their overloads.
 WHY_ANY = {
@@ -85,7 +86,11 @@ WHY_ANY = {
         "eval_shape": OF_A_MAPPED_TREE,
         "fwd_and_bwd": OF_THE_FUNCTION,
         "grad": "argnums is known only when the program runs",
+        "hessian": OF_JACOBIANS,
         "io_callback": OF_A_MAPPED_TREE,
+        "jacfwd": OF_JACOBIANS,
+        "jacobian": OF_JACOBIANS,
+        "jacrev": OF_JACOBIANS,
         "jvp": "more arguments than overloads",
         "linear_transpose": OF_A_MAPPED_TREE,
         "linearize": "more arguments than overloads",

@@ -627,7 +627,8 @@ def case_keyword_only() -> Any:
     def f(x: Any, *, scale: Any) -> Any:
         return x * scale
 
-    f.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
+    untyped: Any = f  # a type checker finds this mistake
+    untyped.defvjp(lambda x: (x, None), lambda _, ct: (ct,))
     return f(1.0, scale=2.0)
 
 

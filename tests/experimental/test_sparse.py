@@ -379,7 +379,7 @@ def test_systems_are_solved_as_dense_ones_are(dtype: str) -> None:
         assert x.dtype == dtype
         np.testing.assert_allclose(x, np.linalg.solve(dense, b), close, close)
         for change in (tinyjax.jacfwd, tinyjax.jacrev):
-            options = {"holomorphic": dtype == "complex64"}
+            options: Any = {"holomorphic": dtype == "complex64"}
             found = form(change(solve, (0, 1), **options))(*args)
             expected = change(by_dense, (0, 1), **options)(*args)
             for got, want in zip(found, expected, strict=True):

@@ -223,7 +223,9 @@ def test_a_program_is_generated_once() -> None:
     def square(x: float) -> float:
         return x * x
 
-    assert source.forward(square, 2.0)[1].run is source.forward(square, 3.0)[1].run
+    first: Any = source.forward(square, 2.0)[1]
+    second: Any = source.forward(square, 3.0)[1]
+    assert first.run is second.run
 
 
 FACTOR = 2.0
@@ -256,21 +258,26 @@ def test_a_refusal_at_run_time_names_the_line_of_the_program() -> None:
         x += 1.0  # here
         return x
 
-    for run, x in (
+    runs: list[tuple[Any, Any]] = [
         (source.grad(program), 1.0),
         (source.grad(adds), np.ones(2)),
         (source.grad(source.grad(program)), 1.0),
         (source.grad(source.grad(source.grad(program))), 1.0),
-    ):
+    ]
+    for run, x in runs:
         with pytest.raises(SourceError) as caught:
             run(x)
         assert caught.value.location is not None
         assert caught.value.location.text.endswith("# here")
 
 
+def of_a_pair(x: float) -> Any:
+    return x, x
+
+
 def test_errors_of_gradients() -> None:
     with pytest.raises(DifferentiationError, match="returned tuple"):
-        source.grad(lambda x: (x, x))(1.0)
+        source.grad(of_a_pair)(1.0)
     with pytest.raises(DifferentiationError, match=r"argument 0 of .* is of type int"):
         source.grad(power)(2)
     with pytest.raises(DifferentiationError, match="is of type Walk"):

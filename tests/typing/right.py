@@ -18,6 +18,7 @@ from tinyjax import (
     ShapeDtypeStruct,
     autodiff,
     checkpoint,
+    config,
     custom_jvp,
     custom_vjp,
     eval_shape,
@@ -34,6 +35,7 @@ from tinyjax import (
     make_jaxpr,
     nn,
     random,
+    source,
     tree,
     tree_util,
     value_and_grad,
@@ -84,6 +86,10 @@ def square(x: Array) -> Array:
 
 def of_float(x: float) -> Array:
     return jnp.sin(x)
+
+
+def of_real(x: float) -> float:
+    return x * x
 
 
 def of_any_number(x: ArrayLike, n: int = 2) -> Array:
@@ -329,7 +335,22 @@ def apply_backward(f: Callable[[Array], Array], x: Array, ct: Array) -> tuple[Ar
 apply.defvjp(apply_forward, apply_backward)
 
 
+def power(x: Array, n: int = 2) -> Array:
+    return x**n
+
+
+def power_forward(base: Array, exponent: int) -> tuple[Array, Array]:
+    return power(base, exponent), base
+
+
+def of_any(*args: Any, **options: Any) -> Any:
+    return args
+
+
 def rules() -> None:
+    custom_vjp(power).defvjp(power_forward, lambda x, ct: (2 * x * ct, None))
+    custom_vjp(of_any).defvjp(lambda x, y: (x, y), lambda y, ct: (y, ct))
+    custom_vjp(square).defvjp(lambda x: (x.value, x), lambda x, ct: (ct,), symbolic_zeros=True)
     assert_type(logistic(x), Array)
     assert_type(grad(logistic)(x), Array)
     assert_type(clipped(x, x), Array)
@@ -415,11 +436,40 @@ def trees() -> None:
     assert_type(tinyjax.io_callback(host, shape, x, ordered=True), Array)
     leaves, structure = tree.flatten(params)
     tree.unflatten(structure, leaves)
+    assert_type(tree.map(square, params), Params)
+    assert_type(tree.map(jnp.add, weights, weights), Weights)
     tree.map(lambda p, g: p - 0.1 * g, params, params)
+    text: dict[str, str] = tree.map(str, weights)
+    shapes: dict[str, tuple[int, ...]] = tree.map(lambda x: x.shape, weights)
+    ones: list[Array] = tree.map(jnp.asarray, [1.0, 2.0])
+    tree.map(lambda x: x * 2, model, is_leaf=callable)
     tree.leaves(weights)
     assert_type(tinyjax.device_put(params), Params)
     assert_type(tinyjax.device_get(params), Params)
     assert_type(tinyjax.block_until_ready(params), Params)
+
+
+def sources() -> None:
+    assert_type(source.grad(of_real)(1.0), float)
+    assert_type(source.value_and_grad(of_real)(1.0), tuple[float, float])
+    assert_type(source.grad(jnp.sum)(x), Array)
+    assert_type(source.grad(source.grad(of_real))(1.0), float)
+    source.forward(of_real, 1.0)
+    source.grad(lambda w: w["w"].sum())(weights)
+    source.grad(with_aux, has_aux=True)(x, 1)
+
+
+def settings() -> None:
+    config.update("default_dtypes", "float64")
+    config.update("jax_enable_x64", True)
+    config.update("jax_default_matmul_precision", "highest")
+    config.update("jax_transfer_guard", "allow")
+    config.update("jax_compilation_cache_dir", None)
+    config.update("cache_max_bytes", 1 << 20)
+    with config.scoped(tier="first", check_jaxprs=True) as current:
+        assert_type(current.check_jaxprs, bool)
+    with tinyjax.enable_x64(True), tinyjax.numpy_rank_promotion("warn"):
+        pass
 
 
 def equations() -> None:

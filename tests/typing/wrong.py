@@ -34,6 +34,7 @@ from tinyjax import (
     make_jaxpr,
     nn,
     random,
+    source,
     tree,
     tree_util,
     value_and_grad,
@@ -1332,3 +1333,60 @@ def item_assignment_by_method() -> None:
 
 def array_of_arrays_by_name() -> None:
     jnp.tensor([1.0])  # wrong
+
+
+# What a function returns, and what settings take
+
+
+def to_text(x: Array) -> str:
+    return str(x)
+
+
+def grad_of_a_function_that_returns_text() -> None:
+    grad(to_text)(x)  # wrong
+
+
+def value_and_grad_of_a_function_that_returns_text() -> None:
+    value_and_grad(to_text)(x)  # wrong
+
+
+def grad_with_aux_of_a_function_without() -> None:
+    grad(square, has_aux=True)(x)  # wrong
+
+
+def value_and_grad_with_aux_of_a_function_without() -> None:
+    value_and_grad(square, has_aux=True)(x)  # wrong
+
+
+def custom_vjp_with_a_forward_of_too_many() -> None:
+    def other(x: Array, y: Array) -> tuple[Array, Params]:
+        return x, Params(x, y)
+
+    custom_vjp(square).defvjp(other, backward)  # wrong
+
+
+def custom_vjp_with_a_forward_of_too_few() -> None:
+    def other() -> tuple[Array, Params]:
+        return x, params
+
+    custom_vjp(square).defvjp(other, backward)  # wrong
+
+
+def while_loop_with_a_condition_that_returns_text() -> None:
+    lax.while_loop(to_text, square, x)  # wrong
+
+
+def source_grad_with_another_type() -> None:
+    source.grad(of_float)("a")  # wrong
+
+
+def source_grad_with_too_many() -> None:
+    source.grad(of_float)(1.0, 2.0)  # wrong
+
+
+def tree_map_is_no_int() -> None:
+    z: int = tree.map(square, params)  # wrong
+
+
+def tree_map_is_no_text() -> None:
+    z: str = tree.map(square, [x])  # wrong

@@ -59,27 +59,6 @@ def jvp(
 ) -> tuple[R, R]: ...
 @overload
 def jvp(
-    fun: Callable[[A], R],
-    primals: tuple[A],
-    tangents: tuple[A],
-    has_aux: Literal[False] = ...,
-) -> tuple[R, R]: ...
-@overload
-def jvp(
-    fun: Callable[[A, B], R],
-    primals: tuple[A, B],
-    tangents: tuple[A, B],
-    has_aux: Literal[False] = ...,
-) -> tuple[R, R]: ...
-@overload
-def jvp(
-    fun: Callable[[A, B, C], R],
-    primals: tuple[A, B, C],
-    tangents: tuple[A, B, C],
-    has_aux: Literal[False] = ...,
-) -> tuple[R, R]: ...
-@overload
-def jvp(
     fun: Callable[[*Ts], R],
     primals: tuple[*Ts],
     tangents: tuple[*Ts],

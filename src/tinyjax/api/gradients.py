@@ -10,8 +10,8 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 from tinyjax import tree
 from tinyjax.api.arguments import Choice, choose
 from tinyjax.api.tangents import without_tracers
-from tinyjax.api.typed import F, GradientOfNumber, Unannotated, ValueAndGradientOfNumber
-from tinyjax.core.array import Array
+from tinyjax.api.typed import GradientOfNumber, L, Unannotated, ValueAndGradientOfNumber
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.primitive import ZERO, Tangent
@@ -23,7 +23,7 @@ from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
-R = TypeVar("R")
+R = TypeVar("R", bound=ArrayLike)
 X = TypeVar("X")
 # Bounds, so that the parameters of a lambda are Any and not of an unknown type.
 A = TypeVar("A", bound=Any)
@@ -32,7 +32,7 @@ B = TypeVar("B", bound=Any)
 
 @overload
 def value_and_grad(
-    fun: F | Unannotated,
+    fun: L | Unannotated,
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
@@ -78,9 +78,19 @@ def value_and_grad(
 ) -> Callable[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
 @overload
 def value_and_grad(
-    fun: Callable[..., object],
+    fun: Callable[..., ArrayLike],
     argnums: int | Sequence[int] = ...,
-    has_aux: bool = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
+) -> Any: ...
+@overload
+def value_and_grad(
+    fun: Callable[..., tuple[ArrayLike, object]],
+    argnums: int | Sequence[int] = ...,
+    *,
+    has_aux: bool,
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
@@ -136,7 +146,7 @@ def value_and_grad(
 
 @overload
 def grad(
-    fun: F | Unannotated,
+    fun: L | Unannotated,
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
@@ -145,7 +155,7 @@ def grad(
 ) -> GradientOfNumber: ...
 @overload
 def grad(
-    fun: Callable[Concatenate[A, P], object],
+    fun: Callable[Concatenate[A, P], ArrayLike],
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
@@ -154,7 +164,7 @@ def grad(
 ) -> Callable[Concatenate[A, P], A]: ...
 @overload
 def grad(
-    fun: Callable[Concatenate[A, P], tuple[object, X]],
+    fun: Callable[Concatenate[A, P], tuple[ArrayLike, X]],
     argnums: Literal[0] = ...,
     *,
     has_aux: Literal[True],
@@ -164,7 +174,7 @@ def grad(
 ) -> Callable[Concatenate[A, P], tuple[A, X]]: ...
 @overload
 def grad(
-    fun: Callable[Concatenate[A, B, P], object],
+    fun: Callable[Concatenate[A, B, P], ArrayLike],
     argnums: Literal[1],
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
@@ -173,7 +183,7 @@ def grad(
 ) -> Callable[Concatenate[A, B, P], B]: ...
 @overload
 def grad(
-    fun: Callable[Concatenate[A, B, P], object],
+    fun: Callable[Concatenate[A, B, P], ArrayLike],
     argnums: tuple[Literal[0], Literal[1]],
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
@@ -182,9 +192,19 @@ def grad(
 ) -> Callable[Concatenate[A, B, P], tuple[A, B]]: ...
 @overload
 def grad(
-    fun: Callable[..., object],
+    fun: Callable[..., ArrayLike],
     argnums: int | Sequence[int] = ...,
-    has_aux: bool = ...,
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
+) -> Any: ...
+@overload
+def grad(
+    fun: Callable[..., tuple[ArrayLike, object]],
+    argnums: int | Sequence[int] = ...,
+    *,
+    has_aux: bool,
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,

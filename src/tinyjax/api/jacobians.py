@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Never
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from tinyjax import tree
 from tinyjax.api.arguments import choose
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import over_basis
-from tinyjax.api.typed import F, JacobianOf, JacobianOfNumber, Unannotated
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.api.typed import Jacobians
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import watched
 from tinyjax.core.checking import checked
@@ -24,41 +24,18 @@ from tinyjax.dtypes import float0, int32, is_inexact
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full, iota, reshape
 
-P = ParamSpec("P")
-R = TypeVar("R")
-A = TypeVar("A", bound=Any)
-# The Jacobian in an array has the structure of the result; in a tree it has no type in Python.
+
+def _with_plain_options(function: Callable[..., Any]) -> Jacobians[Never, Never]:
+    transform: Callable[..., Any] = checked(function)
+    return transform
 
 
-@overload
-def jacfwd(
-    fun: F | Unannotated,
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-) -> JacobianOfNumber: ...
-@overload
-def jacfwd(
-    fun: Callable[Concatenate[Array, P], R],
-    argnums: Literal[0] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[Concatenate[ArrayLike, P], R]: ...
-@overload
-def jacfwd(
-    fun: Callable[Concatenate[A, Array, P], R],
-    argnums: Literal[1],
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
-@overload
-def jacfwd(
-    fun: Callable[P, object],
-    argnums: int | Sequence[int] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> JacobianOf[P]: ...
-@checked
+def _with_allow_int(function: Callable[..., Any]) -> Jacobians[bool, Never]:
+    transform: Callable[..., Any] = checked(function)
+    return transform
+
+
+@_with_plain_options
 def jacfwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -117,39 +94,7 @@ def jacfwd(
     return computed
 
 
-@overload
-def jacrev(
-    fun: F | Unannotated,
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> JacobianOfNumber: ...
-@overload
-def jacrev(
-    fun: Callable[Concatenate[Array, P], R],
-    argnums: Literal[0] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> Callable[Concatenate[ArrayLike, P], R]: ...
-@overload
-def jacrev(
-    fun: Callable[Concatenate[A, Array, P], R],
-    argnums: Literal[1],
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
-@overload
-def jacrev(
-    fun: Callable[P, object],
-    argnums: int | Sequence[int] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-) -> JacobianOf[P]: ...
-@checked
+@_with_allow_int
 def jacrev(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -202,35 +147,7 @@ def jacrev(
     return computed
 
 
-@overload
-def hessian(
-    fun: F | Unannotated,
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-) -> JacobianOfNumber: ...
-@overload
-def hessian(
-    fun: Callable[Concatenate[Array, P], R],
-    argnums: Literal[0] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[Concatenate[ArrayLike, P], R]: ...
-@overload
-def hessian(
-    fun: Callable[Concatenate[A, Array, P], R],
-    argnums: Literal[1],
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
-@overload
-def hessian(
-    fun: Callable[P, object],
-    argnums: int | Sequence[int] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-) -> JacobianOf[P]: ...
-@checked
+@_with_plain_options
 def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

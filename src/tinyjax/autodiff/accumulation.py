@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import Any, Final, Literal, ParamSpec, TypeAlias
 
 import attrs
 import numpy as np
@@ -20,7 +20,7 @@ from tinyjax import tree
 from tinyjax.api.arguments import Choice, Chosen, choose
 from tinyjax.api.jacobians import jacfwd, jacrev
 from tinyjax.api.tangents import without_tracers
-from tinyjax.api.typed import F, JacobianOf, JacobianOfNumber, Unannotated
+from tinyjax.api.typed import Jacobians
 from tinyjax.autodiff.elimination import (
     Elimination,
     Ends,
@@ -34,7 +34,7 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local import Block, Tangents, flat_size
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, watched
 from tinyjax.core.checking import checked
@@ -48,9 +48,6 @@ from tinyjax.jit import jit_p
 from tinyjax.transforms.linearize import Linearized, linearize_flat
 from tinyjax.tree import PyTreeDef
 
-R = TypeVar("R")
-A = TypeVar("A", bound=Any)
-
 P = ParamSpec("P")
 
 #: How to accumulate a Jacobian: in the order of the program, in the opposite one, or in the
@@ -61,47 +58,12 @@ Order: TypeAlias = Literal["auto", "forward", "reverse"]
 _MOST_ELEMENTS: Final = 2**24
 
 
-@overload
-def jacobian(
-    fun: F | Unannotated,
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-    *,
-    order: Order = ...,
-) -> JacobianOfNumber: ...
-@overload
-def jacobian(
-    fun: Callable[Concatenate[Array, P], R],
-    argnums: Literal[0] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-    *,
-    order: Order = ...,
-) -> Callable[Concatenate[ArrayLike, P], R]: ...
-@overload
-def jacobian(
-    fun: Callable[Concatenate[A, Array, P], R],
-    argnums: Literal[1],
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-    *,
-    order: Order = ...,
-) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
-@overload
-def jacobian(
-    fun: Callable[P, object],
-    argnums: int | Sequence[int] = ...,
-    has_aux: bool = ...,
-    holomorphic: bool = ...,
-    allow_int: bool = ...,
-    *,
-    order: Order = ...,
-) -> JacobianOf[P]: ...
-@checked
+def _with_order(function: Callable[..., Any]) -> Jacobians[bool, Order]:
+    transform: Callable[..., Any] = checked(function)
+    return transform
+
+
+@_with_order
 def jacobian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

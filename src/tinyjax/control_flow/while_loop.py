@@ -27,7 +27,7 @@ from tinyjax.control_flow.declared.while_loop import WhileParams, while_body_jvp
 from tinyjax.control_flow.declared.while_loop import bind_while as bind_while  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.declared.while_loop import while_p as while_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.reporting import reported, write_loop
-from tinyjax.core.array import Array
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
@@ -322,7 +322,11 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
 
 @checked
 def while_loop(
-    cond_fun: Callable[[S], Any], body_fun: Callable[[S], S], init_val: S, *, checkpoints: int = 32
+    cond_fun: Callable[[S], ArrayLike],
+    body_fun: Callable[[S], S],
+    init_val: S,
+    *,
+    checkpoints: int = 32,
 ) -> S:
     """Apply a function to a state for as long as a condition on it holds.
 

@@ -10,10 +10,13 @@ from typing import (
     Concatenate,
     Final,
     Generic,
+    Literal,
     ParamSpec,
+    Protocol,
     Self,
     TypeAlias,
     TypeVar,
+    TypeVarTuple,
     overload,
 )
 
@@ -56,6 +59,8 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 S = TypeVar("S")
+R_co = TypeVar("R_co", covariant=True)
+Ts = TypeVarTuple("Ts")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -271,6 +276,12 @@ BackwardRule: TypeAlias = (
     | Callable[[Any, Any, S, R], tuple[Any, ...]]
     | Callable[[Any, Any, Any, S, R], tuple[Any, ...]]
 )
+
+
+class _OfAnything(Protocol[R_co]):
+    """A function whose parameters are not known to type checkers."""
+
+    def __call__(self, *args: object, **kwargs: object) -> R_co: ...
 
 
 #: The methods that set rules.
@@ -595,6 +606,31 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     kind = "custom_vjp"
     bwd: Callable[..., Any]
 
+    # By place, the function's arguments are told by its calls, not by its class.
+    @overload
+    def defvjp(
+        self: Callable[[*Ts], R],
+        fwd: Callable[[*Ts], tuple[R, S]],
+        bwd: BackwardRule[S, R],
+        symbolic_zeros: Literal[False] = ...,
+        optimize_remat: bool = ...,
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self: _OfAnything[R],
+        fwd: Function[tuple[R, S]],
+        bwd: BackwardRule[S, R],
+        symbolic_zeros: Literal[False] = ...,
+        optimize_remat: bool = ...,
+    ) -> None: ...
+    @overload
+    def defvjp(
+        self,
+        fwd: Function[tuple[R, S]],
+        bwd: BackwardRule[S, R],
+        symbolic_zeros: bool,
+        optimize_remat: bool = ...,
+    ) -> None: ...
     def defvjp(
         self,
         fwd: Function[tuple[R, S]],

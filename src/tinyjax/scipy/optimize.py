@@ -64,7 +64,7 @@ class OptimizeResults(NamedTuple):
 
 @explained
 def minimize(
-    fun: Function[object],
+    fun: Function[ArrayLike],
     x0: ArrayLike,
     args: tuple[Any, ...] = (),
     *,

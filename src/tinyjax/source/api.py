@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
-from typing import Any, Final
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overload
 
 import attrs
 import numpy as np
 
 from tinyjax.api.arguments import check_argnums
+from tinyjax.api.typed import GradientLike, M, Unannotated, ValueAndGradientLike
+from tinyjax.core.array import ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.frames import describe_function
@@ -22,11 +24,18 @@ from tinyjax.source.adjoint.samples import sample_arguments
 from tinyjax.source.adjoint.written import WRITTEN, with_room
 from tinyjax.source.ir.signature import bound
 
+P = ParamSpec("P")
+X = TypeVar("X")
+R = TypeVar("R")
+A = TypeVar("A", bound=Any)
+
 #: Modules of rules: loaded here, and so registered.
 _RULES: Final = (arrays, containers, formulas, operators, plain)
 
 
-def forward(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+def forward(
+    fun: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> tuple[R, Callable[[Any], tuple[Any, ...]]]:
     """Evaluate a function and return its value and its pullback.
 
     The adjoint is generated once for each function and kinds of arguments, as Python code.
@@ -54,7 +63,7 @@ def forward(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, An
     return pull(fun, *args, **kwargs)
 
 
-def vjp(fun: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[Any, ...]]]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
     Args:
@@ -90,6 +99,38 @@ class Transpose:
         return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
 
 
+@overload
+def value_and_grad(
+    fun: M | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+) -> ValueAndGradientLike: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], tuple[R, X]],
+    argnums: Literal[0] = ...,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[A, P], tuple[tuple[R, X], A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[..., ArrayLike],
+    argnums: int | Sequence[int] = ...,
+    has_aux: Literal[False] = ...,
+) -> Any: ...
+@overload
+def value_and_grad(
+    fun: Callable[..., tuple[ArrayLike, object]],
+    argnums: int | Sequence[int] = ...,
+    *,
+    has_aux: bool,
+) -> Any: ...
 @explained
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
@@ -124,6 +165,38 @@ def value_and_grad(
     return _value_and_gradient_of(fun, argnums, has_aux)
 
 
+@overload
+def grad(
+    fun: M | Unannotated,
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+) -> GradientLike: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], ArrayLike],
+    argnums: Literal[0] = ...,
+    has_aux: Literal[False] = ...,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[ArrayLike, X]],
+    argnums: Literal[0] = ...,
+    *,
+    has_aux: Literal[True],
+) -> Callable[Concatenate[A, P], tuple[A, X]]: ...
+@overload
+def grad(
+    fun: Callable[..., ArrayLike],
+    argnums: int | Sequence[int] = ...,
+    has_aux: Literal[False] = ...,
+) -> Any: ...
+@overload
+def grad(
+    fun: Callable[..., tuple[ArrayLike, object]],
+    argnums: int | Sequence[int] = ...,
+    *,
+    has_aux: bool,
+) -> Any: ...
 @explained
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False

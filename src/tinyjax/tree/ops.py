@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from tinyjax.errors import ArgumentError, described
 from tinyjax.frames import Function
@@ -14,7 +14,14 @@ from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
 from tinyjax.tree.treedef import LEAF, NONE, PyTreeDef, flat_treedef, make_treedef, walk_up_to
 
+if TYPE_CHECKING:
+    from tinyjax.core.array import Array
+
+    #: What of trees of arrays a type can tell.
+    Arrays: TypeAlias = Array | Sequence["Arrays"] | Mapping[Any, "Arrays"] | None
+
 T = TypeVar("T")
+A = TypeVar("A", bound="Arrays")
 IsLeaf: TypeAlias = Callable[[Any], bool]
 
 _NOT_GIVEN: Final = object()
@@ -198,6 +205,20 @@ def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
         PyTreeDef({'a': [*, None], 'b': *})
     """
     return flatten(tree, is_leaf)[1]
+
+
+@overload
+def tree_map(f: Callable[[Array], Array], tree: A) -> A: ...
+
+
+@overload
+def tree_map(f: Callable[[Array, Any], Array], tree: A, rest: PyTree, /) -> A: ...
+
+
+@overload
+def tree_map(
+    f: Function[Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
+) -> PyTree: ...
 
 
 def tree_map(
