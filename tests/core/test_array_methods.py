@@ -327,3 +327,13 @@ def test_operators_of_floats_at_hand_are_the_functions(symbol: str) -> None:
                 if found.dtype != bool:
                     signs = [np.signbit(np.nan_to_num(v)) for v in (found, compiled)]
                     np.testing.assert_array_equal(*signs)
+
+
+def test_nothing_is_in_an_array_without_axes() -> None:
+    for x in (jnp.array(1), tinyjax.ShapeDtypeStruct((), "int32")):
+        with pytest.raises(ValueError, match="0-d array"):
+            tinyjax.eval_shape(lambda x: 1 in x, x)
+    with pytest.raises(ArgumentError, match="0-d array"):
+        bool(1 in jnp.array(1))
+    with pytest.raises(TypeError, match="0-d array"):
+        iter(jnp.array(1))

@@ -444,6 +444,28 @@ def test_a_type_will_do_to_be_like(like: Any) -> None:
     assert tinyjax.typeof(like(struct)).sharding == like(struct).sharding
 
 
+class OfAType:
+    """An object that has a shape and a dtype, and no data."""
+
+    def __init__(self, shape: Any, dtype: str) -> None:
+        self.shape, self.dtype = shape, np.dtype(dtype)
+
+
+@pytest.mark.parametrize("like", ["zeros_like", "ones_like", "empty_like", "full_like"])
+@pytest.mark.parametrize("shape", [(2, 3), [2, 3], ()])
+def test_an_object_of_a_type_will_do_to_be_like(like: str, shape: Any) -> None:
+    args = (OfAType(shape, "int16"), *([3] if like == "full_like" else []))
+    pairs: list[tuple[Any, Any]] = [(jnp, oracle)]
+    if like == "full_like":
+        pairs.append((lax, jax.lax))
+    for ours, theirs in pairs:
+        for transform, jaxs in ((lambda f: f, lambda f: f), (tinyjax.jit, jax.jit)):
+            found = transform(lambda ours=ours: getattr(ours, like)(*args))()
+            expected = jaxs(lambda theirs=theirs: getattr(theirs, like)(*args))()
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16", "complex64"])
 def test_arrays_in_files(dtype: str, tmp_path: Any) -> None:
     x = jnp.array([[1, 0], [2, 3]]).astype(dtype)

@@ -34,6 +34,30 @@ def on(number: int) -> SingleDeviceSharding:
     return SingleDeviceSharding(tinyjax.devices()[number])
 
 
+#: Results that hold nothing of an array of shape (4,), or have another shape.
+BESIDE: dict[str, Callable[[Any, Any], Any]] = {
+    "a mask of nothing": lambda m, x: x[np.zeros(4, bool)],
+    "a mask of nothing, our own": lambda m, x: x[m.zeros(4, bool)],
+    "no indices": lambda m, x: x[np.zeros(0, int)],
+    "an empty slice": lambda m, x: x[:0],
+    "compress": lambda m, x: m.compress(np.zeros(4, bool), x),
+    "delete": lambda m, x: m.delete(x, np.arange(4)),
+    "full_like": lambda m, x: m.full_like(x, 1, shape=(2,)),
+    "zeros_like": lambda m, x: m.zeros_like(x, shape=(2, 2)),
+    "ones_like": lambda m, x: m.ones_like(x, shape=()),
+    "empty_like": lambda m, x: m.empty_like(x, shape=(0,)),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_results_lie_on_the_device_of_their_operand(name: str) -> None:
+    x = tinyjax.device_put(DATA[0, :4], tinyjax.devices()[1])
+    theirs = jax.device_put(DATA[0, :4], jax.devices()[1])
+    found, expected = BESIDE[name](jnp, x), BESIDE[name](jax.numpy, theirs)
+    assert {d.id for d in found.devices()} == {d.id for d in expected.devices()} == {1}
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("spec", SPECS, ids=repr)
 def test_what_lies_where(spec: P) -> None:
     x = tinyjax.device_put(DATA, NamedSharding(MESH, spec))

@@ -565,13 +565,18 @@ class Array:
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
-            raise ArgumentError("iteration over an array without axes.")
+            raise ArgumentError("iteration over a 0-d array, which has no axes.")
         return (_numpy.getitem(self, i) for i in range(self.shape[0]))
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if name not in _OF_OTHER_LIBRARIES]
 
     def __contains__(self, x: ArrayLike) -> bool:
+        if not self.shape:
+            raise ArgumentError(
+                "'in' looks for an element of an array, but this is a 0-d array, which has no axes "
+                "to look along: use x == y."
+            )
         return bool(_numpy.any(_numpy.equal(self, x)))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

@@ -30,7 +30,7 @@ from tinyjax.errors import (
 )
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
-from tinyjax.numpy.promotion import broadcast_shapes, convert
+from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
 from tinyjax.primitives import broadcast as _bc
 from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
@@ -516,7 +516,7 @@ def full_like(
         shape: the shape of the result.
         sharding: where it is to lie; by default as ``x``, if it has the shape of that.
     """
-    array = x if isinstance(x, ShapeDtypeStruct) else as_array(x)
+    array = typed_of("full_like", x)
     wanted = array.dtype if dtype is None else dtype
     out = full(array.shape if shape is None else shape, fill_value, wanted)
     if dtype is None and array.weak_type:

@@ -28,7 +28,7 @@ from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Placement
+from tinyjax.core.devices import Placement, SingleDeviceSharding
 from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
 from tinyjax.core.operands import as_array, given_number, scalar, too_wide
 from tinyjax.core.placing import placed, put_result
@@ -522,8 +522,8 @@ def full_like(
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
 
-    It lies on devices as the other does, unless it has another shape or ``device`` is given. In
-    place of that array its ``ShapeDtypeStruct`` will do.
+    It lies on devices as the other does, unless ``device`` is given, or the other is divided and of
+    another shape. In place of that array any object with its ``shape`` and ``dtype`` will do.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -551,15 +551,18 @@ def _like(
 
 
 def laid_like(made: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
-    """Return an array where it is wanted: by default as another lies, if it has the same shape."""
+    """Return an array where it is wanted: by default as another lies, if it can lie so."""
     if x.aval.across:
         from tinyjax.primitives.collective import sharing  # noqa: PLC0415 (for several devices)
 
         made = sharing(made, x.aval.across)
-    if where is None and made.shape == x.shape:
-        made = lie_as(made, x.aval)
+    if where is None:
         told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
-        where = None if told is None or told.is_abstract else told
+        if made.shape == x.shape:
+            made = lie_as(made, x.aval)
+            where = None if told is None or told.is_abstract else told
+        elif isinstance(told, SingleDeviceSharding):  # which divides no axes
+            where = told
     return put(made, where, name)
 
 

@@ -40,6 +40,7 @@ from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, TinyjaxError, described
+from tinyjax.numpy.creation import laid_like
 from tinyjax.numpy.elementwise import power
 from tinyjax.numpy.index_parsing import Keep, Parsed, Pick, look_up, parse_index, sizes_of
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
@@ -160,7 +161,7 @@ def getitem(
         return _dynamic_slices(x, parsed)
     lookup = look_up(parsed)
     if not prod(lookup.shape):
-        return splat(0, ShapedArray(lookup.shape, x.dtype))
+        return laid_like(splat(0, ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]")
     _check_not_empty(parsed)
     whole = [(0, n, 1, False) for n in parsed.shape]
     for keep in parsed.keeps:

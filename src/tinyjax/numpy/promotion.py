@@ -60,8 +60,8 @@ def typed_of(name: str, x: object) -> Array | ShapeDtypeStruct:
         return x
     if not is_array_like(x) and not hasattr(x, "__jax_array__"):
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
-        if type(shape) is tuple and isinstance(dtype, np.dtype):
-            return ShapeDtypeStruct(shape, dtype)
+        if isinstance(shape, (tuple, list)) and isinstance(dtype, np.dtype):
+            return ShapeDtypeStruct(tuple(shape), dtype)
     return as_array(x, name)
 
 

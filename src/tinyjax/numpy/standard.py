@@ -68,9 +68,9 @@ class NamespaceInfo:
         """Return the first device."""
         return first_device()
 
-    def devices(self) -> list[Device]:
+    def devices(self) -> tuple[Device, ...]:
         """Return all devices."""
-        return [*devices_on()]
+        return devices_on()
 
     def default_dtypes(self, *, device: Placement = None) -> DefaultDtypes:
         """Return the dtypes that Python numbers become, as the settings say.
