@@ -277,3 +277,23 @@ def test_examples_that_wait_do_not_stop_the_draws_of_others(impl: str) -> None:
         np.testing.assert_array_equal(drawn, 5)
         assert np.max(steps) < 500
         assert len(set(np.asarray(steps).tolist())) > 1
+
+
+GAMMAS: dict[str, Callable[[Any, Any], Any]] = {
+    "gamma": lambda random, key: random.gamma(key, np.array([0.3, 7.0], np.float32)),
+    "dirichlet": lambda random, key: random.dirichlet(key, np.array([1.5, 0.7], np.float32)),
+    "t": lambda random, key: random.t(key, 2.5),
+}
+
+
+@pytest.mark.parametrize("name", GAMMAS)
+def test_each_example_of_the_gamma_family_draws_by_itself(name: str) -> None:
+    """With keys of every generator, as in jax, eagerly and compiled."""
+    for impl in ("rbg", "threefry2x32"):
+        expected = jax.vmap(partial(GAMMAS[name], jax.random))(
+            jax.random.split(jax.random.key(3, impl=impl), 3)
+        )
+        draw = tinyjax.vmap(partial(GAMMAS[name], random))
+        keys = random.split(random.key(3, impl=impl), 3)
+        for call in (draw, tinyjax.jit(draw)):
+            np.testing.assert_allclose(call(keys), expected, 1e-5)

@@ -7,6 +7,7 @@ reparameterization gradients", 2018). So are numbers of the distributions below.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import tinyjax.numpy as jnp
@@ -19,7 +20,7 @@ from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
-from tinyjax.custom_derivatives import custom_jvp
+from tinyjax.custom_derivatives import custom_batch, custom_jvp
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.jit import jit
@@ -93,13 +94,28 @@ def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 # Its loops are compiled in any case: as one program they are not staged anew at each call.
 @partial(jit, static_argnums=(0, 1))
 def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
-    keys, flat = generator.rules.split(words, (a.size,)), jnp.reshape(a, (a.size,))
     one = partial(_one, generator, is_log)
+
+    def drawn(words: Array, a: Array) -> Array:
+        keys, flat = generator.rules.split(words, (a.size,)), jnp.reshape(a, (a.size,))
+        if generator.name == "threefry2x32":
+            return jnp.reshape(vmap(one)(keys, flat), a.shape)
+        return jnp.reshape(map_(lambda example: one(*example), (keys, flat)), a.shape)
+
     if generator.name == "threefry2x32":
-        drawn = vmap(one)(keys, flat)
-    else:  # one draw serves all examples of the other generators
-        drawn = map_(lambda given: one(*given), (keys, flat))
-    return jnp.reshape(drawn, a.shape)
+        return drawn(words, a)
+    # one draw of the other generators would serve all examples of vmap: each draws by itself
+    in_turn = custom_batch(drawn)
+
+    @in_turn.def_vmap
+    def rule(size: int, batched: Sequence[bool], *operands: Array) -> tuple[Array, bool]:
+        stacked = [
+            x if flag else jnp.broadcast_to(x, (size, *x.shape))
+            for x, flag in zip(operands, batched, strict=True)
+        ]
+        return map_(lambda example: in_turn(*example), tuple(stacked)), True
+
+    return in_turn(words, a)
 
 
 @_draw.defjvp
