@@ -275,6 +275,11 @@ def product_active(x: Any) -> Any:
 
 
 @program
+def product_repeated(x: Any) -> Any:
+    return sum((a * b for a, b in itertools.product([x, 1.0], repeat=2)))
+
+
+@program
 def starmap_(x: Any) -> Any:
     return sum(itertools.starmap(lambda a, b: a * b, [(x, 2.0), (x, x)]))
 

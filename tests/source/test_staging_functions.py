@@ -140,6 +140,66 @@ def test_exceptions_are_raised_when_the_program_runs(x: float, message: str) -> 
     assert caught.value.message.startswith(message)
 
 
+def fail() -> Any:
+    raise ValueError("too large")
+
+
+def fail_below() -> Any:
+    return int("12") + fail()
+
+
+def if_large(x: Any) -> Any:
+    if x > 100:
+        fail()
+    return 2 * x
+
+
+def or_large(x: Any) -> Any:
+    x < 100 or fail_below()
+    return 2 * x
+
+
+def chosen_large(x: Any) -> Any:
+    return 2 * x if x < 100 else fail_below()
+
+
+def loop_large(x: Any) -> Any:
+    for _ in range(2):
+        if x > 100:
+            fail_below()
+        x = x + x / 2
+    return x * 8 / 9
+
+
+def while_large(x: Any) -> Any:
+    n = 0
+    while n < 2 * x:
+        if n > 100:
+            fail()
+        n += 1
+    return n + 0.0 * x
+
+
+@pytest.mark.parametrize("fun", [if_large, or_large, chosen_large, loop_large, while_large])
+def test_a_helper_that_only_raises_is_a_check(fun: Callable[[Any], Any]) -> None:
+    """Python runs it while tracing, since nothing in it is traced, whatever the condition is."""
+    compiled = tinyjax.jit(fun, control_flow="source")
+    assert float(compiled(1.0)) == fun(1.0) == 2.0
+    with pytest.raises(CheckFailedError) as caught:
+        compiled(200.0)
+    assert caught.value.message == "ValueError: too large"
+    assert "fail" in str(caught.value)
+    both = tinyjax.jit(tinyjax.vmap(source.stage(fun)))
+    assert both(jnp.array([1.0, 1.0])).tolist() == [2.0, 2.0]
+    with pytest.raises(CheckFailedError):
+        both(jnp.array([1.0, 200.0]))
+
+
+def test_a_helper_that_raises_without_a_condition_raises_while_tracing() -> None:
+    with pytest.raises(ValueError, match="too large"):
+        tinyjax.jit(lambda x: x + fail(), control_flow="source")(1.0)
+
+
 def test_an_exception_that_python_meets_on_one_side_only() -> None:
     def guarded(x: Any) -> Any:
         values, total = [1.0, 2.0], 0.0

@@ -150,10 +150,10 @@ def starmapped(fun: Any, items: Any) -> Any:
     return [fun(*arguments) for arguments in items]
 
 
-def multiplied(*parts: Any) -> Any:
-    """``itertools.product(*parts)``, at once."""
+def multiplied(*parts: Any, repeat: int = 1) -> Any:
+    """``itertools.product(*parts, repeat=repeat)``, at once."""
     found: Any = [()]
-    for part in parts:
+    for part in parts * repeat:
         found = [(*before, item) for before in found for item in part]
     return found
 

@@ -19,7 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.operands import as_array
 from tinyjax.core.trace import evaluated_source, set_evaluated_source
 from tinyjax.errors import TinyjaxError
-from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, user_location
+from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.primitives.elementwise import eq, not_
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
@@ -171,6 +171,9 @@ class Run:
             _note(error, self.at(statement.line))
             raise
         except Exception as error:
+            place = _raised_at(error)
+            if self.session.conditions and place is not None:
+                raise raised_by(error, place) from None
             _note(error, self.at(statement.line))
             raise
 
@@ -338,6 +341,17 @@ class Run:
         """Whether it is this block that an outcome comes to."""
         assert outcome.exit_index is not None, "there are several"
         return eq(outcome.exit_index, as_array(np.int32(key)))
+
+
+def _raised_at(error: Exception) -> Location | None:
+    """The line of a function that Python runs where an exception was raised; None if by us."""
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    if entry is None or is_ours(entry.tb_frame):
+        return None
+    code = entry.tb_frame.f_code
+    return Location(code.co_filename, entry.tb_lineno, code.co_qualname)
 
 
 def _note(error: Exception, where: Location) -> None:
