@@ -51,6 +51,7 @@ CASES = [
     ("import importlib.util as u; print(u.find_spec('jax.numpy').name)", "jax.numpy"),
     ("import tinyjax.as_jax, jax; print(jax.grad(lambda x: x * x)(3.0))", "6"),
     ("import jax.config", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
+    ("from jax.numpy import sine", "neither a name nor a module 'sine'.*Did you mean 'sin'"),
     ("import jax.experimental.nothing", "ModuleNotFoundError.*tinyjax.*docs/libraries.md"),
     ("from jax.experimental import nothing", "ImportError.*tinyjax"),
     (

@@ -1,11 +1,15 @@
 """Settings: for the process, for a block, for a thread or task, from the environment."""
 
 import asyncio
+import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import jax
 import numpy as np
 import pytest
@@ -234,3 +238,16 @@ def test_settings_of_words(setting: str, values: tuple[str, ...]) -> None:
     for value in values:
         with config.scoped(**{setting: value}):
             assert getattr(config.settings(), setting) == value
+
+
+def test_an_unknown_setting_of_either_kind_is_answered() -> None:
+    with pytest.raises(ArgumentError, match="no setting 'jax_nothing': if JAX has it"):
+        config.update("jax_nothing", True)
+    with pytest.raises(ArgumentError, match="Did you mean 'jax_traceback_filtering'"):
+        config.update("jax_traceback_filterin", "off")
+
+
+def test_what_is_empty_in_the_environment_is_not_set() -> None:
+    empty = {f"TINYJAX_{field.name.upper()}": "" for field in attrs.fields(Settings)}
+    command = [sys.executable, "-c", "from tinyjax import config; print(config.settings().tier)"]
+    assert subprocess.check_output(command, env={**os.environ, **empty}) == b"compiled\n"

@@ -825,7 +825,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
     ),
     "pair": (
         lambda: lax.custom_linear_solve(lambda x: x, jnp.ones(2), lambda m, b: b, has_aux=True),
-        "must return a pair",
+        "must (return|produce) a pair",
     ),
     "slope": (lambda: odeint(wrong, jnp.ones(2), jnp.arange(2.0)), r"for y0, of type float32\[2\]"),
     "slopes": (lambda: odeint(lambda y, t: (y, y), 1.0, jnp.arange(2.0)), "a tree like y0"),

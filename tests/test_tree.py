@@ -1156,10 +1156,11 @@ def test_leaf_count() -> None:
     with pytest.raises(tree.LeafCountError) as error:
         tree.unflatten(tree.structure((1, [2])), [1])
     assert error.value.message == (
-        "unflatten needs 2 leaves, but got 1. Each * takes one, in this order: PyTreeDef((*, [*]))."
+        "Too few leaves for unflatten: expected 2, but got 1. Each * takes one, in this order: "
+        "PyTreeDef((*, [*]))."
     )
     assert (error.value.expected, error.value.got) == (2, 1)
-    with pytest.raises(tree.LeafCountError, match="needs 1 leaf, but got 0"):
+    with pytest.raises(tree.LeafCountError, match="expected 1, but got 0"):
         tree.unflatten(tree.LEAF, [])
     with pytest.raises(tree.LeafCountError) as error:
         tree.unflatten(tree.structure([0] * 1000), [])

@@ -834,80 +834,84 @@ MISTAKES = {
     "branches of different shapes": Mistake(
         lambda: tinyjax.jit(lambda p: lax.cond(p, matrix, vector, 1.0))(True),
         BranchTypeError,
-        "the branches of cond must return arrays of equal shapes, but result['b'] is float32[2] "
-        "from vector (HERE) and float32[2,2] from matrix (HERE). Reshape or broadcast one of them.",
+        "the branches of cond must have equal output types, as to shapes, but result['b'] is "
+        "float32[2] from false_fun, vector (HERE) and float32[2,2] from true_fun, matrix (HERE). "
+        "Reshape or broadcast one of them.",
     ),
     "branches of different structures": Mistake(
         lambda: tinyjax.jit(lambda i: lax.switch(i, [alone, pair], 1.0))(1),
         BranchTypeError,
-        "the branches of switch must return the same structure, but result is a leaf from alone "
-        "(HERE) and tuple of length 2 from pair (HERE). Make the containers, their keys and "
-        "lengths equal.",
+        "the branches of switch must return the same pytree structure, but result is a leaf from "
+        "branch 0, alone (HERE) and tuple of length 2 from branch 1, pair (HERE). Make the "
+        "containers, their keys and lengths equal.",
     ),
     "a carry of another dtype": Mistake(
         lambda: lax.scan(widen, {"n": 0, "w": [jnp.ones(2)]}, np.ones(3)),
         CarryTypeError,
-        "the carry of scan must keep its type, but widen (HERE) changes carry['w'][0] from "
-        "float32[2] to float64[2]. Return it as .astype('float32'), or start with an array of "
-        "dtype float64. NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name "
-        "a dtype, make a number Python's by float(...), or switch 64-bit types off "
-        "(jax_enable_x64).",
+        "carry input and carry output of scan must have equal types, but widen (HERE) changes "
+        "carry['w'][0] from float32[2] to float64[2]. Return it as .astype('float32'), or start "
+        "with an array of dtype float64. NumPy makes float64 of what has no dtype, np.ones(3) "
+        "and np.sqrt(2): name a dtype, make a number Python's by float(...), or switch 64-bit "
+        "types off (jax_enable_x64).",
     ),
     "a carry of another shape": Mistake(
         lambda: lax.scan(cut, jnp.ones(3), None, 2),
         CarryTypeError,
-        "the carry of scan must keep its type, but cut (HERE) changes carry from float32[3] to "
-        "float32[1]. Return an array of the shape it had, or start with one of the new shape.",
+        "carry input and carry output of scan must have equal types, but cut (HERE) changes "
+        "carry from float32[3] to float32[1]. Return an array of the shape it had, or start with "
+        "one of the new shape.",
     ),
     "a state of another dtype": Mistake(
         lambda: lax.while_loop(positive, to_float, np.int32(1)),
         CarryTypeError,
-        "the carry of while_loop must keep its type, but to_float (HERE) changes carry from "
-        "int32[] to float32[]. Return it as .astype('int32'), or start with an array of dtype "
-        "float32.",
+        "carry input and carry output of while_loop must have equal types, but to_float (HERE) "
+        "changes carry from int32[] to float32[]. Return it as .astype('int32'), or start with "
+        "an array of dtype float32.",
     ),
     "a branch with another key": Mistake(
         lambda: tinyjax.jit(lambda p: lax.cond(p, matrix, more, 1.0))(True),
         BranchTypeError,
-        "the branches of cond must return the same structure, but result is dict with keys ['c'] "
-        "from more (HERE) and dict without ['c'] from matrix (HERE). Make the containers, their "
-        "keys and lengths equal.",
+        "the branches of cond must return the same pytree structure, but result is dict with "
+        "keys ['c'] from false_fun, more (HERE) and dict without ['c'] from true_fun, matrix "
+        "(HERE). Make the containers, their keys and lengths equal.",
     ),
     "a part of the carry of another structure": Mistake(
         lambda: lax.scan(lengthen, {"n": 0, "w": (jnp.ones(2), [1.0])}, np.ones(3)),
         CarryTypeError,
-        "the carry of scan must keep its structure, but lengthen (HERE) changes carry['w'][1] from "
-        "list of length 1 to list of length 2. Make the containers, their keys and lengths equal.",
+        "carry input and carry output of scan must have the same pytree structure, but lengthen "
+        "(HERE) changes carry['w'][1] from list of length 1 to list of length 2. Make the "
+        "containers, their keys and lengths equal.",
     ),
     "a state of another structure": Mistake(
         lambda: lax.while_loop(positive, pair, 1.0),
         CarryTypeError,
-        "the carry of while_loop must keep its structure, but pair (HERE) changes carry from a "
-        "leaf to tuple of length 2. Make the containers, their keys and lengths equal.",
+        "carry input and carry output of while_loop must have the same pytree structure, but "
+        "pair (HERE) changes carry from a leaf to tuple of length 2. Make the containers, their "
+        "keys and lengths equal.",
     ),
     "no pair": Mistake(
         lambda: lax.scan(no_pair, 1.0, None, 2),
         CarryTypeError,
-        "no_pair (HERE) must return a pair (carry, output) for scan, but it returned "
-        "one array. Return (carry, None) where there is no output.",
+        "what no_pair (HERE) returns must be a pair (carry, output) for scan, but it returned an "
+        "array. Return (carry, None) where there is no output.",
     ),
     "a condition that is an array": Mistake(
         lambda: lax.while_loop(positive, alone, jnp.ones(3)),
         ArgumentError,
-        "the condition of while_loop must return a bool scalar, but positive (HERE) returned "
+        "cond_fun of while_loop must return a boolean scalar, but positive (HERE) returned "
         "bool[3]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
     ),
     "a condition that is a number": Mistake(
         lambda: lax.while_loop(number, alone, 1.0),
         ArgumentError,
-        "the condition of while_loop must return a bool scalar, but number (HERE) returned "
+        "cond_fun of while_loop must return a boolean scalar, but number (HERE) returned "
         "float32[]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
     ),
     "a condition in a tuple": Mistake(
         lambda: lax.while_loop(in_a_tuple, alone, 1.0),
         ArgumentError,
-        "the condition of while_loop must return a bool scalar, but in_a_tuple (HERE) returned "
-        "PyTreeDef((*,)). Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+        "cond_fun of while_loop must return a boolean scalar, but in_a_tuple (HERE) returned a "
+        "tuple of 1 array. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
     ),
     "a number for a branch": Mistake(
         lambda: lax.cond(True, alone, NO_FUNCTION, 1.0),
@@ -923,14 +927,14 @@ MISTAKES = {
     "no length": Mistake(
         lambda: lax.scan(cut, 1.0),
         ArgumentError,
-        "scan of cut (HERE) has no inputs, so it does not know how many iterations to run. Give "
-        "length.",
+        "scan of cut (HERE) got no values to scan over, so it does not know how many iterations "
+        "to run. Give length.",
     ),
     "inputs of different lengths": Mistake(
         lambda: lax.scan(cut, 1.0, {"a": jnp.ones(2), "b": jnp.ones((3, 2))}),
         ArgumentError,
-        "scan of cut (HERE) needs inputs with first axes of one size: xs['a'] has 2, xs['b'] has "
-        "3.",
+        "scan of cut (HERE) got values with different leading axis sizes: xs['a'] has 2, xs['b'] "
+        "has 3. The first axes must be of one size.",
     ),
     "a combination of another type": Mistake(
         lambda: lax.associative_scan(as_integers, jnp.ones(4)),

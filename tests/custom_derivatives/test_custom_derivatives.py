@@ -648,22 +648,23 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
     case_missing: (
         DifferentiationError,
         (
-            "<lambda> (HERE) is a custom_jvp function without a rule. Give it one with "
+            "No JVP defined for custom_jvp function <lambda> (HERE). Give it a rule with "
             "<lambda>.defjvp."
         ),
     ),
     case_pair: (
         DifferentiationError,
         (
-            "<lambda> (HERE) must return a pair (result, tangent), but returned a value of "
-            "type ConcreteArray."
+            "<lambda> (HERE) must produce a pair (list or tuple of length two: result, tangent), "
+            "but returned a value of type ConcreteArray."
         ),
     ),
     case_tangent_tree: (
         DifferentiationError,
         (
-            "<lambda> (HERE), the rule of <lambda>, must return a tangent of its result's "
-            "structure PyTreeDef((*, *)), but returned PyTreeDef(*)."
+            "<lambda> (HERE), the rule of <lambda>, must return a result and a tangent of equal "
+            "container (pytree) structures, but the one is a tuple of 2 arrays and the other an "
+            "array."
         ),
     ),
     case_tangent_shape: (
@@ -677,7 +678,7 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
         DifferentiationError,
         (
             "<lambda> (HERE), a rule of <lambda>, must return a result of the structure that "
-            "<lambda> returns, PyTreeDef((*, *)), but returned PyTreeDef(*)."
+            "<lambda> returns, a tuple of 2 arrays, but returned an array."
         ),
     ),
     case_result_type: (
@@ -690,18 +691,19 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
     case_bwd_tree: (
         DifferentiationError,
         (
-            "<lambda> (HERE), the backward rule of <lambda>, must return a tuple with a "
-            "cotangent for each differentiated argument, of the structure PyTreeDef(({'a': "
-            "*}, *)) (None for zero): trees differ at cotangents: expected tuple of length 2,"
-            " but got tuple of length 1. Give both the same number of children."
+            "<lambda> (HERE), the backward rule of <lambda>, must produce a tuple with a "
+            "cotangent for each differentiated argument, the same container (pytree) structure "
+            "as theirs, PyTreeDef(({'a': *}, *)) (None for zero): trees differ at cotangents: "
+            "expected tuple of length 2, but got tuple of length 1. Give both the same number of "
+            "children."
         ),
     ),
     case_bwd_no_tuple: (
         DifferentiationError,
         (
-            "<lambda> (HERE), the backward rule of <lambda>, must return a tuple with a "
-            "cotangent for each differentiated argument, of the structure PyTreeDef((*,)) "
-            "(None for zero): it returned PyTreeDef(*)"
+            "<lambda> (HERE), the backward rule of <lambda>, must produce a tuple with a "
+            "cotangent for each differentiated argument, the same container (pytree) structure "
+            "as theirs, a tuple of 1 array (None for zero): it returned an array."
         ),
     ),
     case_bwd_shape: (

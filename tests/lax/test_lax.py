@@ -555,8 +555,8 @@ def scatter_of(updates: HostArray) -> Any:
 
 X3 = X.reshape(1, 2, 3)
 ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
-    (lambda: lax.sin(1), DtypeError, r"sin does not take int32"),
-    (lambda: lax.sin(N), DtypeError, r"sin does not take int32"),
+    (lambda: lax.sin(1), DtypeError, r"sin does not accept dtype int32"),
+    (lambda: lax.sin(N), DtypeError, r"sin does not accept dtype int32"),
     (lambda: lax.add(X, N), DtypeError, r"float32\[2,3\] and int32\[2,3\]"),
     (lambda: lax.add(N, 1.5), DtypeError, r"one dtype"),
     (lambda: lax.add(X, X[0]), ShapeError, r"as many axes"),
@@ -636,3 +636,15 @@ def test_rows_are_sorted_by_one_key_after_another() -> None:
 def test_errors(call: Callable[[], Any], error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         call()
+
+
+@pytest.mark.parametrize("fun", [lax.add, lax.mul, lax.max, lax.pow, lax.atan2, lax.eq, lax.dot])
+def test_wide_operands_of_one_dtype_where_32_bits_are_the_default(fun: Any) -> None:
+    """They were said to be of two dtypes, both the same."""
+    with tinyjax.config.scoped(default_dtypes="float64", wide_dtypes=True):
+        x = tinyjax.numpy.array([1.0, 2.0, 3.0])
+        expected = np.asarray(fun(x, x))
+    with tinyjax.config.scoped(default_dtypes="float32", wide_dtypes=False):
+        out = fun(x, x)
+        assert out.dtype == expected.dtype
+        np.testing.assert_array_equal(np.asarray(out), expected)

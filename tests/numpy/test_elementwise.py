@@ -311,9 +311,11 @@ def test_other_operands_are_refused_by_name() -> None:
         untyped.add([1], 2)
     with pytest.raises(ArgumentError, match=r"sin: .*str"):
         untyped.sin("a")
-    with pytest.raises(ShapeError, match=r"multiply: shapes \(3,\) and \(4,\) do not broadcast"):
+    with pytest.raises(
+        ShapeError, match=r"multiply: incompatible shapes for .*: \(3,\) and \(4,\)"
+    ):
         jnp.multiply(jnp.ones(3), jnp.ones(4))
-    with pytest.raises(DtypeError, match="sub does not take bool"):
+    with pytest.raises(DtypeError, match="sub does not accept dtype bool"):
         jnp.subtract(jnp.array([True]), jnp.array([True]))
     with pytest.raises(DtypeError, match="hypot does not take complex"):
         jnp.hypot(1j, 1.0)

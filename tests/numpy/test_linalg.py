@@ -935,23 +935,23 @@ def test_shapes_that_do_not_fit() -> None:
     square = np.eye(2)
     with pytest.raises(ShapeError, match=r"there are 2 equations, and 3 numbers"):
         la.solve(square, np.ones(3))
-    with pytest.raises(ShapeError, match="do not broadcast"):
+    with pytest.raises(ShapeError, match="incompatible shapes for broadcasting"):
         la.solve(np.ones((2, 2, 2)), np.ones((3, 2, 1)))
     with pytest.raises(ShapeError, match="as many unknowns as equations"):
         lax.linalg.triangular_solve(square, np.ones((2, 3)))
-    with pytest.raises(ShapeError, match="with as many rows"):
+    with pytest.raises(ShapeError, match="leading dimensions must match"):
         la.lstsq(square, np.ones(3))
-    with pytest.raises(ShapeError, match="one axis for vectors or two for matrices"):
+    with pytest.raises(ShapeError, match="takes one for vectors or two for matrices"):
         la.norm(np.ones((2, 2, 2)), 1)
-    with pytest.raises(ShapeError, match="multi_dot takes two matrices at least"):
+    with pytest.raises(ShapeError, match="arrays of multi_dot, two at least"):
         la.multi_dot([square])
     with pytest.raises(ShapeError, match="tensorsolve needs"):
         la.tensorsolve(np.ones((2, 3)), np.ones(2))
-    with pytest.raises(ShapeError, match="must have as many elements"):
+    with pytest.raises(ShapeError, match="product of the first ind dimensions"):
         la.tensorinv(np.ones((2, 3)), 1)
-    with pytest.raises(ShapeError, match="outer takes vectors"):
+    with pytest.raises(ShapeError, match="must be one-dimensional for outer"):
         la.outer(square, np.ones(2))
-    with pytest.raises(ShapeError, match="vectors of size 3"):
+    with pytest.raises(ShapeError, match="3-dimensional vectors"):
         la.cross(np.ones(2), np.ones(2))
     with pytest.raises(ShapeError, match="at most as many pivots as there are rows"):
         lax.linalg.lu_pivots_to_permutation(np.zeros(3, np.int32), 2)
@@ -963,14 +963,14 @@ def test_options_that_do_not_exist() -> None:
     calls: list[tuple[Callable[[], Any], str]] = [
         (lambda: la.qr(x, unchecked("full")), "modes 'reduced', 'complete' and 'r'"),
         (lambda: la.eigh(x, unchecked("M")), "'L' or 'U' for UPLO"),
-        (lambda: la.norm(x, "max"), "norms of matrices have ord"),
-        (lambda: la.norm(x, 3), "norms of matrices have ord"),
-        (lambda: la.norm(x, "fro", axis=0), "norms of vectors have numbers"),
-        (lambda: la.pinv(x, 1e-3, rcond=1e-3), "either rtol or rcond"),
+        (lambda: la.norm(x, "max"), "Invalid order .* for matrix norm"),
+        (lambda: la.norm(x, 3), "Invalid order .* for matrix norm"),
+        (lambda: la.norm(x, "fro", axis=0), "Invalid order .* for vector norm"),
+        (lambda: la.pinv(x, 1e-3, rcond=1e-3), "only one of rtol and rcond"),
         (lambda: la.matrix_rank(x, 1e-3, tol=1e-3), "either rtol or tol"),
         (lambda: la.slogdet(x, method=unchecked("svd")), "knows no method 'svd'"),
         (lambda: la.matrix_power(x, unchecked(2.5)), "an int as exponent"),
-        (lambda: la.tensorinv(x, 0), "needs a positive ind"),
+        (lambda: la.tensorinv(x, 0), "ind must be a positive integer"),
         (lambda: sl.lu_solve(sl.lu_factor(x), x, 3), "0, 1 or 2 for trans"),
         (lambda: sl.solve_triangular(x, x, "H"), "'N', 'T' or 'C' for trans"),
         (lambda: sl.solve(x, x, assume_a=unchecked("tridiagonal")), "for assume_a"),

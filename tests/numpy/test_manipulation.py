@@ -369,9 +369,9 @@ def test_errors() -> None:
         jnp.pad(x, (1, 2, 3))
     with pytest.raises(ArgumentError, match="neither"):
         untyped.where(x, x)
-    with pytest.raises(ShapeError, match="do not broadcast"):
+    with pytest.raises(ShapeError, match="incompatible shapes for broadcasting"):
         jnp.where(x > 0, x, jnp.ones(4))
-    with pytest.raises(ShapeError, match="do not broadcast"):
+    with pytest.raises(ShapeError, match="incompatible shapes for broadcasting"):
         jnp.broadcast_arrays(jnp.ones(2), jnp.ones(3))
     with pytest.raises(ArgumentError, match="one shift"):
         jnp.roll(x, (1, 2, 3), axis=(0, 1))

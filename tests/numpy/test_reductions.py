@@ -234,7 +234,7 @@ def test_reductions_of_nothing() -> None:
 @pytest.mark.wrong_types
 def test_errors() -> None:
     x = jnp.ones((2, 3))
-    with pytest.raises(AxisError, match="axis 2 is out of range"):
+    with pytest.raises(AxisError, match="axis 2 is out of bounds"):
         jnp.sum(x, axis=2)
     with pytest.raises(AxisError, match="repeated"):
         jnp.sum(x, axis=(0, -2))

@@ -256,8 +256,8 @@ def a_list_of_a_traced_range(n: Any) -> Any:
 
 @told(
     ShapeError,
-    "add: shapes (2,) and (3,) do not broadcast: counted from the last axis, sizes must be equal "
-    "or 1.",
+    "add: incompatible shapes for broadcasting: (2,) and (3,). Counted from the last axis, "
+    "sizes must be equal or 1.",
 )
 def a_mistake_within_a_side(x: Any) -> Any:
     y = jnp.stack([x, x])

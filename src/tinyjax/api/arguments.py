@@ -67,7 +67,7 @@ class Choice:
                 f"{self.name} with holomorphic=True needs a complex result, but {returned}"
             )
         raise DifferentiationError(
-            f"{self.name} needs a real float result, but {returned} "
+            f"{self.name} requires real-valued outputs, which are floats, but {returned} "
             + (
                 "For a holomorphic function pass holomorphic=True; else use tinyjax.vjp."
                 if is_complex(dtype)
@@ -93,8 +93,10 @@ def check_argnums(
     for i in numbers:
         if not -num_args <= i < num_args:
             raise ArgumentError(
-                f"{name} of {describe_function(fun)} differentiates positional argument {i}, but "
-                f"it was called with {num_args} positional arguments."
+                f"{name} of {describe_function(fun)} with respect to argument {i} requires at "
+                "least "
+                f"{i + 1 if i >= 0 else -i} positional arguments, but it was called with "
+                f"{num_args}."
             )
         if i % num_args in seen:
             raise ArgumentError(
@@ -180,7 +182,7 @@ class Chosen:
             which = f"{self._path(i)} of {describe_function(self.choice.fun)} is {x.aval}."
             if holomorphic:
                 raise DifferentiationError(
-                    f"{name} with holomorphic=True needs complex arguments, but {which}"
+                    f"{name} with holomorphic=True requires inputs with complex dtype, but {which}"
                 )
             if is_complex(x.dtype):
                 raise DifferentiationError(
@@ -193,8 +195,9 @@ class Chosen:
                 else "Convert it with .astype(float)"
             )
             raise DifferentiationError(
-                f"{name} differentiates floats, but {which} {advice}, or differentiate another "
-                "argument with argnums."
+                f"{name} requires {'real- or complex' if allow_complex else 'real'}-valued inputs, "
+                f"which are floats, but {which} "
+                f"{advice}, or differentiate another argument with argnums."
             )
 
     def _path(self, position: int) -> str:

@@ -21,6 +21,7 @@ from tinyjax.primitives.constraint import lie_as
 from tinyjax.primitives.shape import full_like, zero_tangent
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=ArrayLike)
@@ -277,7 +278,8 @@ def _gradient(
     linearized = linearize_flat(flat, primals, None, choice.fun)
     if flat.out_tree is not tree.LEAF or linearized.primals_out[0].shape:
         raise DifferentiationError(
-            f"{choice.name} needs a scalar result, but {describe_function(choice.fun)} returned "
+            f"{choice.name} is only defined for scalar-output functions, but "
+            f"{describe_function(choice.fun)} returned "
             f"{_describe_result(linearized.primals_out, flat.out_tree)}"
         )
     (out,) = linearized.primals_out
@@ -298,6 +300,6 @@ def _describe_result(outs: Sequence[Array], out_tree: PyTreeDef) -> str:
     if out_tree.node_type is NoneType:
         return "None. Is a return statement missing?"
     if out_tree.node_type is tuple and outs and not outs[0].shape:
-        return f"{out_tree}. To return more than the value, pass has_aux=True."
-    found = f"an array of type {outs[0].aval}" if out_tree is tree.LEAF else f"{out_tree}"
+        return f"{in_words(out_tree)}. To return more than the value, pass has_aux=True."
+    found = f"an array of type {outs[0].aval}" if out_tree is tree.LEAF else in_words(out_tree)
     return f"{found}. Reduce it, for instance with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."

@@ -315,9 +315,9 @@ def _argument_axes(
         return [in_axes] * in_tree.num_leaves
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ArgumentError(
-            f"in_axes has {len(in_axes)} entries, but {describe_function(fun)} was called with "
-            f"{len(args)} positional arguments. Give an axis (or None) for each, or one int for "
-            "all."
+            "in_axes must be an int, None, or a tuple with an entry for each argument, but it has "
+            f"{len(in_axes)} entries, and {describe_function(fun)} was called with "
+            f"{len(args)} positional arguments."
         )
     given = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
     _check_axes("in_axes", given)
@@ -349,8 +349,9 @@ def _mapped_size(
         return distinct.pop()
     if not distinct:
         raise BatchSizeError(
-            f"vmap of {describe_function(fun)} maps over no argument, so it does not know how many "
-            "examples there are. Give axis_size, or map over at least one argument."
+            f"vmap of {describe_function(fun)} must be passed at least one argument that is mapped "
+            "(must have at least one non-None value in in_axes) or be given axis_size: it does not "
+            "know how many examples there are."
         )
     lines = [
         f"  {argument_path(fun, in_tree, i)} has size {n} along axis {axes[i]}"
@@ -359,7 +360,7 @@ def _mapped_size(
     if axis_size is not None:
         lines.append(f"  axis_size is {axis_size}")
     raise BatchSizeError(
-        f"vmap of {describe_function(fun)} needs mapped axes of one size:\n"
+        f"vmap of {describe_function(fun)} got inconsistent sizes for array axes to be mapped:\n"
         + "\n".join(lines)
         + "\n"
         "Make the sizes equal, or give None in in_axes for arguments that all examples share."

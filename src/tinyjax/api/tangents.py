@@ -30,7 +30,8 @@ def check_per_argument(function: str, **given: object) -> None:
     for name, values in given.items():
         if not isinstance(values, (tuple, list)):
             raise ArgumentError(
-                f"{function} takes {name} as a tuple or list with one entry per argument, but got "
+                f"{name} of {function} must be tuples or lists with one entry per argument, but "
+                "got "
                 f"{type(values).__name__}. Write ({name},) for one argument."
             )
 

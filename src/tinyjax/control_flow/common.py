@@ -386,8 +386,9 @@ def _changed_structure(
         name, fun = fun.loop, fun.fun
     path, before, after = first_difference(given, found, "carry")
     return CarryTypeError(
-        f"the carry of {name} must keep its structure, but {describe_function(fun)} changes {path} "
-        f"from {before} to {after}. Make the containers, their keys and lengths equal."
+        f"carry input and carry output of {name} must have the same pytree structure, but "
+        f"{describe_function(fun)} changes {path} from {before} to {after}. Make the containers, "
+        "their keys and lengths equal."
     )
 
 
@@ -411,8 +412,8 @@ def _changed_type(
             "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
         )
     return CarryTypeError(
-        f"the carry of {name} must keep its type, but {describe_function(fun)} changes {path} "
-        f"from {before} to {after}. {advice}"
+        f"carry input and carry output of {name} must have equal types, but "
+        f"{describe_function(fun)} changes {path} from {before} to {after}. {advice}"
     )
 
 

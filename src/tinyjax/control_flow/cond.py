@@ -689,11 +689,11 @@ def switch(
     operands = _operands("switch", operands, operand)
     branches = listed(branches, "branches")
     if not branches:
-        raise ArgumentError("switch needs at least one branch.")
+        raise ArgumentError("Empty branch sequence: switch needs at least one branch.")
     number = as_array(index)
     if number.shape or not dtypes.is_integer(number.dtype):
         raise ArgumentError(
-            f"the index of switch must be an integer scalar, but it is {number.aval}."
+            f"the index of switch must be scalar, and must be an integer, but it is {number.aval}."
         )
     last = len(branches) - 1
     if isinstance(number, ConcreteArray):
@@ -772,9 +772,10 @@ def _join(
         if out_tree != first:
             path, one, other = first_difference(first, out_tree, "result")
             raise BranchTypeError(
-                f"the branches of {name} must return the same structure, but {path} is {one} from "
-                f"{describe_function(branches[0])} and {other} from {describe_function(fun)}. Make "
-                "the containers, their keys and lengths equal."
+                f"the branches of {name} must return the same pytree structure, but {path} is "
+                f"{one} from {_describe(name, branches, branches[0])} and {other} from "
+                f"{_describe(name, branches, fun)}. Make the containers, their keys and lengths "
+                "equal."
             )
     columns = zip(*(s.jaxpr.out_avals for s in staged), strict=True)
     targets = [
@@ -789,6 +790,13 @@ def _join(
     ]
 
 
+def _describe(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
+    """Name a branch by its place, too: several may be lambdas of one line."""
+    place = branches.index(fun)
+    which = ("false_fun", "true_fun")[place] if name == "cond" else f"branch {place}"
+    return f"{which}, {describe_function(fun)}"
+
+
 def _join_avals(
     name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[ShapedArray]
 ) -> ShapedArray:
@@ -796,9 +804,9 @@ def _join_avals(
     for fun, aval in zip(branches, avals, strict=True):
         if aval.shape != first.shape:
             raise BranchTypeError(
-                f"the branches of {name} must return arrays of equal shapes, but {path} is {first} "
-                f"from {describe_function(branches[0])} and {aval} from {describe_function(fun)}. "
-                "Reshape or broadcast one of them."
+                f"the branches of {name} must have equal output types, as to shapes, but {path} "
+                f"is {first} from {_describe(name, branches, branches[0])} and {aval} from "
+                f"{_describe(name, branches, fun)}. Reshape or broadcast one of them."
             )
     try:
         dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])

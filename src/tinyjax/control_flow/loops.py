@@ -25,6 +25,7 @@ from tinyjax.primitives.elementwise import add, convert_element_type, lt
 from tinyjax.primitives.shape import expand_dims, move_batch_axis, reshape, rev
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.transforms.batching import batch_flat
+from tinyjax.tree.treedef import in_words
 
 S = TypeVar("S")
 Y = TypeVar("Y")
@@ -215,7 +216,8 @@ def associative_scan(
     sizes = {x.shape[a] for x, a in zip(arrays, axes, strict=True)}
     if len(sizes) != 1:
         raise ArgumentError(
-            f"associative_scan needs arrays of one size along axis {axis}, but got sizes "
+            "arrays of associative_scan must have the same first dimension, or size along axis "
+            f"{axis}, but got sizes "
             f"{sorted(sizes)}."
         )
     (size,) = sizes
@@ -228,7 +230,7 @@ def associative_scan(
         if out_tree != treedef:
             raise ArgumentError(
                 f"{describe_function(fn)} must return what it is given, for associative_scan: "
-                f"a tree {treedef}, but it returned {out_tree}."
+                f"{in_words(treedef)}, but it returned {in_words(out_tree)}."
             )
         outs = [as_array(x) for x in found]
         for x, y in zip(outs, xs, strict=True):

@@ -90,6 +90,7 @@ from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import backward_pass
 from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import in_words
 
 if TYPE_CHECKING:
     from tinyjax.transforms.rematerialize import Saveable, SplitEqn
@@ -772,8 +773,9 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
     for path, x in zip(paths(tree.structure(xs), "xs"), inputs, strict=True):
         if not x.shape:
             raise ArgumentError(
-                f"scan goes over the first axis of its inputs, but {path} is a scalar of type "
-                f"{x.aval}. Close over it, or put it into the carry."
+                f"scan goes over the first axis of its inputs, but {path}, a scalar of type "
+                f"{x.aval}, is a value with no leading axis to scan over. Close over it, or put it "
+                "into the carry."
             )
         if x.aval.entries[0]:
             raise ShardingTypeError(
@@ -784,7 +786,8 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
         found.setdefault(x.shape[0], path)
     if not found:
         raise ArgumentError(
-            f"scan of {describe_function(f)} has no inputs, so it does not know how many "
+            f"scan of {describe_function(f)} got no values to scan over, so it does not know how "
+            "many "
             "iterations to run. Give length."
         )
     for n in found:
@@ -794,9 +797,15 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
                 "than an int64 counts."
             )
     if len(found) > 1:
+        what = (
+            "a length that disagrees with leading axis sizes"
+            if "length" in found.values()
+            else "values with different leading axis sizes"
+        )
         sizes = ", ".join(f"{path} has {n}" for n, path in found.items())
         raise ArgumentError(
-            f"scan of {describe_function(f)} needs inputs with first axes of one size: {sizes}."
+            f"scan of {describe_function(f)} got {what}: {sizes}. The first axes must be of one "
+            "size."
         )
     return next(iter(found))
 
@@ -806,7 +815,7 @@ def _unrolled(unroll: int | bool, iterations: int) -> int:
         return max(iterations, 1) if unroll else 1
     if unroll < 0:
         raise ArgumentError(
-            f"unroll of scan must be a bool or an int that is not negative, but it is {unroll}."
+            f"unroll of scan must be a bool or a non-negative int, but it is {unroll}."
         )
     return min(unroll or iterations, iterations) or 1
 
@@ -815,8 +824,8 @@ def _pair(f: Callable[..., Any], out_tree: PyTreeDef) -> tuple[PyTreeDef, PyTree
     """The structures of the new carry and of the output."""
     if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
         raise CarryTypeError(
-            f"{describe_function(f)} must return a pair (carry, output) for scan, but it returned "
-            f"{'one array' if out_tree is tree.LEAF else out_tree}. Return (carry, None) where "
+            f"what {describe_function(f)} returns must be a pair (carry, output) for scan, but it "
+            f"returned {in_words(out_tree)}. Return (carry, None) where "
             "there is no output."
         )
     carry, y = out_tree.children()

@@ -69,6 +69,7 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.batching import Batched, batch_jaxpr
 from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import in_words
 
 S = TypeVar("S")
 
@@ -383,9 +384,9 @@ def while_loop(
         condition, out_tree = stage_function(cond_fun, in_tree, avals, of_condition)
     found = condition.jaxpr.out_avals
     if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
-        given = str(found[0]) if out_tree == tree.LEAF else str(out_tree)
+        given = str(found[0]) if out_tree == tree.LEAF else in_words(out_tree)
         raise ArgumentError(
-            f"the condition of while_loop must return a bool scalar, but "
+            "cond_fun of while_loop must return a boolean scalar, but "
             f"{describe_function(cond_fun)} returned {given}. Reduce it with jnp.any(...) or "
             "jnp.all(...), or compare: x != 0."
         )

@@ -25,8 +25,8 @@ def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
         axis = integer(axis, what)
     if not -ndim <= axis < ndim:
         raise AxisError(
-            f"{what} {shortened(axis)} is out of range for an array with {ndim} "
-            f"{'axis' if ndim == 1 else 'axes'}: it must be in [{-ndim}, {ndim}).",
+            f"{what} {shortened(axis)} is out of bounds for array of dimension "
+            f"{ndim}: it must be in [{-ndim}, {ndim}).",
             axis,
             ndim,
         )

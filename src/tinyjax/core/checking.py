@@ -284,7 +284,8 @@ def _readable(hint: Any) -> str:
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         # the ellipsis stands for an argument that is not given
-        return " or ".join(_readable(arg) for arg in get_args(hint) if arg is not EllipsisType)
+        parts = [_readable(arg) for arg in get_args(hint) if arg is not EllipsisType]
+        return " or ".join(dict.fromkeys(parts))
     if origin is Literal:
         return " or ".join(repr(x) for x in get_args(hint))
     if origin is Callable or hint is Callable:

@@ -54,6 +54,7 @@ from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.primitives.shape import zero_tangent
 from tinyjax.tracebacks import folded
 from tinyjax.tree import Partial, PyTreeDef
+from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -163,8 +164,8 @@ class _Flat:
         elif out_tree is not self.out_tree and out_tree != self.out_tree:
             raise DifferentiationError(
                 f"{describe_function(by)}, a rule of {self.custom.name}, must return a result of "
-                f"the structure that {self.custom.name} returns, {self.out_tree}, but returned "
-                f"{out_tree}."
+                f"the structure that {self.custom.name} returns, {in_words(self.out_tree)}, but "
+                f"returned {in_words(out_tree)}."
             )
         outs = [x if isinstance(x, Array) else _convert(x, by) for x in leaves]
         if batched:
@@ -187,8 +188,9 @@ class _Flat:
         assert self.out_tree is not None, "the result has been flattened"
         if found is not self.out_tree and found != self.out_tree:
             raise DifferentiationError(
-                f"{describe_function(by)}, the rule of {self.custom.name}, must return a tangent "
-                f"of its result's structure {self.out_tree}, but returned {found}."
+                f"{describe_function(by)}, the rule of {self.custom.name}, must return a result "
+                f"and a tangent of equal container (pytree) structures, but the one is "
+                f"{in_words(self.out_tree)} and the other {in_words(found)}."
             )
         treedef = self.out_tree
         return [
@@ -250,7 +252,9 @@ def _pair(value: Any, by: Callable[..., Any], wanted: str) -> tuple[Any, Any]:
             else f"a value of type {type(value).__name__}"
         )
         raise DifferentiationError(
-            f"{describe_function(by)} must return a pair ({wanted}), but returned {kind}."
+            f"{describe_function(by)} must produce a pair (list or tuple of length two: {wanted}), "
+            "but "
+            f"returned {kind}."
         )
     first, second = value
     return first, second
@@ -361,9 +365,12 @@ class _Custom(Generic[P, R]):
         raise NotImplementedError
 
     def _missing(self, how: str) -> UndefinedRuleError:
+        rule = {"defjvp": "JVP", "defvjp": "VJP", "def_vmap": "batching rule"}.get(
+            how, "derivative"
+        )
         return UndefinedRuleError(
-            f"{describe_function(self.fun)} is a {self.kind} function without a rule. Give it one "
-            f"with {self.name}.{how}."
+            f"No {rule} defined for {self.kind} function {describe_function(self.fun)}. "
+            f"Give it a rule with {self.name}.{how}."
         )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -780,13 +787,13 @@ def _cotangent_leaves(
         given = [x for x in tree.leaves(found, _is_none) if x is not None]
         if isinstance(found, tuple) and len(given) == sum(x is not None for x in leaves):
             return leaves
-        reason = f"it returned {tree.structure(found)}"
+        reason = f"it returned {in_words(tree.structure(found))}."
     except tree.TreeMismatchError as error:
         reason = error.message
     raise DifferentiationError(
-        f"{describe_function(bwd)}, the backward rule of {name}, must return a tuple with "
-        f"a cotangent for each differentiated argument, of the structure {in_tree} (None for "
-        f"zero): {reason}"
+        f"{describe_function(bwd)}, the backward rule of {name}, must produce a tuple with "
+        f"a cotangent for each differentiated argument, the same container (pytree) structure as "
+        f"theirs, {in_words(in_tree)} (None for zero): {reason}"
     )
 
 

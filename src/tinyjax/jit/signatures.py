@@ -316,7 +316,8 @@ class Parameters:
             raise StaticArgumentError(
                 f"static {place} of {describe_function(self.fun)} is of type "
                 f"{type(value).__name__}, "
-                "which is not hashable. Pass a tuple instead of a list, or a frozen class."
+                "which is not hashable. Non-hashable static arguments cannot be told apart. Pass a "
+                "tuple instead of a list, or a frozen class."
             ) from None
         return value
 

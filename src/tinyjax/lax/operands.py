@@ -34,16 +34,16 @@ def pair(name: str, *operands: Array) -> list[Array]:
 def one_dtype(name: str, operands: Sequence[Array]) -> list[Array]:
     """Convert weak operands to the dtype of the others, where they can be without loss of kind."""
     xs = list(operands)
+    if len({x.dtype for x in xs}) == 1:
+        return xs
     strong = {x.dtype for x in xs if not x.weak_type}
-    if not strong:
-        if len({x.dtype for x in xs}) == 1:
-            return xs
-    elif len(strong) == 1:
+    if len(strong) == 1:
         (dtype,) = strong
         pairs = [(x.dtype, x.weak_type) for x in xs]
         if dtypes.promote(pairs)[0] == dtype:
             return [x if x.dtype == dtype else convert(x, dtype) for x in xs]
     raise DtypeError(
-        f"{name} needs operands of one dtype, but got {' and '.join(str(x.aval) for x in xs)}. The "
+        f"{name} requires arguments to have the same dtypes, but got "
+        f"{' and '.join(str(x.aval) for x in xs)}. The "
         "function of tinyjax.numpy promotes; or convert one with .astype(...)."
     )

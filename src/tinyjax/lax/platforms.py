@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tinyjax.core.devices import platform_in_view
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, described
 
 __all__ = ["composite", "platform_dependent"]
 
@@ -36,6 +36,12 @@ def platform_dependent(
         3
     """
     platform = platform_in_view.value
+    for name, branch in {**per_platform, "default": default}.items():
+        if not callable(branch) and not (name == "default" and default is None):
+            raise ArgumentError(
+                f"the '{name}' branch of platform_dependent must be a callable, but got "
+                f"{described(branch)}."
+            )
     chosen = per_platform.get(platform, default)
     if chosen is None:
         raise ArgumentError(

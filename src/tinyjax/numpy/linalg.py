@@ -203,7 +203,8 @@ def qr(
         return QRResult(matrices.mT(packed), factors)
     if not is_one_of(mode, ("reduced", "complete", "r")):
         raise ArgumentError(
-            f"qr takes the modes 'reduced', 'complete', 'r' and 'raw', but got {shortened(mode)}."
+            f"Unsupported QR decomposition mode {shortened(mode)}: it is 'reduced', 'complete', "
+            "'r' or 'raw'."
         )
     q, r = qr_.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
@@ -273,7 +274,7 @@ def eigh(
     """
     x = _matrices("eigh", a, square=True)
     if not is_one_of(UPLO, (None, "L", "U")):
-        raise ArgumentError(f"eigh takes 'L' or 'U' for UPLO, but got {shortened(UPLO)}.")
+        raise ArgumentError(f"UPLO must be one of None, 'L', or 'U', but got {shortened(UPLO)}.")
     if UPLO == "U":
         x = matrices.mH(x)
     vectors, values = spectral.eigh(x, symmetrize_input=symmetrize_input)
@@ -505,9 +506,7 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
         Array(-1., dtype=float32)
     """
     if not is_one_of(method, (None, "lu", "qr")):
-        raise ArgumentError(
-            f"slogdet knows the methods 'lu' and 'qr', but not {shortened(method)}."
-        )
+        raise ArgumentError(f"Unknown slogdet method {shortened(method)}: it is 'lu' or 'qr'.")
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
 
@@ -596,7 +595,7 @@ def pinv(
     if rcond is not None:
         if rtol is not None:
             raise ArgumentError(
-                "pinv takes either rtol or rcond, which mean the same, but got both."
+                "only one of rtol and rcond can be given to pinv: they mean the same."
             )
         rtol = rcond
     if hermitian:
@@ -688,8 +687,9 @@ def lstsq(
     x, y = (strong(z) for z in promote_inexact(*arrays("lstsq", a, b)))
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise ShapeError(
-            f"lstsq takes a matrix and a vector or matrix with as many rows, but got shapes "
-            f"{x.shape} and {y.shape}. Map over further axes with vmap."
+            "lstsq takes a matrix and a vector or matrix, whose leading dimensions must match, "
+            "but got "
+            f"shapes {x.shape} and {y.shape}. Map over further axes with vmap."
         )
     matrices.check_matrices("lstsq", x.aval)
     rtol = _relative_tolerance(x, rcond, 1.0)
@@ -754,13 +754,14 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """
     x, ind = array_of("tensorinv", a), integer(ind, "ind")
     if ind <= 0:
-        raise ArgumentError(f"tensorinv needs a positive ind, but got {ind}.")
+        raise ArgumentError(f"ind must be a positive integer, but got {ind} for tensorinv.")
     rows, columns = x.shape[:ind], x.shape[ind:]
     n = math.prod(rows)
     if n != math.prod(columns):
         raise ShapeError(
-            f"tensorinv of shape {x.shape} with ind={ind}: the axes {rows} must have as many "
-            f"elements as {columns}."
+            "tensorinv needs a product of the first ind dimensions that is that of the others, "
+            "but "
+            f"of shape {x.shape} with ind={ind} they are {rows} and {columns}."
         )
     return inv(x.reshape(n, n)).reshape(*columns, *rows)
 
@@ -815,7 +816,8 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x, y = arrays("outer", x1, x2)
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(
-            f"outer takes vectors, but got shapes {x.shape} and {y.shape}. The function of "
+            "Input arrays must be one-dimensional for outer, but got shapes "
+            f"{x.shape} and {y.shape}. The function of "
             "tinyjax.numpy takes any shape."
         )
     return contraction.outer(x, y)
@@ -830,7 +832,9 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     x, y = arrays("cross", x1, x2)
     if any(z.shape[canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
-        raise ShapeError(f"cross takes vectors of size 3, but got shapes {x.shape} and {y.shape}.")
+        raise ShapeError(
+            f"cross takes arrays of 3-dimensional vectors, but got shapes {x.shape} and {y.shape}."
+        )
     return cross_of(x, y, axis=axis)
 
 
@@ -874,7 +878,10 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     """
     x = array_of("matrix_power", a)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"matrix_power takes square matrices, but got shape {x.shape}.")
+        raise ShapeError(
+            "arrays of matrix_power must be at least two-dimensional, and their last two "
+            f"dimensions must be square, but got shape {x.shape}."
+        )
     n = integer(n, "the exponent of matrix_power")
     if n < 0:
         x, n = inv(x), -n
@@ -913,8 +920,10 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
     fits = all(x.ndim == 2 or (x.ndim == 1 and i in ends) for i, x in enumerate(xs))
     if len(xs) < 2 or not fits:
         raise ShapeError(
-            "multi_dot takes two matrices at least, of which the first and the last may be "
-            f"vectors, but got shapes {', '.join(str(x.shape) for x in xs) or 'of none'}."
+            "arrays of multi_dot, two at least, must all be two-dimensional, but that the first "
+            "and "
+            "the last may be vectors; got shapes "
+            f"{', '.join(str(x.shape) for x in xs) or 'of none'}."
         )
     rows = [1 if x.ndim == 1 and i == 0 else x.shape[0] for i, x in enumerate(xs)]
     sizes = [*rows, 1 if xs[-1].ndim == 1 else xs[-1].shape[1]]
@@ -967,7 +976,7 @@ def vector_norm(
     a = inexact(x, "vector_norm")
     axes = None if axis is None else canonical_axes(axis, a.ndim)
     if isinstance(ord, str):
-        raise ArgumentError(f"norms of vectors have numbers as ord, but got {shortened(ord)}.")
+        raise ArgumentError(f"Invalid order {shortened(ord)} for vector norm: it is a number.")
     if ord is None or ord == 2:
         return _euclidean(a, axes, keepdims)
     if isinstance(ord, int) and abs(ord) > _GREATEST_ORD:
@@ -1076,7 +1085,8 @@ def norm(
             return _matrix_norm(a, ord, rows, columns, keepdims)
         case _:
             raise ShapeError(
-                f"norm takes one axis for vectors or two for matrices, but got {axes}, with ord="
+                "Improper number of axes for norm: it takes one for vectors or two for matrices, "
+                f"but got {axes}, with ord="
                 f"{ord!r}. Say which with axis."
             )
 
@@ -1093,8 +1103,9 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
         return manipulation.expand_dims(found, sorted((rows, columns))) if keepdims else found
     if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
-            "norms of matrices have ord 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, "
-            f"but got {shortened(ord)}."
+            f"Invalid order {shortened(ord)} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, "
+            "inf "
+            "or -inf."
         )
     summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = sum_of(absolute(a), summed, keepdims=True)

@@ -202,7 +202,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """
     a = array_of("matrix_transpose", x)
     if a.ndim < 2:
-        raise ShapeError(f"matrix_transpose needs at least two axes, but got shape {a.shape}.")
+        raise ShapeError(
+            f"matrix_transpose requires at least 2 dimensions, but got shape {a.shape}."
+        )
     return swapaxes(a, -1, -2)
 
 

@@ -135,8 +135,9 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...], name: str) -> tuple[i
             if n != 1:
                 if result[i] not in (1, n):
                     raise ShapeError(
-                        f"{name}{': ' if name else ''}shapes {' and '.join(map(str, shapes))} do "
-                        "not broadcast: counted from the last axis, sizes must be equal or 1."
+                        f"{name}{': ' if name else ''}incompatible shapes for broadcasting: "
+                        f"{' and '.join(map(str, shapes))}. Counted from the last axis, sizes must "
+                        "be equal or 1."
                     )
                 result[i] = n
     return tuple(result)

@@ -97,8 +97,8 @@ class CollectiveParams(Params):
 def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
     shown = shortened(axis_name)
     raise UnboundAxisError(
-        f"{name} names the axis {shown}, but no enclosing vmap has an axis of that name, nor has "
-        "the mesh of a shard_map. Give it to the vmap around this function: "
+        f"unbound axis name: {name} names the axis {shown}, but no enclosing vmap has an axis of "
+        "that name, nor has the mesh of a shard_map. Give it to the vmap around this function: "
         f"vmap(..., axis_name={shown})."
     )
 

@@ -215,8 +215,8 @@ def _dynamic_update_slice_type(avals: Avals, params: NoParams) -> Avals:
     _check_starts("dynamic_update_slice", x, starts)
     if update.ndim != x.ndim or any(m > n for m, n in zip(update.shape, x.shape, strict=False)):
         raise ShapeError(
-            f"dynamic_update_slice needs an update with as many axes as {x}, none of them longer, "
-            f"but got {update}."
+            f"the update of dynamic_update_slice must have the same rank as operand, and must be "
+            f"smaller than operand shape or equal to it, {x}, but got {update}."
         )
     if update.dtype != x.dtype:
         raise DtypeError(
@@ -319,7 +319,7 @@ def _starts(
     starts = []
     for start, n, wrap in zip(given, x.shape, negative, strict=True):
         if start.shape:
-            raise ShapeError(f"{name} needs scalar starts, but got {start.aval}.")
+            raise ShapeError(f"starts of {name} must be scalars, but got {start.aval}.")
         integer = canonical_indices(start, f"a start of {name}")
         starts.append(wrap_index(integer, n) if wrap else integer)
     return same_dtype(starts)

@@ -78,8 +78,9 @@ def check_matrices(name: str, aval: ShapedArray, *, square: bool = False) -> Non
         )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise ShapeError(
-            f"{name} takes square matrices, whose last two axes have one size, but got shape "
-            f"{aval.shape}."
+            f"the input of {name} must be a square matrix, or several: it must have shape [..., n, "
+            "n], "
+            f"but got shape {aval.shape}."
         )
     if aval.dtype not in _PREFIXES:
         raise DtypeError(

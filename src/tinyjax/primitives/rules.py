@@ -61,7 +61,7 @@ def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
     if kind(aval.dtype) not in kinds:
         shown = f"bitwise_{name}" if name in ("and", "not", "or", "xor") else name
         raise DtypeError(
-            f"{shown} does not take {dtype_name(aval.dtype)}: it takes "
+            f"{shown} does not accept dtype {dtype_name(aval.dtype)}: it takes "
             f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
         )
 

@@ -88,8 +88,9 @@ def _slice_type(avals: Avals, params: SliceParams) -> Avals:
     for start, limit, stride, n in bounds:
         if not (0 <= start <= limit <= n and stride >= 1):
             raise ShapeError(
-                f"slice needs 0 <= start <= limit <= size and a positive stride on every axis of "
-                f"{x.shape}, but got start {start}, limit {limit}, stride {stride} for size {n}."
+                f"starts and limits of slice must be less than or equal to operand shape, with "
+                f"0 <= start <= limit <= size, and strides positive, on every axis of {x.shape}, "
+                f"but got start {start}, limit {limit}, stride {stride} for size {n}."
             )
         shape.append((limit - start + stride - 1) // stride)
     return (x.with_shape(tuple(shape)),)

@@ -35,7 +35,8 @@ class LeafCountError(TinyjaxError, ValueError):
 
     def __init__(self, treedef: str, expected: int, got: int) -> None:
         super().__init__(
-            f"unflatten needs {expected} {'leaf' if expected == 1 else 'leaves'}, but got {got}. "
+            f"Too {'few' if got < expected else 'many'} leaves for unflatten: expected {expected}, "
+            f"but got {got}. "
             f"Each * takes one, in this order: {shorten(treedef, 400, placeholder='...')}."
         )
         self.expected = expected

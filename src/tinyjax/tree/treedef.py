@@ -605,6 +605,19 @@ def walk_up_to(
         stack.extend(reversed(below))
 
 
+def in_words(treedef: PyTreeDef) -> str:
+    """Say what is returned, of a structure: ``a tuple of 2 arrays``; a nested one whole."""
+    if treedef.kind is None:
+        return "an array"
+    children = treedef.children()
+    name = treedef.kind.node_type.__name__
+    if name == "NoneType":
+        return "None"
+    if treedef.kind.node_type in (tuple, list) and {x.kind for x in children} == {None}:
+        return f"a {name} of {len(children)} array{'s' * (len(children) > 1)}"
+    return str(treedef)
+
+
 def first_difference(a: PyTreeDef, b: PyTreeDef, name: str) -> tuple[str, str, str]:
     """Find where two structures, known to differ, do so first.
 
