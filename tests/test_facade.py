@@ -349,6 +349,11 @@ def test_devices_compute_what_vmap_does(size: int, in_axes: Any, out_axes: Any) 
         got = run({"x": x}, by, shift=shift)
         for name, value in expected.items():
             np.testing.assert_allclose(got[name], value, 1e-6)
+    struct = tinyjax.ShapeDtypeStruct((size, size), np.float32)
+    for given in (x, struct):
+        lowered = on_devices.lower({"x": given}, by, shift=shift)
+        compiled = lowered.compile()({"x": x}, by, shift=shift)
+        np.testing.assert_array_equal(compiled["own"], found["own"])
     assert len(found["own"].devices()) == size
     if size > 1:
         axis = 1 if out_axes == 1 else 0

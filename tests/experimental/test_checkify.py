@@ -263,3 +263,22 @@ def test_an_error_that_was_on_the_host_is_raised() -> None:
     of_numpy = tinyjax.tree.map(np.asarray, error)
     with pytest.raises(CheckFailedError, match="x is -1"):
         ours.check_error(of_numpy)
+
+
+def test_arguments_that_are_no_arrays() -> None:
+    power = tinyjax.jit(lambda x, n: x**n, static_argnums=1)
+    scaled = tinyjax.jit(lambda x, name: x * len(name), static_argnames="name")
+    x = np.array([1, 2], np.float32)
+    for f, args, named, expected in (
+        (power, (x, 2), {}, x**2),
+        (scaled, (x,), {"name": "abc"}, 3 * x),
+        (lambda x, name: x * len(name), (x, "abc"), {}, 3 * x),
+        (lambda f, x: f(x), (tinyjax.numpy.square, x), {}, x**2),
+    ):
+        both: Any = ours.checkify(f)
+        error, found = both(*args, **named)
+        assert error.get() is None
+        np.testing.assert_allclose(found, expected)
+    divided: Any = lambda x, n: x / n["by"]  # noqa: E731
+    failing: Any = ours.checkify(divided, errors=[*ours.float_checks])
+    assert "division by zero" in str(failing(x, {"by": 0})[0].get())

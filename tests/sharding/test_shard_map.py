@@ -491,3 +491,23 @@ def test_of_a_sum_the_first_device_has_all() -> None:
     explicit = tinyjax.make_mesh((4,), ("x",), axis_types=(tinyjax.sharding.AxisType.Explicit,))
     parts = _divided(jnp.asarray(DATA[0]), explicit, P(unreduced={"x"}))
     np.testing.assert_array_equal(np.asarray(parts), [DATA[0], *[0 * DATA[0]] * 3])
+
+
+def test_arguments_without_a_specification() -> None:
+    found = []
+    for lib in (tinyjax, jax):
+        mesh = GRID if lib is tinyjax else TO_JAX[GRID]
+
+        def program(a: Any, w: Any, lib: Any = lib, mesh: Any = mesh) -> Any:
+            mapped = lib.shard_map(
+                lambda a, n, rest: a.reshape(n, -1) * rest["w"][0] + len(rest["name"]),
+                mesh=mesh,
+                in_specs=(lib.P("x"), None, None),
+                out_specs=lib.P("x"),
+            )
+            return mapped(a, 8, {"w": w, "name": "abc"})
+
+        whole = lib.jit(program)(DATA, DATA[0])
+        found.append([whole, lib.grad(lambda w, f=program: f(DATA, w).sum())(DATA[0])])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)

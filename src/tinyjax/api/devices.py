@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import tree
 from tinyjax.api.mapping import vmap
+from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import checked
 from tinyjax.core.devices import (
@@ -22,11 +23,23 @@ from tinyjax.core.operands import as_array
 from tinyjax.core.sharding import Mesh, NamedSharding
 from tinyjax.errors import ArgumentError, ShardingError
 from tinyjax.frames import imitate, wraps
-from tinyjax.jit import jit
+from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.constraint import with_sharding_constraint
+from tinyjax.jit.stages import Lowered
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class PmapFunction(Protocol[P, R_co]):
+    """What ``pmap`` returns."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
+        """Stage and lower the function for these arguments, as that of ``jit`` does."""
+
 
 #: The axis where the caller does not name it.
 _NAMELESS: Final = "of pmap"
@@ -44,7 +57,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Callable[P, R]:
+) -> PmapFunction[P, R]:
     """Map a function over an axis of its arguments, of which each device takes one element.
 
     In programs that are new, ``jit`` of arrays that are divided over a mesh does the same for axes
@@ -78,14 +91,14 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
     static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
     donated = one_or_more(donate_argnums, "donate_argnums of pmap")
-    programs: dict[int, Callable[..., Any]] = {}
+    programs: dict[int, JitFunction[..., Any]] = {}
 
     def axes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the axes of arguments by position; None for one that is static."""
         axes = (in_axes,) * len(args) if isinstance(in_axes, int | None) else tuple(in_axes)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
-    def program_for(size: int) -> Callable[..., Any]:
+    def program_for(size: int) -> JitFunction[..., Any]:
         there = devices_of(group().process_index, backend) if devices is None else devices
         if size > len(there):
             raise ShardingError(
@@ -117,13 +130,12 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
         return jit(wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated)
 
-    @wraps(fun)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> JitFunction[..., Any]:
         size = axis_size
         for x, axis in (*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)):
-            if axis is not None and as_array(x).ndim:
-                shape = as_array(x).shape
-                size = shape[canonical_axis(axis, len(shape), "in_axes of pmap")]
+            shape = () if axis is None else _shape(x)
+            if shape:
+                size = shape[canonical_axis(axis or 0, len(shape), "in_axes of pmap")]
                 break
         if size is None:
             raise ArgumentError(
@@ -132,10 +144,23 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             )
         if size not in programs:
             programs[size] = program_for(size)
-        result: R = programs[size](*args, **kwargs)
+        return programs[size]
+
+    def lower(*args: P.args, **kwargs: P.kwargs) -> Lowered:
+        return program_of(args, kwargs).lower(*args, **kwargs)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        result: R = program_of(args, kwargs)(*args, **kwargs)
         return result
 
-    return call
+    found: Any = imitate(call, fun)
+    found.lower = lower
+    mapped: PmapFunction[P, R] = found
+    return mapped
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return x.shape if isinstance(x, ShapeDtypeStruct) else as_array(x).shape
 
 
 def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:

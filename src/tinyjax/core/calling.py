@@ -213,6 +213,13 @@ def as_arrays(
     ]
 
 
+def is_data(leaf: object) -> bool:
+    """Say whether an argument becomes an array, if it can: others are functions, text, objects."""
+    return isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) or hasattr(
+        leaf, "__jax_array__"
+    )
+
+
 def as_argument(
     x: object,
     fun: Callable[..., Any],

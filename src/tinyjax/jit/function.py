@@ -504,6 +504,13 @@ class JitFunction(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<jit of {describe_function(self._fun)}>"
 
+    def without_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """Return the function of the arguments that are not static, for a call, and these."""
+        static, dynamic, keywords = self._parameters.separate(args, kwargs)
+        return static.bind(self), dynamic, keywords
+
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
         """Stage and lower the function for these arguments without running it.
 

@@ -8,6 +8,7 @@ from functools import lru_cache, reduce
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
 import attrs
+import numpy as np
 
 from tinyjax import tree
 from tinyjax.core.array import Array
@@ -89,7 +90,8 @@ def shard_map(
             each leaf. Along the axes of the mesh that one does not name, all devices must have the
             same result.
         in_specs: how the arguments are divided, likewise a prefix of their tuple. Along the axes
-            that one does not name, devices get copies; where there is None, of all of it.
+            that one does not name, devices get copies; where there is None, of all of it, and the
+            function gets numbers and objects as they are.
         mesh: the devices; by default those of the mesh in force (``set_mesh``). An ``AbstractMesh``
             is for programs that are compiled and not run.
         axis_names: the axes of the mesh along which each device runs the function; by default all,
@@ -283,8 +285,16 @@ def _call(
     checks: bool,
 ) -> Any:
     leaves, in_tree = tree.flatten_arguments(args, {})
-    arrays = as_arrays(leaves, fun, in_tree)
     args_tree = tree.structure(args)
+    if divided.ins is not None:
+        specs = tree.flatten_prefix(divided.ins, args_tree, is_place, divided.names[0])
+        kept = [x is None and not _is_array(leaf) for x, leaf in zip(specs, leaves, strict=True)]
+        if any(kept):
+            rest = [i for i, own in enumerate(kept) if not own]
+            of_rest = imitate(_with_kept(fun, args_tree, leaves, kept), fun)
+            divided = attrs.evolve(divided, ins=tuple([specs[i] for i in rest]))
+            return _call(of_rest, tuple([leaves[i] for i in rest]), mesh, axes, divided, checks)
+    arrays = as_arrays(leaves, fun, in_tree)
     if divided.ins is None:
         specs = [_told(x.aval, axes) for x in arrays]
     else:
@@ -321,6 +331,23 @@ def _call(
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, axes, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, Array | np.ndarray | np.generic)
+
+
+def _with_kept(
+    fun: Callable[..., Any], args_tree: PyTreeDef, leaves: Sequence[Any], kept: Sequence[bool]
+) -> Callable[..., Any]:
+    """Return a function of the leaves that are not kept: the others it is given as they are."""
+
+    def of_rest(*rest: Any) -> Any:
+        others = iter(rest)
+        every = [x if own else next(others) for x, own in zip(leaves, kept, strict=True)]
+        return fun(*tree.unflatten(args_tree, every))
+
+    return of_rest
 
 
 def _told(aval: ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:

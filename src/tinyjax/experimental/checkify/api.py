@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection
 from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import FlatFunction, as_arrays
+from tinyjax.core.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lists import split_list
 from tinyjax.core.operands import as_array
@@ -19,6 +19,7 @@ from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
 from tinyjax.frames import user_location, wraps
+from tinyjax.jit import JitFunction
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import gt, ne
 from tinyjax.primitives.reduce import argmax
@@ -105,12 +106,13 @@ init_error: Final = Error(full((), 0, dtypes.int32), (), ())
 
 
 def checkify(
-    f: Callable[P, R], errors: Set[Category] = user_checks
+    f: Callable[P, R], errors: Collection[Category] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
     """Make a function return what fails in it, beside its result.
 
     Args:
-        f: the function. It is traced, as by ``make_jaxpr``.
+        f: the function. It is traced, as by ``make_jaxpr``; arguments that are neither arrays nor
+            numbers, and static ones of what ``jit`` returned, it gets as they are.
         errors: what to look for: ``user_checks``, ``nan_checks``, ``index_checks``,
             ``div_checks``, or a union of these: ``float_checks``, ``automatic_checks``,
             ``all_checks``.
@@ -134,7 +136,7 @@ def checkify(
     if not callable(f):
         raise ArgumentError(f"f of checkify must be a function, but got {described(f)}.")
     given: object = errors
-    if not (isinstance(given, Set) and all(isinstance(x, Category) for x in given)):
+    if not (isinstance(given, Collection) and all(isinstance(x, Category) for x in given)):
         raise ArgumentError(
             f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
@@ -142,10 +144,23 @@ def checkify(
 
     @wraps(f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
-        leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = as_arrays(leaves, f, in_tree)
-        flat = FlatFunction(f, in_tree)
-        staged = stage(flat, [x.aval for x in arrays], f)
+        fun: Callable[..., Any] = f
+        positional: tuple[Any, ...] = args
+        named: dict[str, Any] = kwargs
+        if isinstance(f, JitFunction):
+            fun, positional, named = f.without_static(args, kwargs)
+        leaves, in_tree = tree.flatten_arguments(positional, named)
+        dynamic = [is_data(x) for x in leaves]
+        flat = FlatFunction(fun, in_tree, user_fun=f)
+
+        def of_arrays(*arrays: Array) -> list[Array]:
+            rest = iter(arrays)
+            return flat(
+                *[next(rest) if x else leaf for x, leaf in zip(dynamic, leaves, strict=True)]
+            )
+
+        arrays = [as_argument(leaf, f, in_tree, i) for i, leaf in enumerate(leaves) if dynamic[i]]
+        staged = stage(of_arrays, [x.aval for x in arrays], f)
         found = discharge(staged.jaxpr, frozenset(errors))
         outs = eval_jaxpr(found.jaxpr, [*staged.consts, *arrays])
         results, (code,), values = split_list(outs, flat.out_tree.num_leaves, 1)
