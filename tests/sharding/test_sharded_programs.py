@@ -11,7 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, NamedSharding, P, cache, config, lax
+from tinyjax import Array, NamedSharding, P, cache, config, lax, scipy
 from tinyjax.errors import ArgumentError, DonatedArrayError, ShardingError
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
@@ -406,3 +406,74 @@ def test_specifications_are_written_as_in_jax(kind: str, entries: tuple[Any, ...
             return {name: tuple(f(lib, x, there).sharding.spec) for name, f in WRITTEN.items()}
 
     assert written(tinyjax) == written(jax)
+
+
+#: What is computed of an array whose rows do not divide.
+UNEVEN: dict[str, Any] = {
+    "sums": lambda x: (x.sum(0), x.max(0), jnp.argmin(x, 0), x.mean()),
+    "scans": lambda x: (jnp.cumsum(x, 0), jnp.sort(x, 0), x[::-1], jnp.roll(x, 2, 0)),
+    "shapes": lambda x: (jnp.concatenate([x, x]), jnp.pad(x, 1), x.reshape(-1), x[2:5]),
+    "products": lambda x: (x @ x.T, x.T @ x, jnp.linalg.norm(x), jnp.fft.fft(x, axis=0).real),
+    "indices": lambda x: (x[jnp.array([6, 0, 3])], x.at[jnp.array([1, 6])].add(1), jnp.nanmax(x)),
+    "loops": lambda x: lax.scan(lambda c, row: (c + row, c * row), jnp.zeros(3), x),
+}
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_what_is_no_multiple_is_padded_within_programs(name: str) -> None:
+    x = np.cos(np.arange(21, dtype=np.float32)).reshape(7, 3)
+    rows = NamedSharding(tinyjax.make_mesh((4,), ("x",), AxisType.Auto), P("x"))
+
+    def program(x: Any) -> Any:
+        return UNEVEN[name](lax.with_sharding_constraint(jnp.sin(x), rows))
+
+    def whole(x: Any) -> Any:
+        return UNEVEN[name](jnp.sin(x))
+
+    def slope(f: Callable[[Any], Any], x: Any) -> Any:
+        def loss(x: Any) -> Any:
+            return sum(jnp.sum(y * y) for y in tinyjax.tree.leaves(f(x)) if y.dtype == "f4")
+
+        return tinyjax.grad(loss)(x)
+
+    on_devices = tinyjax.jit(lambda x: (program(x), slope(program, x)))(x)
+    on_one = (whole(x), slope(whole, x))
+    leaves = map(tinyjax.tree.leaves, (on_devices, on_one))
+    for found, expected in zip(*leaves, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
+    with pytest.raises(ShardingError, match="no multiple of 4"):
+        lax.with_sharding_constraint(x, rows)
+
+
+#: Of a stack of matrices, by LAPACK's routines.
+OF_STACKS: dict[str, Any] = {
+    "cholesky": jnp.linalg.cholesky,
+    "qr": jnp.linalg.qr,
+    "complex qr": lambda x: jnp.linalg.qr(x + 1j * x),
+    "eigh": jnp.linalg.eigh,
+    "eigvals": lambda x: jnp.sort(jnp.linalg.eigvals(x).real),
+    "svd": lambda x: jnp.linalg.svd(x, compute_uv=False),
+    "solve": lambda x: jnp.linalg.solve(x, x[..., :1]),
+    "inv": jnp.linalg.inv,
+    "slogdet": jnp.linalg.slogdet,
+    "lu": scipy.linalg.lu,
+    "triangular": lambda x: scipy.linalg.solve_triangular(x, x, lower=True),
+    "schur": tinyjax.vmap(tinyjax.vmap(scipy.linalg.schur)),
+    "gradient": tinyjax.grad(lambda x: jnp.linalg.eigh(x)[0].sum() + jnp.linalg.qr(x)[1].sum()),
+}
+
+
+@pytest.mark.parametrize("name", OF_STACKS)
+@pytest.mark.parametrize("spec", [P("x"), P(None, "y"), P("y", "x")], ids=repr)
+@pytest.mark.sampled(4)
+def test_linear_algebra_of_divided_stacks_is_divided(name: str, spec: P) -> None:
+    entries = np.random.default_rng(0).normal(size=(2, 4, 3, 3)).astype(np.float32)
+    stack = entries + entries.swapaxes(-1, -2) + 9 * np.eye(3, dtype=np.float32)
+    f = tinyjax.jit(OF_STACKS[name])
+    compiled = f.lower(put(stack, spec)).compile()
+    assert not compiled.communication_analysis().collectives
+    results = [tinyjax.tree.leaves(x) for x in (compiled(put(stack, spec)), f(stack))]
+    for found, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        if name != "eigvals":
+            assert found.sharding.spec == spec

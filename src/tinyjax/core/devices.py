@@ -614,6 +614,10 @@ class Sharding:
         """
         raise NotImplementedError
 
+    def divides(self, shape: Sequence[int]) -> bool:
+        """Say whether each axis of an array of a shape is a multiple of its parts."""
+        return True
+
     def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
         """The part of an array that each of the devices holds, in their order."""
         raise NotImplementedError

@@ -584,6 +584,9 @@ class NamedSharding(Sharding):
                     f"multiple of {factor}. Pad it, or divide another axis."
                 )
 
+    def divides(self, shape: Sequence[int]) -> bool:
+        return not any(n % self.factor(axis) for axis, n in enumerate(shape))
+
     def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
         return _parts(self, tuple(shape))
 
@@ -942,12 +945,23 @@ def resolve(where: object, function: str) -> Sharding:
             )
 
 
-def checked(where: object, shape: Sequence[int], function: str, what: str) -> Sharding:
+def checked(
+    where: object, shape: Sequence[int], function: str, what: str, pads: bool = False
+) -> Sharding:
     """Return the sharding that is meant of an array whose shape allows it.
+
+    Args:
+        where: what is meant.
+        shape: the shape.
+        function: the function that takes it, for messages.
+        what: what messages call the array.
+        pads: whether XLA may pad axes that are not divisible, where types do not say how they lie.
 
     Raises:
         ShardingError: it does not; or as for ``resolve``.
     """
     found = resolve(where, function)
+    if pads and found.in_types(len(shape)) is None and len(found.spec) <= len(shape):
+        return found
     found.check(shape, f"{what} of {function}")
     return found

@@ -612,7 +612,12 @@ def enclosing_traces() -> Iterator[Trace]:
         trace = trace.parent
 
 
-is_staging.append(lambda: any(trace.stages for trace in enclosing_traces()))
+def is_in_program() -> bool:
+    """Say whether a function is being staged."""
+    return any(trace.stages for trace in enclosing_traces())
+
+
+is_staging.append(is_in_program)
 
 
 def enclosing_axes() -> tuple[MappedAxis, ...]:

@@ -12,6 +12,7 @@ from tinyjax import tree
 from tinyjax.core.avals import ExplicitArray, lie_alike
 from tinyjax.core.devices import is_place
 from tinyjax.core.operands import as_array
+from tinyjax.core.trace import is_in_program
 from tinyjax.errors import ShardingTypeError
 from tinyjax.primitives.constraint import as_typed, check_inside, constrain
 
@@ -107,7 +108,8 @@ def constrained(
 
         array = as_array(leaf)
         name = tree.path_str(what, path)
-        sharding = checked(where, array.shape, function, name)
+        pads = written == "staged" and is_in_program()
+        sharding = checked(where, array.shape, function, name, pads)
         check_inside(sharding)
         own = array.aval
         if checks and isinstance(own, ExplicitArray):

@@ -521,6 +521,7 @@ def lapack_call(
         {name: _option(given) for name, given in options.items()},
         ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
         aliases=in_place,
+        batch=operands[0][0].ndim - operands[0][1],
     )
 
 
@@ -549,6 +550,7 @@ def cuda_call(
         {name: _option(given) for name, given in options.items()},
         ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
         aliases=in_place,
+        batch=operands[0][0].ndim - operands[0][1],
     )
 
 

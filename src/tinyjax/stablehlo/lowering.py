@@ -161,13 +161,18 @@ class Lowering(Builder):
         self.token = outs[0]
         return outs[1:]
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether XLA divides what is written here over devices."""
+        return self.module.a_mesh() is not None and (self.partly or not self.manual)
+
     def undivided(self, x: Value, axes: Iterable[int]) -> Value:
         """Return a value some of whose axes are not divided over devices.
 
         It is for operations that XLA refuses to divide so, or divides wrongly.
         """
         mesh = self.module.a_mesh()
-        if mesh is None or (self.manual and not self.partly):
+        if mesh is None or not self.is_divided:
             return x
         entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
         text = f"#sdy.sharding<@{mesh}, [{entries}]>"
@@ -206,7 +211,7 @@ class Lowering(Builder):
         }
         return self.emit("func.call", operands, results, attributes)
 
-    def custom_call(
+    def custom_call(  # noqa: PLR0913 (as StableHLO has it)
         self,
         target: str,
         operands: Sequence[Value],
@@ -216,6 +221,8 @@ class Lowering(Builder):
         effectful: bool = False,
         aliases: Sequence[tuple[int, int]] = (),
         version: int = 4,
+        *,
+        batch: int = 0,
     ) -> list[Value]:
         """Write a call of a function of XLA's foreign function interface.
 
@@ -228,6 +235,8 @@ class Lowering(Builder):
             effectful: whether it must be called even where its results are not used.
             aliases: pairs of an argument and a result that share memory.
             version: of the interface.
+            batch: how many axes all have in front that count problems, each of which is by itself:
+                devices may divide these.
         """
         if layouts is None:
             layouts = (
@@ -254,7 +263,29 @@ class Lowering(Builder):
                 for i, j in aliases
             ]
             attributes["output_operand_aliases"] = f"[{', '.join(texts)}]"
+        types = [*[x.type for x in operands], *results]
+        if batch and self.is_divided and all(0 not in of.shape for of in types):
+            attributes["sdy.sharding_rule"] = _batched_rule(types, len(operands), batch)
+            attributes["mhlo.frontend_attributes"] = f'{{num_batch_dims = "{batch}"}}'
         return self.emit("stablehlo.custom_call", operands, results, attributes)
+
+
+def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str:
+    """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
+    sizes = [*types[0].shape[:batch]]
+    texts: list[str] = []
+    for of in types:
+        own = [*range(batch), *range(len(sizes), len(sizes) + len(of.shape) - batch)]
+        sizes += of.shape[batch:]
+        texts.append(f"[{', '.join(map(_factor, own))}]")
+    lengths = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
+    ins, outs = ", ".join(texts[:operands]), ", ".join(texts[operands:])
+    return f"#sdy.op_sharding_rule<({ins})->({outs}) {{{lengths}}}, custom>"
+
+
+def _factor(number: int) -> str:
+    """The name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
+    return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
 def function_text(

@@ -38,5 +38,7 @@ def _prepare() -> None:
     for platform, targets in lapack.registrations().items():
         for name, function, version in targets:
             xla_client.register_custom_call_target(name, function, platform, version)
+    for name in lapack.batch_partitionable_targets():
+        xla_client.register_custom_call_as_batch_partitionable(name)
     # Any routine's name will do: asking for one is what loads SciPy's library.
     lapack.prepare_lapack_call("potrf_ffi", np.float32)

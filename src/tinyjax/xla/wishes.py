@@ -42,14 +42,14 @@ def wishes_of(jaxpr: Jaxpr) -> Wishes | None:
                 ins, outs = rule(eqn.params)
                 found.update(dict.fromkeys((*ins, *outs)))
                 for x, sharding in zip(eqn.inputs, ins, strict=True):
-                    if sharding.is_decided:
+                    if sharding.is_decided and sharding.divides(x.aval.shape):
                         used.setdefault(x, sharding)
                 results = zip(eqn.out_binders, outs, strict=True)
                 own = rules.evaluate is not None and bool(subjaxprs(eqn.params))
                 made.update(
                     (var, _as_typed(var, sharding) if own else sharding)
                     for var, sharding in results
-                    if sharding.is_decided
+                    if sharding.is_decided and sharding.divides(var.aval.shape)
                 )
             if rules.evaluate is None:  # it runs no programs, as nearly all do not
                 continue
