@@ -1,7 +1,10 @@
 """Fourier transforms, against NumPy."""
 
+from functools import partial
 from typing import Any
 
+import jax
+import jax.numpy
 import numpy as np
 import pytest
 from unchecked import unchecked
@@ -41,6 +44,29 @@ def test_several_axes(name: str) -> None:
     check(name, (3, 7), axes=(1, 0), norm="ortho")
 
 
+OF_NOTHING: dict[str, list[tuple[int, ...]]] = {
+    "fft": [(0,), (3, 0)],
+    "ifft": [(0,)],
+    "irfft": [(0,), (1,), (2, 1)],
+    "hfft": [(0,), (1,)],
+    "fftn": [(0, 3), (3, 0)],
+    "ifftn": [(0, 3)],
+    "rfftn": [(0, 3)],
+    "irfftn": [(0, 3), (2, 1)],
+}
+
+
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+@pytest.mark.parametrize("name", OF_NOTHING)
+def test_nothing_has_a_transform_of_nothing_as_in_jax(name: str, norm: Any) -> None:
+    for shape in OF_NOTHING[name]:
+        x = np.ones(shape, np.float32)
+        expected = getattr(jax.numpy.fft, name)(x, norm=norm)
+        fun = partial(getattr(jnp.fft, name), norm=norm)
+        for got in (fun(x), tinyjax.jit(fun)(x)):
+            assert (got.shape, got.dtype) == (expected.shape, expected.dtype)
+
+
 @pytest.mark.parametrize("n", [1, 4, 5])
 def test_frequencies_and_shifts(n: int) -> None:
     for name in ("fftfreq", "rfftfreq"):
@@ -66,6 +92,12 @@ def test_types() -> None:
         (lambda: jnp.fft.fft(REAL, axis=3), AxisError),
         (lambda: jnp.fft.fft(REAL, norm=unchecked("none")), ArgumentError),
         (lambda: jnp.fft.fftn(REAL, (1, 2), axes=(0,)), ArgumentError),
+        (lambda: jnp.fft.rfft(REAL[:0], axis=0), ArgumentError),
+        *[
+            (partial(getattr(jnp.fft, name), REAL, axes=axes), ArgumentError)
+            for name in ("fft2", "ifft2", "rfft2", "irfft2")
+            for axes in ((0,), (0, 1, 2), (0, 0), None)
+        ],
     ],
 )
 def test_what_does_not_fit_is_an_error(call: Any, error: type[Exception]) -> None:

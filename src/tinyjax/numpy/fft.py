@@ -17,7 +17,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of
+from tinyjax.core.integers import integer, is_one_of, listed
 from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
@@ -27,7 +27,7 @@ from tinyjax.numpy.creation import asarray, canonical_shape
 from tinyjax.numpy.manipulation import moveaxis, roll
 from tinyjax.numpy.promotion import inexact, strong
 from tinyjax.primitives import fft as _fft
-from tinyjax.primitives.elementwise import conj, convert_element_type, mul
+from tinyjax.primitives.elementwise import conj, convert_element_type, mul, real
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.slicing import pad, slice_in_dim
@@ -103,10 +103,15 @@ def _transformed(
         halved = kind is FftKind.IRFFT and axis == -1
         own = 2 * (x.shape[axis] - 1) if halved else x.shape[axis]
         length = own if size is None else integer(size, f"n of {name}")
-        if length < 1:
+        if length < 1 and (size is not None or (kind is FftKind.RFFT and axis == -1)):
             raise ArgumentError(f"{name} needs at least one value, but n is {length}.")
-        lengths.append(length)
-        x = _resized(x, length // 2 + 1 if halved else length, x.ndim + axis)
+        lengths.append(max(length, 0))
+        x = _resized(x, lengths[-1] // 2 + 1 if halved else lengths[-1], x.ndim + axis)
+    if 0 in lengths:
+        lengths[-1] = lengths[-1] // 2 + 1 if kind is FftKind.RFFT else lengths[-1]
+        shape = (*x.shape[: -len(lengths)], *lengths)
+        nothing = full(shape, 0, dtypes.to_complex(x.dtype))
+        return moveaxis(real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
     found = _fft.fft(x, kind, lengths)
     inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
@@ -274,6 +279,13 @@ def irfftn(
     return _over(FftKind.IRFFT, a, s, axes, norm, "irfftn")
 
 
+def _two(axes: Sequence[int], name: str) -> Sequence[int]:
+    places = listed(axes, f"axes of {name}")
+    if len(places) != 2:
+        raise ArgumentError(f"{name} takes two axes, but got {places}. {name[:-1]}n takes others.")
+    return places
+
+
 @replayed
 def fft2(
     a: ArrayLike,
@@ -282,7 +294,7 @@ def fft2(
     norm: Norm = None,
 ) -> Array:
     """Return the Fourier transform over two axes."""
-    return fftn(a, s, axes, norm)
+    return fftn(a, s, _two(axes, "fft2"), norm)
 
 
 @replayed
@@ -293,7 +305,7 @@ def ifft2(
     norm: Norm = None,
 ) -> Array:
     """Return the inverse of ``fft2``."""
-    return ifftn(a, s, axes, norm)
+    return ifftn(a, s, _two(axes, "ifft2"), norm)
 
 
 @replayed
@@ -304,7 +316,7 @@ def rfft2(
     norm: Norm = None,
 ) -> Array:
     """Return ``fft2`` of real numbers, with the first half of the last axis."""
-    return rfftn(a, s, axes, norm)
+    return rfftn(a, s, _two(axes, "rfft2"), norm)
 
 
 @replayed
@@ -315,7 +327,7 @@ def irfft2(
     norm: Norm = None,
 ) -> Array:
     """Return the inverse of ``rfft2``: real numbers."""
-    return irfftn(a, s, axes, norm)
+    return irfftn(a, s, _two(axes, "irfft2"), norm)
 
 
 def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: DTypeLike) -> Array:
