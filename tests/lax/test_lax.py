@@ -586,6 +586,16 @@ ERRORS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
     (lambda: lax.reduce_and(X, (0,)), DtypeError, r"reduce_and"),
     (lambda: lax.cumsum(X, 2), AxisError, r"2"),
     (lambda: lax.cumsum(B), DtypeError, r"cumsum"),
+    (
+        lambda: lax.dynamic_slice(X, (np.int8(1), np.int32(1)), (1, 1)),
+        DtypeError,
+        r"integers of the same type, but got int8, int32",
+    ),
+    (
+        lambda: lax.dynamic_update_slice(X, X[:1], (np.uint32(1), np.int32(1))),
+        DtypeError,
+        r"integers of the same type, but got uint32, int32",
+    ),
     (lambda: lax.sort(()), ArgumentError, r"at least one"),
     (lambda: tinyjax.jit(lambda x: lax.reshape(x, (7, 11)))(X), ShapeError, "cannot make shape"),
     (lambda: lax.sort((X, N), num_keys=3), ArgumentError, r"from 1 to 2 keys"),

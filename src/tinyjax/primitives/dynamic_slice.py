@@ -8,6 +8,7 @@ public functions count negative starts from the end first, by ``wrap_index``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -284,6 +285,10 @@ def _dynamic_update_slice_batch(
 # The public functions
 
 
+#: A start may be of 64 bits beside others of 32: those give way.
+_OF_32_BITS: Final = {dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32}
+
+
 def _starts(
     name: str,
     x: Array,
@@ -302,6 +307,13 @@ def _starts(
         given = [reshape(slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
     else:
         given = [as_array(start) for start in listed(start_indices, "start_indices")]
+        kinds = {start.dtype for start in given if not start.weak_type}
+        if len({_OF_32_BITS.get(dtype, dtype) for dtype in kinds}) > 1:
+            names = ", ".join([start.dtype.name for start in given])
+            raise DtypeError(
+                f"{name} needs starts that are integers of the same type, but got {names}. Convert "
+                "them with .astype(...)."
+            )
     if len(given) != x.ndim:
         raise ShapeError(
             f"{name} needs one start for each axis of {x.aval}, but got {len(given)} of them."
