@@ -246,6 +246,49 @@ def test_results_are_those_of_jax(name: str, call: Callable[[Any], Any]) -> None
     same(call(jnp), call(oracle))
 
 
+#: Functions of a traced int, 1 to 3.
+OF_TRACED_INTS: list[tuple[str, Callable[[Any, Any], Any]]] = [
+    ("roll by two", lambda np_, s: np_.roll(cube(np_), (s, -s), axis=(0, 2))),
+    ("roll by a list", lambda np_, s: np_.roll(cube(np_), [s, 2], axis=[1, 2])),
+    ("roll flat", lambda np_, s: np_.roll(line(np_), (s, 2))),
+    ("roll by a vector", lambda np_, s: np_.roll(cube(np_), np_.stack([s, s]), axis=(0, 1))),
+    ("nonzero", lambda np_, s: np_.nonzero(cube(np_) > 17, size=8, fill_value=-s)),
+    ("nonzero by axes", lambda np_, s: np_.nonzero(line(np_) > 3, size=4, fill_value=(s,))),
+    ("argwhere", lambda np_, s: np_.argwhere(cube(np_) > 20, size=4, fill_value=(0, s, 7))),
+    ("flatnonzero", lambda np_, s: np_.flatnonzero(line(np_) > 3, size=4, fill_value=s)),
+    ("where", lambda np_, s: np_.where(line(np_) > 3, size=4, fill_value=s)),
+    ("unravel", lambda np_, s: np_.unravel_index(np_.arange(-20, 20, 3), (s, 4))),
+    ("unravel one", lambda np_, s: np_.unravel_index(np_.arange(-9, 9), s)),
+    ("unravel unsigned", lambda np_, s: np_.unravel_index(np_.arange(9, dtype="uint8"), (2, s))),
+    ("unravel by a vector", lambda np_, s: np_.unravel_index(line(np_), np_.stack([s, s]))),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), OF_TRACED_INTS, ids=[c[0] for c in OF_TRACED_INTS])
+def test_ints_may_be_traced(name: str, call: Callable[[Any, Any], Any]) -> None:
+    def ours(s: Any) -> Any:
+        return call(jnp, s)
+
+    values = np.arange(1, 4, dtype=np.int32)
+    expected = [jax.jit(lambda s: call(oracle, s))(s) for s in values]
+    batched = tinyjax.vmap(ours)(values)
+    for i, s in enumerate(values):
+        same(tinyjax.jit(ours)(s), expected[i])
+        same(tinyjax.tree.map(lambda x, i=i: x[i], batched), expected[i])
+
+
+@pytest.mark.wrong_types
+def test_what_is_traced_must_be_an_int() -> None:
+    for x in (1.5, np.ones(2, np.int32)):
+        for fun in (
+            lambda s: jnp.roll(line(jnp), (s, 1)),
+            lambda s: jnp.nonzero(line(jnp), size=9, fill_value=(s,)),
+            lambda s: jnp.unravel_index(line(jnp), (s, 2)),
+        ):
+            with pytest.raises(ArgumentError, match="must be an int"):
+                tinyjax.jit(fun)(x)
+
+
 def test_cross_products_of_vectors_in_the_plane() -> None:
     """Later releases of jax refuse them."""
     x, y, in_space = line(jnp)[:2], line(jnp)[2:4], line(oracle)[2:5]

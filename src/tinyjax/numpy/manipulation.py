@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -17,17 +17,31 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, Order
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.operands import as_array
 from tinyjax.core.placing import placed, put_result
 from tinyjax.core.replay import replayed
-from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.core.trace import Tracer
+from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import Shape, broadcast_to, canonical_shape
-from tinyjax.numpy.elementwise import astype, clip, floor_divide, not_equal, remainder, subtract
-from tinyjax.numpy.promotion import array_of, arrays, broadcast, promote_dtypes
+from tinyjax.numpy.elementwise import (
+    astype,
+    clip,
+    floor_divide,
+    maximum,
+    not_equal,
+    remainder,
+    subtract,
+)
+from tinyjax.numpy.promotion import (
+    array_of,
+    arrays,
+    broadcast,
+    broadcast_to_shape,
+    promote_dtypes,
+)
 from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives import shape as sh
@@ -775,7 +789,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
     if axis is None:
         return sh.reshape(roll(sh.reshape(x, (x.size,)), shift, 0), x.shape)
     axes = [canonical_axis(i, x.ndim) for i in one_or_more(axis, "axis")]
-    shifts = _shifts(shift)
+    shifts = numbers(shift, "shift")
     if len(shifts) == 1:
         shifts *= len(axes)
     elif len(axes) == 1:
@@ -787,40 +801,58 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
     return x
 
 
-def _shifts(shift: ArrayLike | Sequence[int]) -> list[int | Array]:
-    if hasattr(shift, "__jax_array__"):
-        shift = as_array(shift, "roll")
-    if isinstance(shift, Array) and not isinstance(shift, ConcreteArray):
-        return [shift] if not shift.shape else [*_unstacked(shift, 0)]
-    known = shift.concrete("a shift") if isinstance(shift, Array) else shift
-    by = list(known.reshape(-1)) if isinstance(known, np.ndarray) else one_or_more(known, "shift")
-    return [integer(i, "shift") for i in by]
+def numbers(values: object, what: str) -> list[int | Array]:
+    """Return one or more ints as a list; those that are traced as scalar arrays.
+
+    Raises:
+        ArgumentError: there is something else among them.
+    """
+    if hasattr(values, "__jax_array__"):
+        values = as_array(values, what)
+    return [_number(value, what) for value in one_or_more(values, what)]
+
+
+def _number(value: object, what: str) -> int | Array:
+    if not isinstance(value, Tracer):
+        return integer(value, what)
+    if value.shape or not dtypes.is_integer(value.dtype):
+        raise ArgumentError(f"{what} must be an int, but got {value.aval}.")
+    return value
+
+
+def filled(number: int | Array, shape: tuple[int, ...], dtype: DType) -> Array:
+    """Repeat an int, which may be traced or a symbolic size, over a shape."""
+    if type(number) is int:
+        return sh.full(shape, number, dtype)
+    return broadcast_to_shape(ew.convert_element_type(as_array(number), dtype), shape)
 
 
 def _roll(x: Array, by: int | Array, axis: int) -> Array:
     n = x.shape[axis]
     if n == 0:
         return x
-    if isinstance(by, int):
+    if isinstance(by, int) and type(n) is int:
         cut = -by % n
         if not cut:
             return x
         # of slices the cotangents would be padded and added up
         first, rest = sl.split(x, (cut, n - cut), axis)
         return sl.concatenate((rest, first), axis)
-    start = remainder(ew.neg(by), n)
+    start = remainder(-by, n)
     return dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
 
 
 # Indices of a shape
 
 
-def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
+def unravel_index(
+    indices: ArrayLike, shape: ArrayLike | Sequence[SupportsIndex]
+) -> tuple[Array, ...]:
     """Convert indices into a flattened array to indices into a shape.
 
     Args:
         indices: integers.
-        shape: the shape.
+        shape: the shape; may be traced.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -830,16 +862,16 @@ def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
     rest = array_of("unravel_index", indices)
     if not dtypes.is_integer(rest.dtype):
         raise DtypeError(f"unravel_index takes integers, but got {rest.aval}.")
-    sizes = canonical_shape(shape)
-    total = prod(sizes)
+    sizes: Sequence[int | Array] = numbers(shape, "shape")
     # an index out of bounds becomes the last of its side, as with any indexing
-    rest = ew.clamp(
-        sh.full_like(rest, max(-total, -(1 << 8 * rest.dtype.itemsize - 1)))
-        if rest.dtype.kind == "i"
-        else sh.full_like(rest, 0),
-        rest,
-        sh.full_like(rest, min(max(total - 1, 0), np.iinfo(rest.dtype).max)),
-    )
+    if all(type(n) is int for n in sizes):
+        total, limits = prod(canonical_shape(sizes)), np.iinfo(rest.dtype)
+        least, most = max(-total, int(limits.min)), min(max(total - 1, 0), int(limits.max))
+        rest = ew.clamp(sh.full_like(rest, least), rest, sh.full_like(rest, most))
+    else:
+        rest, *sizes = promote_dtypes(rest, *map(as_array, sizes))
+        count = prod(sizes)
+        rest = clip(rest, -count if rest.dtype.kind == "i" else 0, maximum(count, 1) - 1)
     found: list[Array] = []
     for n in reversed(sizes):
         found.append(remainder(rest, n))

@@ -14,12 +14,12 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integer, listed, one_or_more
+from tinyjax.core.integers import listed
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.elementwise import pick, truth
-from tinyjax.numpy.manipulation import ravel, stack, unravel_index
+from tinyjax.numpy.manipulation import filled, numbers, ravel, stack, unravel_index
 from tinyjax.numpy.promotion import array_of, arrays, promote_dtypes
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full, full_like, iota, reshape
@@ -36,7 +36,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: int | tuple[int, ...] | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Array, ...]: ...
 @replayed
 def where(
@@ -46,7 +46,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: int | tuple[int, ...] | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array | tuple[Array, ...]:
     """Return elements of ``x`` where a condition holds, and of ``y`` elsewhere.
 
@@ -113,7 +113,10 @@ def select(
 
 
 def nonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Array, ...]:
     """Return the indices of the elements that are not zero, an array for each axis.
 
@@ -121,7 +124,7 @@ def nonzero(
         a: any dtype.
         size: how many indices to return: more are dropped, and missing ones are filled in. Needed
             where ``a`` is traced.
-        fill_value: the index to fill in, for all axes or for each; 0 by default.
+        fill_value: the index to fill in, for all axes or for each; 0 by default. It may be traced.
 
     Raises:
         ConcretizationError: ``a`` is traced, and there is no ``size``.
@@ -146,8 +149,7 @@ def nonzero(
     (size,) = canonical_shape((size,), "size")
     flat = ravel(mask)
     n = flat.shape[0]
-    given = one_or_more(0 if fill_value is None else fill_value, "fill_value")
-    fills = [integer(fill, "fill_value") for fill in given]
+    fills = numbers(0 if fill_value is None else fill_value, "fill_value")
     if not isinstance(fill_value, tuple):
         fills *= x.ndim
     if len(fills) != x.ndim:
@@ -155,7 +157,7 @@ def nonzero(
             f"nonzero needs a fill value for each of {x.ndim} axes, but got {fill_value}."
         )
     if not n:
-        return tuple([full((size,), fill, index_type) for fill in fills])
+        return tuple([filled(fill, (size,), index_type) for fill in fills])
     from tinyjax.primitives.cumulative import cumsum  # noqa: PLC0415 (for positions alone)
 
     # where the mask holds for the k-th time, the place goes to position k
@@ -171,19 +173,24 @@ def nonzero(
     taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
     return tuple(
         [
-            ew.select(taken, index, full_like(index, fill))
+            ew.select(taken, index, filled(fill, index.shape, index_type))
             for index, fill in zip(unravel_index(places, x.shape), fills, strict=True)
         ]
     )
 
 
-def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: int | None = None) -> Array:
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return the indices of elements of the flattened array that are not zero: see ``nonzero``."""
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(
-    a: ArrayLike, *, size: int | None = None, fill_value: int | tuple[int, ...] | None = None
+    a: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
     """Return the indices of the elements that are not zero, one in each row: see ``nonzero``.
 

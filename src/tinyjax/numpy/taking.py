@@ -26,6 +26,7 @@ from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, Shape
 from tinyjax.numpy.creation import arange, broadcast_to, canonical_shape
 from tinyjax.numpy.elementwise import clip, pick, remainder
 from tinyjax.numpy.indexing import getitem
+from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.promotion import (
     array_of,
     broadcast,
@@ -540,12 +541,13 @@ def searchsorted(
         return reduce_sum(convert(before, _counting(line)), (wanted.ndim,))
     # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
+    bits = line.size.bit_length() if type(line.size) is int else 8 * dtype.itemsize - 1
     found: Array = splat(0, ShapedArray(wanted.shape, dtype))
-    for bit in reversed(range(line.size.bit_length())):
+    for bit in reversed(range(bits)):
         more = ew.add(found, full_like(found, 1 << bit))
         last = ew.sub(more, full_like(more, 1))
         there = getitem(line, (last,), mode="clip", wrap_negative_indices=False)
-        is_inside = ew.le(more, full_like(more, line.size))
+        is_inside = ew.le(more, filled(line.size, more.shape, dtype))
         found = ew.select(ew.and_(is_inside, _goes_before(there, wanted, side)), more, found)
     return found
 
