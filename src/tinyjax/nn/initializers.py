@@ -84,6 +84,20 @@ def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
     return default_float() if wanted is None else dtypes.check(wanted)
 
 
+def _initializer(
+    draw: Callable[[ArrayLike, tuple[int, ...], DType], Array], fallback: DTypeLike
+) -> Initializer:
+    """Make an initializer of a function that draws numbers of a shape and a dtype from a key."""
+
+    @placed
+    def init(
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    ) -> Array:
+        return draw(key, canonical_shape(shape), _dtype(dtype, fallback))
+
+    return init
+
+
 @placed
 def zeros(
     key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
@@ -136,15 +150,7 @@ def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
         >>> tinyjax.nn.initializers.constant(2.5)(tinyjax.random.key(0), (2,))
         Array([2.5, 2.5], dtype=float32)
     """
-    fallback = dtype
-
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        return full(shape, value, _dtype(dtype, fallback))
-
-    return init
+    return _initializer(lambda key, shape, dtype: full(shape, value, dtype), dtype)
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -160,16 +166,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         >>> bool((weights < 10).all())
         True
     """
-    fallback = dtype
 
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        found = _dtype(dtype, fallback)
-        return _scaled(random.uniform(key, canonical_shape(shape), found), scale)
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+        return _scaled(random.uniform(key, shape, dtype), scale)
 
-    return init
+    return _initializer(draw, dtype)
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -184,16 +185,11 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         >>> tinyjax.nn.initializers.normal(1.0)(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    fallback = dtype
 
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        found = _dtype(dtype, fallback)
-        return _scaled(random.normal(key, canonical_shape(shape), found), stddev)
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+        return _scaled(random.normal(key, shape, dtype), stddev)
 
-    return init
+    return _initializer(draw, dtype)
 
 
 def truncated_normal(
@@ -216,17 +212,11 @@ def truncated_normal(
         >>> bool((abs(weights) < 2).all())
         True
     """
-    fallback = dtype
 
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        found = _dtype(dtype, fallback)
-        drawn = random.truncated_normal(key, lower, upper, canonical_shape(shape), found)
-        return _scaled(drawn, stddev)
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+        return _scaled(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
 
-    return init
+    return _initializer(draw, dtype)
 
 
 def _scaled(x: Array, factor: ArrayLike | HostArray) -> Array:
@@ -324,19 +314,13 @@ def variance_scaling(
         )
     if dtypes.is_complex(array_of("variance_scaling", scale).dtype):
         raise DtypeError(f"variance_scaling takes a real scale, but got {scale}.")
-    fallback = dtype
 
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        sizes = canonical_shape(shape)
-        found = _dtype(dtype, fallback)
-        if not dtypes.is_inexact(found):
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+        if not dtypes.is_inexact(dtype):
             raise DtypeError(
-                f"variance_scaling draws floats or complex numbers, but dtype is {found.name}."
+                f"variance_scaling draws floats or complex numbers, but dtype is {dtype.name}."
             )
-        into, out_of = _fans(sizes, in_axis, out_axis, batch_axis)
+        into, out_of = _fans(shape, in_axis, out_axis, batch_axis)
         count = {
             "fan_in": into,
             "fan_out": out_of,
@@ -344,24 +328,24 @@ def variance_scaling(
             "fan_geo_avg": math.sqrt(into * out_of),
         }[mode]
         # in the weights' own precision, step by step, as the numbers are to be JAX's
-        variance = np.array(scale / count, found)
+        variance = np.array(scale / count, dtype)
         match distribution:
             case "truncated_normal":
-                if dtypes.is_complex(found):
-                    draw = _around_zero(key, sizes, found, _truncated_radius)
-                    return _scaled(draw, np.sqrt(variance) / np.array(_TRUNCATED_RADIUS, found))
-                deviation = np.sqrt(variance) / np.array(_TRUNCATED_DEVIATION, found)
-                return _scaled(random.truncated_normal(key, -2, 2, sizes, found), deviation)
+                if dtypes.is_complex(dtype):
+                    drawn = _around_zero(key, shape, dtype, _truncated_radius)
+                    return _scaled(drawn, np.sqrt(variance) / np.array(_TRUNCATED_RADIUS, dtype))
+                deviation = np.sqrt(variance) / np.array(_TRUNCATED_DEVIATION, dtype)
+                return _scaled(random.truncated_normal(key, -2, 2, shape, dtype), deviation)
             case "normal":
-                return _scaled(random.normal(key, sizes, found), np.sqrt(variance))
+                return _scaled(random.normal(key, shape, dtype), np.sqrt(variance))
             case "uniform":
-                if dtypes.is_complex(found):
-                    draw = _around_zero(key, sizes, found, lambda u: ew.sqrt(_scaled(u, 2)))
-                    return _scaled(draw, np.sqrt(variance))
-                width = np.sqrt(np.array(3, found) * variance)
-                return _scaled(random.uniform(key, sizes, found, -1), width)
+                if dtypes.is_complex(dtype):
+                    drawn = _around_zero(key, shape, dtype, lambda u: ew.sqrt(_scaled(u, 2)))
+                    return _scaled(drawn, np.sqrt(variance))
+                width = np.sqrt(np.array(3, dtype) * variance)
+                return _scaled(random.uniform(key, shape, dtype, -1), width)
 
-    return init
+    return _initializer(draw, dtype)
 
 
 def glorot_uniform(
@@ -513,27 +497,21 @@ def orthogonal(
         >>> bool(abs(w.T @ w - tinyjax.numpy.eye(3)).max() < 1e-5)
         True
     """
-    fallback = dtype
 
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        sizes = canonical_shape(shape)
-        found = _dtype(dtype, fallback)
-        if len(sizes) < 2:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+        if len(shape) < 2:
             raise ShapeError(
-                f"orthogonal makes weights of at least two axes, but the shape is {sizes}."
+                f"orthogonal makes weights of at least two axes, but the shape is {shape}."
             )
-        axis = canonical_axis(column_axis, len(sizes))
-        if 0 in sizes:
-            return full(sizes, 0, found)
-        rest = sizes[:axis] + sizes[axis + 1 :]
-        matrix = random.orthogonal(key, math.prod(rest), (), found, sizes[axis])
-        moved = moveaxis(reshape(matrix, (*rest, sizes[axis])), -1, axis)
-        return ew.mul(full(sizes, scale, found), moved)
+        axis = canonical_axis(column_axis, len(shape))
+        if 0 in shape:
+            return full(shape, 0, dtype)
+        rest = shape[:axis] + shape[axis + 1 :]
+        matrix = random.orthogonal(key, math.prod(rest), (), dtype, shape[axis])
+        moved = moveaxis(reshape(matrix, (*rest, shape[axis])), -1, axis)
+        return ew.mul(full(shape, scale, dtype), moved)
 
-    return init
+    return _initializer(draw, dtype)
 
 
 def delta_orthogonal(
@@ -560,20 +538,15 @@ def delta_orthogonal(
         >>> bool((w[1, 1] @ w[1, 1].T - tinyjax.numpy.eye(2) < 1e-5).all()), float(w[0].sum())
         (True, 0.0)
     """
-    fallback = dtype
 
-    @placed
-    def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
-    ) -> Array:
-        sizes = canonical_shape(shape)
-        if not 3 <= len(sizes) <= 5 or sizes[-1] < sizes[-2]:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+        if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
             raise ShapeError(
                 "delta_orthogonal makes kernels of shape (*kernel, in, out), of one to three axes, "
-                f"where in is at most out, but the shape is {sizes}."
+                f"where in is at most out, but the shape is {shape}."
             )
-        matrix = orthogonal(scale, column_axis, fallback)(key, sizes[-2:], dtype)
-        centre = tuple([(n - 1) // 2 for n in sizes[:-2]])
-        return full(sizes, 0, matrix.dtype).at[centre].set(matrix)
+        matrix = orthogonal(scale, column_axis)(key, shape[-2:], dtype)
+        centre = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return full(shape, 0, dtype).at[centre].set(matrix)
 
-    return init
+    return _initializer(draw, dtype)

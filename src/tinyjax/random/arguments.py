@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from tinyjax import dtypes
 from tinyjax.config import settings
@@ -12,6 +12,8 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.key_reuse import use
 from tinyjax.core.operands import as_array, scalar
+from tinyjax.core.placing import placed
+from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -20,8 +22,14 @@ from tinyjax.primitives.keys import random_unwrap
 from tinyjax.random.generators import Generator, Key, named, of_keys
 from tinyjax.stablehlo.types import check_axes
 
+F = TypeVar("F", bound=Callable[..., Any])
 Shape: TypeAlias = int | Sequence[int]
 GumbelMode: TypeAlias = Literal["low", "high"]
+
+
+def sampler(fun: F) -> F:
+    """Decorate a function that draws: calls are replayed, and ``out_sharding`` is obeyed."""
+    return replayed(placed(fun))
 
 
 def default_generator() -> Generator:

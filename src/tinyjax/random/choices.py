@@ -12,7 +12,6 @@ from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_int
 from tinyjax.errors import ArgumentError, ShapeError
@@ -28,6 +27,7 @@ from tinyjax.random.arguments import (
     check_broadcast,
     float_dtype,
     one_key,
+    sampler,
     sizes_of,
 )
 from tinyjax.random.continuous import gumbel
@@ -37,8 +37,7 @@ from tinyjax.random.uniforms import randint, uniform
 _WORD: Final = 0xFFFFFFFF
 
 
-@replayed
-@placed
+@sampler
 def permutation(
     key: ArrayLike,
     x: int | ArrayLike,
@@ -178,8 +177,7 @@ def _choose(
     return ew.convert_element_type(chosen, default_int())
 
 
-@replayed
-@placed
+@sampler
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,

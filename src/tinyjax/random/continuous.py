@@ -10,7 +10,6 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
-from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError
@@ -27,20 +26,16 @@ from tinyjax.random.arguments import (
     float_dtype,
     one_key,
     parameters_of,
+    sampler,
     sizes_of,
 )
 from tinyjax.random.generators import Key
 from tinyjax.random.uniforms import rademacher_of, uniform, uniform_of
 
 
-@replayed
-@placed
+@sampler
 def normal(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -78,8 +73,7 @@ def normal_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
     return ew.mul(full(shape, math.sqrt(2), dtype), erf_inv(drawn))
 
 
-@replayed
-@placed
+@sampler
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -127,14 +121,9 @@ def truncated_normal(
     return ew.clamp(least, out, most)
 
 
-@replayed
-@placed
+@sampler
 def exponential(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -158,8 +147,7 @@ def exponential(
     return ew.neg(ew.log1p(ew.neg(drawn)))
 
 
-@replayed
-@placed
+@sampler
 def gumbel(
     key: ArrayLike,
     shape: Shape = (),
@@ -207,14 +195,9 @@ def gumbel(
             raise ArgumentError(f"gumbel has the modes 'low' and 'high', but mode is {mode!r}.")
 
 
-@replayed
-@placed
+@sampler
 def laplace(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -239,14 +222,9 @@ def laplace(
     return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
 
 
-@replayed
-@placed
+@sampler
 def logistic(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -271,14 +249,9 @@ def logistic(
     return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
 
 
-@replayed
-@placed
+@sampler
 def cauchy(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -303,8 +276,7 @@ def cauchy(
     return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
 
 
-@replayed
-@placed
+@sampler
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
@@ -336,8 +308,7 @@ def lognormal(
     return ew.exp(ew.mul(normal(key, sizes, found), width))
 
 
-@replayed
-@placed
+@sampler
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
@@ -369,8 +340,7 @@ def pareto(
     return ew.exp(ew.div(exponential(key, sizes, found), exponent))
 
 
-@replayed
-@placed
+@sampler
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
@@ -435,14 +405,9 @@ def weibull_min(
     return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
 
 
-@replayed
-@placed
+@sampler
 def maxwell(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -473,11 +438,7 @@ def _maxwell(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
 
 @replayed
 def double_sided_maxwell(
-    key: ArrayLike,
-    loc: ArrayLike,
-    scale: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
+    key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike = None
 ) -> Array:
     """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
 
@@ -510,8 +471,7 @@ def double_sided_maxwell(
     return signs * _maxwell(first, sizes, found) * width + centre
 
 
-@replayed
-@placed
+@sampler
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
@@ -552,8 +512,7 @@ def triangular(
     return jnp.where(drawn < (top - low) / (high - low), rising, falling)
 
 
-@replayed
-@placed
+@sampler
 def wald(
     key: ArrayLike,
     mean: ArrayLike,

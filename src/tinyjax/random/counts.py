@@ -14,7 +14,6 @@ from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -29,6 +28,7 @@ from tinyjax.random.arguments import (
     converted,
     float_dtype,
     one_key,
+    sampler,
     sizes_of,
 )
 from tinyjax.random.generators import Generator, Key
@@ -69,8 +69,7 @@ def _sizes(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tupl
     return sizes
 
 
-@replayed
-@placed
+@sampler
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
@@ -107,8 +106,7 @@ def geometric(
     return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, found)
 
 
-@replayed
-@placed
+@sampler
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
@@ -227,11 +225,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
 
 @replayed
 def binomial(
-    key: ArrayLike,
-    n: ArrayLike,
-    p: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike = None,
+    key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
 ) -> Array:
     """Draw how many of ``n`` trials succeed.
 

@@ -10,17 +10,14 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import broadcast_shapes, promote_inexact
-from tinyjax.random.arguments import Shape, check_broadcast, float_dtype, one_key, sizes_of
+from tinyjax.random.arguments import Shape, check_broadcast, float_dtype, one_key, sampler, sizes_of
 from tinyjax.random.continuous import normal
 
 
-@replayed
-@placed
+@sampler
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
@@ -90,8 +87,7 @@ def multivariate_normal(
     return centre + jnp.einsum("...ij,...j->...i", factor, drawn)
 
 
-@replayed
-@placed
+@sampler
 def orthogonal(
     key: ArrayLike,
     n: int,

@@ -13,8 +13,6 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
@@ -28,19 +26,15 @@ from tinyjax.random.arguments import (
     converted,
     float_dtype,
     one_key,
+    sampler,
     sizes_of,
 )
 from tinyjax.random.generators import Key
 
 
-@replayed
-@placed
+@sampler
 def bits(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw unsigned integers, all of their bits random.
 
@@ -66,8 +60,7 @@ def bits(
     return own.bits(found, sizes_of("bits", shape))
 
 
-@replayed
-@placed
+@sampler
 def uniform(
     key: ArrayLike,
     shape: Shape = (),
@@ -158,8 +151,7 @@ def uniform_between(floats: Array, low: Array, high: Array) -> Array:
     return ew.max_(low, ew.add(ew.mul(floats, span), low))
 
 
-@replayed
-@placed
+@sampler
 def randint(
     key: ArrayLike,
     shape: Shape,
@@ -252,8 +244,7 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     return ew.convert_element_type(kept, dtype), beyond
 
 
-@replayed
-@placed
+@sampler
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
@@ -301,14 +292,9 @@ def bernoulli(
     return ew.lt(fine, ew.sub(probability, coarse))
 
 
-@replayed
-@placed
+@sampler
 def rademacher(
-    key: ArrayLike,
-    shape: Shape = (),
-    dtype: DTypeLike = None,
-    *,
-    out_sharding: Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw -1 and 1 with equal probability.
 
