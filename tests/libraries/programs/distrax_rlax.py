@@ -24,6 +24,12 @@ def main():
     # inverted by their programs
     logistic = distrax.Lambda(lambda x: 5 / (1 + jnp.exp(-x)))
     sinh = distrax.Transformed(distrax.Normal(0.0, 1.0), jnp.sinh)
+
+    def policy_loss(logits):
+        policy = distrax.Categorical(logits=logits)
+        actions, log_probs = policy.sample_and_log_prob(seed=key, sample_shape=(6,))
+        return -(log_probs * jnp.cos(1.0 * actions)).mean() - policy.entropy().mean() / 10
+
     discounts = 0.9 * jnp.ones(4)
     q = jax.vmap(rlax.q_learning)
     return {
@@ -32,6 +38,7 @@ def main():
         "divergence": distrax.Normal(0.0, 1.0).kl_divergence(distrax.Normal(1.0, 2.0)),
         "choice": choices.sample(seed=key),
         "entropy": choices.entropy(),
+        "policy_gradient": jax.grad(policy_loss)(jnp.array([[0.1, 0.5, -1.0], [1.0, 0.0, 2.0]])),
         "squashed": squashed.log_prob(0.3),
         "coupling": coupling.forward(jnp.ones(2)),
         "inverse": jnp.stack(logistic.inverse_and_log_det(jnp.array([1.0, 2.0]))),
