@@ -658,3 +658,13 @@ def test_wide_operands_of_one_dtype_where_32_bits_are_the_default(fun: Any) -> N
         out = fun(x, x)
         assert out.dtype == expected.dtype
         np.testing.assert_array_equal(np.asarray(out), expected)
+
+
+def test_precisions_have_names() -> None:
+    """Those of jax, which libraries call them by."""
+    for name in (None, "default", "fastest", "bfloat16", "high", "tensorfloat32", "highest", 1):
+        assert lax.Precision(name).name == jax.lax.Precision(name).name
+    nothings: list[Any] = ["low", 7, []]
+    for nothing in nothings:
+        with pytest.raises(ValueError, match="is not a valid Precision"):
+            lax.Precision(nothing)

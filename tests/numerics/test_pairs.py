@@ -59,7 +59,13 @@ def _forms() -> dict[str, Callable[[Any, Any], dict[str, Any]]]:
         found = {name: result.reshape(-1) for name, result in rows.items() if name != "sort"}
         return found
 
-    return {"jit": tinyjax.jit(_all), "vmap": batched, "jit(vmap)": tinyjax.jit(batched)}
+    first = tinyjax.jit(_all, tier="first")
+    return {
+        "jit": tinyjax.jit(_all),
+        "first tier": first,
+        "vmap": batched,
+        "jit(vmap)": tinyjax.jit(batched),
+    }
 
 
 def _expected(name: str, x: HostArray, y: HostArray) -> HostArray:

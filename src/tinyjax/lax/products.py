@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
@@ -40,6 +40,18 @@ class Precision(Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        """Return what a name of JAX's ``default_matmul_precision`` means."""
+        return _PRECISIONS.get(value) if value is None or isinstance(value, str) else None
+
+
+_PRECISIONS: Final[Mapping[str | None, Precision]] = {
+    **dict.fromkeys((None, "default", "fastest", "bfloat16"), Precision.DEFAULT),
+    **dict.fromkeys(("high", "bfloat16_3x", "tensorfloat32"), Precision.HIGH),
+    **dict.fromkeys(("highest", "float32"), Precision.HIGHEST),
+}
 
 
 #: How exact products are to be: one precision for both operands, or one for each, or None.
