@@ -1,0 +1,263 @@
+"""What the package may take: lines by room, lines of imports, and calls and files of five walks.
+
+``python -m budgets`` in ``tests/`` writes what is measured to budgets.json and to the table in
+docs/contributing.md, and digests of programs to replay.json (``replay``). A number may fall in any
+commit. A commit that raises one says in its message what the reader gets for it.
+"""
+
+import ast
+import io
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, TypedDict
+
+import replay
+
+ROOT: Final = Path(__file__).parents[1]
+PACKAGE: Final = ROOT / "src" / "tinyjax"
+NOTES: Final = Path(__file__).with_name("budgets.json")
+DOCUMENT: Final = ROOT / "docs" / "contributing.md"
+HEADING: Final = "## Budgets\n"
+TEXT: Final = f"""{HEADING}
+Lines are a cost. `tests/test_budgets.py` holds each room to a number of code lines (no blanks,
+comments or docstrings), the package to one of imports, and five walks through it to numbers
+of calls and of files. A number may fall in any commit: `python -m budgets` in `tests/` writes
+what is measured. A commit that raises one says in its message what the reader gets for it.
+`tests/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
+and as StableHLO. A reshaping leaves them as they are; a commit that changes what is compiled
+says which and why."""
+#: The room of the files that lie beside the rooms.
+TOP: Final = "files at the top"
+
+#: importlib's functions that load a module.
+_LOADING: Final = ("_find_and_load", "_handle_fromlist")
+_SILENT: Final = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+class Budgets(TypedDict):
+    """Code lines by room, lines of imports in all, and (calls, files) of each walk."""
+
+    rooms: dict[str, int]
+    imports: int
+    walks: dict[str, list[int]]
+
+
+# Lines
+
+
+def code_lines(text: str) -> int:
+    """Count the lines that are neither blank nor comment nor docstring."""
+    strings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()), end_lineno=int(end)):
+                strings.update(range(node.lineno, end + 1))
+            case _:
+                pass
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _SILENT:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - strings)
+
+
+def import_lines(text: str) -> int:
+    """Count the lines of import statements."""
+    return sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    """The room and the text of each file of the package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).parts
+        yield parts[0] if len(parts) > 1 else TOP, path.read_text(encoding="utf-8")
+
+
+def rooms() -> dict[str, int]:
+    """Count the code lines of each room."""
+    lines: Counter[str] = Counter()
+    for room, text in _sources():
+        lines[room] += code_lines(text)
+    return dict(sorted(lines.items()))
+
+
+def imports() -> int:
+    """Count the lines of imports in the package."""
+    return sum(import_lines(text) for _, text in _sources())
+
+
+# Walks, each in a process of its own
+
+
+def _second_gradient() -> Callable[[], object]:
+    import tinyjax.numpy as jnp
+    from tinyjax import grad
+
+    x = jnp.ones(3)
+
+    def walk() -> object:
+        return grad(lambda x: jnp.sum(jnp.sin(x) * x))(x)
+
+    walk()
+    return walk
+
+
+def _first_jit() -> Callable[[], object]:
+    import tinyjax.numpy as jnp
+    from tinyjax import jit
+
+    x = jnp.ones(3)
+    return lambda: jit(lambda x: jnp.sin(x) * x)(x)
+
+
+def _first_gradient_of_scan() -> Callable[[], object]:
+    import tinyjax.numpy as jnp
+    from tinyjax import grad, jit, lax
+
+    x = jnp.ones(3)
+
+    def loss(x: Any) -> Any:
+        return lax.scan(lambda c, _: (jnp.sin(c) * x, None), x, None, length=5)[0].sum()
+
+    return lambda: jit(grad(loss))(x)
+
+
+def _row_and_column() -> Callable[[], object]:
+    import tinyjax.numpy as jnp
+
+    row, column = jnp.arange(3), jnp.ones((4, 1))
+
+    def walk() -> object:
+        return jnp.add(row, column)
+
+    walk()
+    return walk
+
+
+def _source_gradient() -> Callable[[], object]:
+    from tinyjax import source
+
+    def power(x: float) -> float:
+        y = 1.0
+        while y < 10.0:
+            y = y * x
+        return y
+
+    return lambda: source.grad(power)(2.0)
+
+
+WALKS: Final[dict[str, Callable[[], Callable[[], object]]]] = {
+    "the second `grad(sum(sin(x) * x))`": _second_gradient,
+    "the first `jit(f)(x)`": _first_jit,
+    "the first `jit(grad(scan))`": _first_gradient_of_scan,
+    "`jnp.add` of a row of ints and a column of floats": _row_and_column,
+    "the first `source.grad(f)(x)`": _source_gradient,
+}
+
+
+def count(walk: Callable[[], object]) -> tuple[int, int]:
+    """Count the calls of the package's functions, and their files, without what loading takes."""
+    calls = 0
+    files: set[str] = set()
+    loading = 0  # how many imports are under way
+
+    def hook(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls, loading
+        code = frame.f_code
+        if (
+            code.co_name in ("_find_and_load", "_handle_fromlist")
+            and "importlib" in code.co_filename
+        ):
+            loading += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not loading and code.co_filename.startswith(str(PACKAGE)):
+            calls += 1
+            files.add(code.co_filename)
+
+    sys.setprofile(hook)
+    try:
+        walk()
+    finally:
+        sys.setprofile(None)
+    return calls, len(files)
+
+
+def walk(name: str) -> list[int]:
+    """Count the calls and files of a walk, in a new process."""
+    program = [sys.executable, "-m", "budgets", name]
+    output = subprocess.check_output(program, cwd=Path(__file__).parent, text=True)
+    return [int(number) for number in output.split()]
+
+
+# The table
+
+
+def measure() -> Budgets:
+    """Measure everything that has a budget."""
+    return {"rooms": rooms(), "imports": imports(), "walks": {name: walk(name) for name in WALKS}}
+
+
+def kept() -> Budgets:
+    """Read the budgets."""
+    budgets: Budgets = json.loads(NOTES.read_text(encoding="utf-8"))
+    return budgets
+
+
+def table(budgets: Budgets) -> str:
+    """Write the section of docs/contributing.md."""
+    total = sum(budgets["rooms"].values())
+    share = 100 * budgets["imports"] / total
+    lines = [
+        TEXT,
+        "",
+        f"{total:,} lines, of which {budgets['imports']:,} ({share:.1f}%) are imports:",
+        "",
+        "| room | lines | room | lines | room | lines |",
+        "|---|---|---|---|---|---|",
+    ]
+    cells = [f"{room} | {number:,}" for room, number in budgets["rooms"].items()]
+    cells += [" | "] * (-len(cells) % 3)
+    lines += [f"| {' | '.join(cells[i : i + 3])} |" for i in range(0, len(cells), 3)]
+    lines += ["", "| walk | calls | files |", "|---|---|---|"]
+    lines += [
+        f"| {name} | {calls:,} | {files} |" for name, (calls, files) in budgets["walks"].items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def with_table(page: str, budgets: Budgets) -> str:
+    """Put the section into the page, in place of the one that is there."""
+    before, _, rest = page.partition(HEADING)
+    return f"{before}{table(budgets)}\n## {rest.partition(chr(10) + '## ')[2]}"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments:
+        print(*count(WALKS[arguments[0]]()))
+        return
+    budgets = measure()
+    text = re.sub(r"\[\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2]", json.dumps(budgets, indent=1))
+    replay.NOTES.write_text(replay.replayed(), encoding="utf-8")
+    NOTES.write_text(text + "\n", encoding="utf-8")
+    DOCUMENT.write_text(with_table(DOCUMENT.read_text(encoding="utf-8"), budgets), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
