@@ -105,10 +105,13 @@ WHY_ANY = {
         "iinfo": NUMPY,
         "vectorize": OF_THE_FUNCTION,
     },
-    "tinyjax.lax": {"reduce": OF_A_MAPPED_TREE, "reduce_window": OF_A_MAPPED_TREE},
-    "tinyjax.implicit": {
+    "tinyjax.lax": {
         "custom_linear_solve": OF_THE_FUNCTION,
         "custom_root": OF_THE_FUNCTION,
+        "reduce": OF_A_MAPPED_TREE,
+        "reduce_window": OF_A_MAPPED_TREE,
+    },
+    "tinyjax.implicit": {
         "fixed_point": "has_aux is known only when the program runs",
         "linear_solve": "has_aux is known only when the program runs",
         "minimize": "has_aux is known only when the program runs",

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from tinyjax.api.pullbacks import DidntWant, DontWant, GradRef, GradValue
+from tinyjax.lazy import namespace
 
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue"]
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "tinyjax.api.pullbacks": "DidntWant DontWant GradRef GradValue",
+    },
+)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
+
+#: Of each module with a table: the home of every name, and what it is called there. Of a module in
+#: the table's own room the home is that room.
+HOMES: Final[dict[str, dict[str, tuple[str, str]]]] = {}
+#: Of a namespace that has the names of another one without listing them: the other.
+UNLISTED: Final[dict[str, str]] = {}
 
 
 def unknown(module: str, name: str, why: str = "") -> AttributeError:
@@ -30,16 +36,16 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def loader(
-    module: str, parts: Mapping[str, str], why: Callable[[str], str] = lambda name: ""
+    module: str, table: Mapping[str, str], why: Callable[[str], str] = lambda name: ""
 ) -> Callable[[str], Any]:
     """Make a module's ``__getattr__``, which imports a name from its home and keeps it.
 
     Args:
         module: the module's name.
-        parts: the names, with blanks between them, that other modules hold. These go by their names
-            within ``module``, or by whole names, which have a dot; nothing stands for ``module``
-            itself, whose modules are named. The last module that has a name gives it. What its
-            module calls otherwise is written with that name: ``map=map_``.
+        table: the homes of names, and the names, with blanks between them. A home goes by its name
+            within ``module``, or by its whole name, which has a dot; nothing stands for ``module``
+            itself, whose modules are named. The last home that has a name gives it. What is called
+            otherwise at home is written with that name: ``map=map_``.
         why: says why another name is missing, or nothing.
 
     Example:
@@ -49,19 +55,55 @@ def loader(
         'tinyjax.lax'
     """
     homes: dict[str, tuple[str, str]] = {}
-    for part, names in parts.items():
-        for given in names.split():
-            name, _, there = given.partition("=")
-            homes[name] = (part, there or name)
+    for part, names in table.items():
+        home = part if "." in part else f"{module}.{part}".rstrip(".")
+        for entry in names.split():
+            name, _, there = entry.partition("=")
+            homes[name] = (home, there or name)
+    HOMES[module] = homes
 
     def load(name: str) -> Any:
         if name not in homes:
             raise unknown(module, name, why(name))
         home, there = homes[name]
-        if not home:
+        if home == module:
             return import_module(f"{module}.{name}")
-        found = getattr(import_module(home if "." in home else f"{module}.{home}"), there)
-        setattr(sys.modules[module], name, found)
-        return found
+        value = getattr(import_module(home), there)
+        setattr(sys.modules[module], name, value)
+        return value
 
     return load
+
+
+def namespace(
+    module: str,
+    table: Mapping[str, str],
+    why: Callable[[str], str] = lambda name: "",
+    unlisted: str = "",
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Make a module's ``__all__``, ``__getattr__`` and ``__dir__`` from its table of exports.
+
+    Args:
+        module: the module's name. Beside it lies a stub of the same names for type checkers, which
+            ``python -m exports`` in ``tests/`` writes.
+        table: the homes of names, as ``loader`` takes them.
+        why: says why another name is missing, or nothing.
+        unlisted: a namespace whose names this one has, too, without listing them.
+
+    Example:
+        >>> from tinyjax.lazy import namespace
+        >>> names, load, listed = namespace("tinyjax", {"numpy": "sin cos", "": "lax"})
+        >>> names, listed()
+        (['cos', 'lax', 'sin'], ['cos', 'lax', 'sin'])
+    """
+    load = loader(module, table, why)
+    names = sorted(HOMES[module])
+    if unlisted:
+        UNLISTED[module] = unlisted
+
+        def load_any(name: str) -> Any:
+            other = import_module(unlisted)
+            return getattr(other, name) if name in other.__all__ else load(name)
+
+        return names, load_any, lambda: names
+    return names, load, lambda: names

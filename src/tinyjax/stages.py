@@ -1,16 +1,14 @@
 """A program before it is compiled, and after, by the names of ``jax.stages``."""
 
-from tinyjax.jit.collectives import Collective, Communication
-from tinyjax.jit.options import CompilerOptions
-from tinyjax.jit.stages import ArgInfo, Compiled, Lowered, Traced, Wrapped
+from __future__ import annotations
 
-__all__ = [
-    "ArgInfo",
-    "Collective",
-    "Communication",
-    "Compiled",
-    "CompilerOptions",
-    "Lowered",
-    "Traced",
-    "Wrapped",
-]
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "tinyjax.jit.collectives": "Collective Communication",
+        "tinyjax.jit.options": "CompilerOptions",
+        "tinyjax.jit.stages": "ArgInfo Compiled Lowered Traced Wrapped",
+    },
+)

@@ -29,7 +29,6 @@ from tinyjax.core.devices import (
     devices_on,
     group,
 )
-from tinyjax.core.folding import ensure_compile_time_eval
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.refs import AbstractRef, Ref
@@ -40,31 +39,6 @@ from tinyjax.jit import clear_traces, jit
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-
-__all__ = [
-    "clear_caches",
-    "copy_to_host_async",
-    "default_backend",
-    "default_device",
-    "device_count",
-    "devices",
-    "effects_barrier",
-    "ensure_compile_time_eval",
-    "fwd_and_bwd",
-    "host_count",
-    "host_id",
-    "host_ids",
-    "live_arrays",
-    "local_device_count",
-    "local_devices",
-    "named_call",
-    "named_scope",
-    "print_environment_info",
-    "process_count",
-    "process_index",
-    "process_indices",
-    "typeof",
-]
 
 
 def devices(backend: str | None = None) -> list[Device]:

@@ -17,8 +17,6 @@ from tinyjax.primitives.constraint import hide, unsaid
 P = ParamSpec("P")
 R = TypeVar("R")
 
-__all__ = ["auto_axes", "explicit_axes", "get_abstract_mesh", "use_abstract_mesh"]
-
 
 def get_abstract_mesh() -> AbstractMesh:
     """Return the mesh in force, without its devices; one that is empty where there is none.

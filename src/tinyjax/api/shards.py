@@ -21,12 +21,6 @@ from tinyjax.errors import ArgumentError, ShardingError, shortened
 
 T = TypeVar("T")
 
-__all__ = [
-    "make_array_from_callback",
-    "make_array_from_process_local_data",
-    "make_array_from_single_device_arrays",
-]
-
 
 def make_array_from_callback(
     shape: Sequence[int],

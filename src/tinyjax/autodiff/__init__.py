@@ -5,19 +5,14 @@
 
 from __future__ import annotations
 
-from tinyjax.autodiff.accumulation import Order, jacobian, multiplications
-from tinyjax.autodiff.modes import jvp_from_vjp, vjp_from_jvp
-from tinyjax.autodiff.products import gauss_newton_vp, hutchinson_trace, hvp
-from tinyjax.autodiff.taylor import jet
+from tinyjax.lazy import namespace
 
-__all__ = [
-    "Order",
-    "gauss_newton_vp",
-    "hutchinson_trace",
-    "hvp",
-    "jacobian",
-    "jet",
-    "jvp_from_vjp",
-    "multiplications",
-    "vjp_from_jvp",
-]
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "accumulation": "Order jacobian multiplications",
+        "modes": "jvp_from_vjp vjp_from_jvp",
+        "products": "gauss_newton_vp hutchinson_trace hvp",
+        "taylor": "jet",
+    },
+)

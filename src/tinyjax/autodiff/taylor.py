@@ -44,7 +44,6 @@ from tinyjax.primitives.shape import zero_tangent
 
 P = TypeVar("P")
 
-__all__ = ["jet"]
 
 #: A value at ``t = 0`` and its derivatives there; of a constant, the value alone.
 Series: TypeAlias = Sequence[Array]

@@ -12,22 +12,13 @@ every transformation of a batched callback is the one of the plain callback.
 
 from __future__ import annotations
 
-from tinyjax.callbacks.checks import error_if, error_if_p
-from tinyjax.callbacks.effects import (
-    debug_callback,
-    debug_callback_p,
-    io_callback,
-    io_callback_p,
-)
-from tinyjax.callbacks.pure import pure_callback, pure_callback_p
+from tinyjax.lazy import namespace
 
-__all__ = [
-    "debug_callback",
-    "debug_callback_p",
-    "error_if",
-    "error_if_p",
-    "io_callback",
-    "io_callback_p",
-    "pure_callback",
-    "pure_callback_p",
-]
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "checks": "error_if error_if_p",
+        "effects": "debug_callback debug_callback_p io_callback io_callback_p",
+        "pure": "pure_callback pure_callback_p",
+    },
+)

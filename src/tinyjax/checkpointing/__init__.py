@@ -8,20 +8,17 @@ them again too, just before it needs them, and higher derivatives do likewise.
 ``saved_residuals`` lists what a derivative keeps.
 """
 
-from tinyjax.checkpointing.policies import Policy, checkpoint_policies
-from tinyjax.checkpointing.program import checkpoint_p
-from tinyjax.checkpointing.residuals import Residual, print_saved_residuals, saved_residuals
-from tinyjax.checkpointing.transformation import checkpoint, remat
-from tinyjax.primitives.name import checkpoint_name
+from __future__ import annotations
 
-__all__ = [
-    "Policy",
-    "Residual",
-    "checkpoint",
-    "checkpoint_name",
-    "checkpoint_p",
-    "checkpoint_policies",
-    "print_saved_residuals",
-    "remat",
-    "saved_residuals",
-]
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "policies": "Policy checkpoint_policies",
+        "program": "checkpoint_p",
+        "residuals": "Residual print_saved_residuals saved_residuals",
+        "transformation": "checkpoint remat",
+        "tinyjax.primitives.name": "checkpoint_name",
+    },
+)

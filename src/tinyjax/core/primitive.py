@@ -135,6 +135,9 @@ TransposeRule = Callable[[Tangents, Operands, P], Cotangents]
 #: The mapped axis, operands and their batch axes to results and theirs; of a collective too.
 BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
 
+#: The parameters of an equation by name, as interpreters written for JAX take them.
+ParamDict: TypeAlias = dict[str, Any]
+
 
 class Params(Record):
     """Base for parameter classes."""

@@ -7,7 +7,14 @@ tell StableHLO by equation; and compiled HLO names the lines of the StableHLO te
 program that says nothing of lines is given those of its text.
 """
 
-from tinyjax.exploring.drawing import Drawing, draw
-from tinyjax.exploring.exploration import Exploration, explore
+from __future__ import annotations
 
-__all__ = ["Drawing", "Exploration", "draw", "explore"]
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "drawing": "Drawing draw",
+        "exploration": "Exploration explore",
+    },
+)

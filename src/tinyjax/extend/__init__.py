@@ -23,87 +23,27 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``core``: what interpreters of jaxprs read, by the names of ``jax.extend.core``
 """
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    NoParams,
-    Params,
-    Primitive,
-    RuleKey,
-    Tangent,
-    UndefinedPrimal,
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "tinyjax.core.array": "Array",
+        "tinyjax.core.avals": "ShapedArray",
+        "tinyjax.core.jaxpr": "Jaxpr JaxprEqn Lit Var eval_jaxpr subjaxprs",
+        "tinyjax.core.operands": "as_array",
+        "tinyjax.core.primitive": (
+            "Arrays Avals Hosts NO_PARAMS NoParams Params Primitive RuleKey Tangent "
+            "UndefinedPrimal ZERO"
+        ),
+        "tinyjax.core.trace": "CustomCall Running Trace Tracer bind bind1 current_trace use_trace",
+        "tinyjax.primitives.families": "composed def_elementwise_batch elementwise",
+        "tinyjax.primitives.rules": "def_constant def_derivatives def_linear def_transposes",
+        "tinyjax.primitives.shape": "def_simple_batch",
+        "tinyjax.stablehlo.lowering": "Lowering",
+        "tinyjax.stablehlo.types": "Values",
+        "": "core",
+    },
 )
-from tinyjax.core.trace import (
-    CustomCall,
-    Running,
-    Trace,
-    Tracer,
-    bind,
-    bind1,
-    current_trace,
-    use_trace,
-)
-from tinyjax.lazy import loader
-from tinyjax.primitives.families import composed, def_elementwise_batch, elementwise
-from tinyjax.primitives.rules import def_constant, def_derivatives, def_linear, def_transposes
-from tinyjax.primitives.shape import def_simple_batch
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
-
-if TYPE_CHECKING:
-    from tinyjax.extend import core as core
-
-__all__ = [
-    "NO_PARAMS",
-    "ZERO",
-    "Array",
-    "Arrays",
-    "Avals",
-    "CustomCall",
-    "Hosts",
-    "Jaxpr",
-    "JaxprEqn",
-    "Lit",
-    "Lowering",
-    "NoParams",
-    "Params",
-    "Primitive",
-    "RuleKey",
-    "Running",
-    "ShapedArray",
-    "Tangent",
-    "Trace",
-    "Tracer",
-    "UndefinedPrimal",
-    "Values",
-    "Var",
-    "as_array",
-    "bind",
-    "bind1",
-    "composed",
-    "core",
-    "current_trace",
-    "def_constant",
-    "def_derivatives",
-    "def_elementwise_batch",
-    "def_linear",
-    "def_simple_batch",
-    "def_transposes",
-    "elementwise",
-    "eval_jaxpr",
-    "subjaxprs",
-    "use_trace",
-]
-
-
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {"": "core"})

@@ -7,21 +7,19 @@ derivatives. Staging the equation finds the values it closes over, which are dif
 arguments.
 """
 
-from tinyjax.implicit.fixed_points import fixed_point
-from tinyjax.implicit.information import Info
-from tinyjax.implicit.linear_operators import custom_linear_solve
-from tinyjax.implicit.linear_systems import linear_solve
-from tinyjax.implicit.minima import minimize
-from tinyjax.implicit.ode import odeint
-from tinyjax.implicit.roots import custom_root, root
+from __future__ import annotations
 
-__all__ = [
-    "Info",
-    "custom_linear_solve",
-    "custom_root",
-    "fixed_point",
-    "linear_solve",
-    "minimize",
-    "odeint",
-    "root",
-]
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "fixed_points": "fixed_point",
+        "information": "Info",
+        "linear_operators": "custom_linear_solve",
+        "linear_systems": "linear_solve",
+        "minima": "minimize",
+        "ode": "odeint",
+        "roots": "custom_root root",
+    },
+)

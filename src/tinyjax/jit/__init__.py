@@ -12,31 +12,14 @@ differ, and ``stages.py`` shows programs before and after compilation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from tinyjax.lazy import namespace
 
-from tinyjax.jit.decorator import companions, install_staging, jit
-from tinyjax.lazy import loader
-
-if TYPE_CHECKING:
-    from tinyjax.jit.function import JitFunction
-    from tinyjax.jit.program import JitParams, jit_p
-    from tinyjax.jit.traces import clear_traces
-
-__all__ = [
-    "JitFunction",
-    "JitParams",
-    "clear_traces",
-    "companions",
-    "install_staging",
-    "jit",
-    "jit_p",
-]
-
-_LATER: Final = {
-    "function": "JitFunction",
-    "program": "JitParams jit_p",
-    "traces": "clear_traces",
-}
-
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, _LATER)
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "decorator": "companions install_staging jit",
+        "function": "JitFunction",
+        "program": "JitParams jit_p",
+        "traces": "clear_traces",
+    },
+)

@@ -11,8 +11,6 @@ from typing import Any
 
 import attrs
 
-__all__ = ["AccuracyMode", "DotAlgorithm", "DotAlgorithmPreset", "Tolerance"]
-
 
 class AccuracyMode(Enum):
     """Name the accuracy of a function; this has no effect."""

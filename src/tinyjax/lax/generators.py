@@ -17,8 +17,6 @@ from tinyjax.primitives import philox
 from tinyjax.primitives.bitcast import bitcast_convert_type
 from tinyjax.primitives.shape import reshape
 
-__all__ = ["RandomAlgorithm", "rng_bit_generator"]
-
 
 class RandomAlgorithm(IntEnum):
     """Name the algorithm of ``rng_bit_generator``."""

@@ -10,7 +10,6 @@ from tinyjax.core.array import Array
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, IndexingError, ShardingError, shortened
-from tinyjax.jit.constraint import with_sharding_constraint
 from tinyjax.primitives.collective import (
     AxisName,
     all_gather,
@@ -21,8 +20,6 @@ from tinyjax.primitives.collective import (
     shared_along,
     shared_axes,
 )
-
-__all__ = ["pbroadcast", "pcast", "with_sharding_constraint"]
 
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 from tinyjax.core.devices import platform_in_view
 from tinyjax.errors import ArgumentError, described
 
-__all__ = ["composite", "platform_dependent"]
-
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 

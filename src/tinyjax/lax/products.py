@@ -23,16 +23,6 @@ from tinyjax.primitives.dot import DotParams, dot_general_p, keeping
 from tinyjax.primitives.elementwise import mul
 from tinyjax.primitives.shape import reshape
 
-__all__ = [
-    "DotDimensionNumbers",
-    "Precision",
-    "PrecisionLike",
-    "batch_matmul",
-    "dot",
-    "dot_general",
-    "scaled_dot",
-]
-
 
 class Precision(Enum):
     """How exact products are to be; all are computed in the full precision of their dtype."""

@@ -22,8 +22,6 @@ from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import select
 from tinyjax.primitives.shape import full, iota, transpose
 
-__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
-
 Axes = tuple[int, ...]
 
 

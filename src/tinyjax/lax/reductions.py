@@ -35,25 +35,6 @@ from tinyjax.primitives import reduce as _rd
 from tinyjax.primitives import reduce_window as _wi
 from tinyjax.primitives.slicing import pad, slice_
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "reduce",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_window",
-    "reduce_xor",
-]
-
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
     given = listed(axes, f"the axes of {name}")

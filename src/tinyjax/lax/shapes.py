@@ -36,35 +36,6 @@ from tinyjax.primitives import shape as _sh
 from tinyjax.primitives import slicing as _sl
 from tinyjax.stablehlo.types import MOST_AXES
 
-__all__ = [
-    "broadcast",
-    "broadcast_in_dim",
-    "broadcast_like",
-    "broadcast_to_rank",
-    "broadcasted_iota",
-    "collapse",
-    "concatenate",
-    "dtype",
-    "empty",
-    "expand_dims",
-    "full",
-    "full_like",
-    "index_in_dim",
-    "iota",
-    "pad",
-    "reshape",
-    "rev",
-    "shape_as_value",
-    "slice",
-    "slice_in_dim",
-    "split",
-    "squeeze",
-    "stack",
-    "tile",
-    "transpose",
-    "unstack",
-]
-
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """Repeat an array along new axes in front.

@@ -18,8 +18,6 @@ from tinyjax.primitives import sort as _so
 from tinyjax.primitives.gather import take_front
 from tinyjax.primitives.wrap_index import canonical_indices
 
-__all__ = ["approx_max_k", "approx_min_k", "index_take", "sort", "sort_key_val", "top_k"]
-
 
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     """Take elements at indices into several axes at once.

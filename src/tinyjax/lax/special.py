@@ -13,16 +13,6 @@ from tinyjax.special import bessel as _bessel
 from tinyjax.special import beta as _beta
 from tinyjax.special import gamma as _gamma
 
-__all__ = [
-    "bessel_i0e",
-    "bessel_i1e",
-    "betainc",
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "random_gamma_grad",
-]
-
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized incomplete beta function.

@@ -14,8 +14,6 @@ from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.fft import fft as _fft
 
-__all__ = ["FftType", "fft"]
-
 
 class FftType(Enum):
     """Name a transform: those of real numbers begin with R, and inverse ones with I."""

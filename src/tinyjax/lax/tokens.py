@@ -9,8 +9,6 @@ from tinyjax.core.array import Array
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
 
-__all__ = ["after_all", "create_token"]
-
 
 @attrs.frozen(eq=False, repr=False)
 class Token:

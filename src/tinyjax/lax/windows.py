@@ -24,17 +24,6 @@ from tinyjax.primitives.convolution import (
 )
 from tinyjax.primitives.shape import reshape, transpose
 
-__all__ = [
-    "ConvGeneralDilatedDimensionNumbers",
-    "conv_general_dilated_local",
-    "conv_general_dilated_patches",
-    "conv_general_permutations",
-    "conv_general_shape_tuple",
-    "conv_shape_tuple",
-    "conv_transpose_shape_tuple",
-    "reduce_window_shape_tuple",
-]
-
 #: Which axis is which, in a convolution: three strings, or None for batch and features in front.
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 

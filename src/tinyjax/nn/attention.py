@@ -26,8 +26,6 @@ from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.scipy.special import logsumexp
 
-__all__ = ["dot_product_attention"]
-
 Window: TypeAlias = int | tuple[int, int]
 #: Queries, bias and mask where they have their own, positions.
 _Given: TypeAlias = tuple[Array, Array | None, Array | None, Array]

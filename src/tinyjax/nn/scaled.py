@@ -13,8 +13,6 @@ from tinyjax.lax import DotDimensionNumbers, dot_general
 from tinyjax.numpy.promotion import convert
 from tinyjax.numpy.taking import repeat
 
-__all__ = ["scaled_dot_general", "scaled_matmul"]
-
 
 def scaled_matmul(
     lhs: ArrayLike,

@@ -37,21 +37,6 @@ from tinyjax.primitives.shape import moveaxis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import slice_
 from tinyjax.records import Record
 
-__all__ = [
-    "dot",
-    "einsum",
-    "einsum_path",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "outer",
-    "tensordot",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]
-
 Axes = tuple[int, ...]
 #: What multiplies two arrays as ``lax.dot_general`` does, with its arguments.
 DotGeneral: TypeAlias = Callable[..., ArrayLike]

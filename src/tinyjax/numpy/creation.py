@@ -69,44 +69,6 @@ from tinyjax.primitives.shape import full_like as like
 from tinyjax.primitives.shape import iota, reshape, transpose
 from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 
-__all__ = [
-    "arange",
-    "array",
-    "array_equal",
-    "array_equiv",
-    "asarray",
-    "broadcast_to",
-    "copy",
-    "diag",
-    "diag_indices",
-    "diagflat",
-    "diagonal",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "geomspace",
-    "identity",
-    "indices",
-    "linspace",
-    "logspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "trace",
-    "tri",
-    "tril",
-    "tril_indices",
-    "tril_indices_from",
-    "triu",
-    "triu_indices",
-    "triu_indices_from",
-    "vander",
-    "zeros",
-    "zeros_like",
-]
-
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 

@@ -55,8 +55,6 @@ from tinyjax.primitives.shape import full_like, reshape, rev
 from tinyjax.primitives.slicing import pad, slice_
 from tinyjax.primitives.wrap_index import same_dtype
 
-__all__ = ["getitem", "update_at"]
-
 # Reading
 
 #: An entry of an index that NumPy takes; its stubs know no union of them all.

@@ -48,49 +48,6 @@ from tinyjax.primitives import shape as sh
 from tinyjax.primitives import slicing as sl
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 
-__all__ = [
-    "append",
-    "array_split",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "block",
-    "broadcast_arrays",
-    "column_stack",
-    "concat",
-    "concatenate",
-    "diff",
-    "dsplit",
-    "dstack",
-    "ediff1d",
-    "expand_dims",
-    "flip",
-    "fliplr",
-    "flipud",
-    "hsplit",
-    "hstack",
-    "matrix_transpose",
-    "moveaxis",
-    "permute_dims",
-    "ravel",
-    "ravel_multi_index",
-    "reshape",
-    "resize",
-    "roll",
-    "rollaxis",
-    "rot90",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "tile",
-    "transpose",
-    "unravel_index",
-    "unstack",
-    "vsplit",
-    "vstack",
-]
-
 Sections: TypeAlias = int | Sequence[int] | Array | HostArray
 
 

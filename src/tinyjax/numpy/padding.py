@@ -26,8 +26,6 @@ from tinyjax.numpy.sorting import median
 from tinyjax.primitives import shape as sh
 from tinyjax.primitives import slicing as sl
 
-__all__ = ["pad"]
-
 PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | HostArray
 Pairs: TypeAlias = list[tuple[int, int]]
 

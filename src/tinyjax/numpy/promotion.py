@@ -34,8 +34,6 @@ from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.shape import reshape
 
-__all__ = ["broadcast_shapes"]
-
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.
 _HOLDS = frozenset(

@@ -41,33 +41,6 @@ from tinyjax.primitives import reduce as rd
 from tinyjax.primitives.shape import full, full_like, reshape, transpose
 from tinyjax.records import Record
 
-__all__ = [
-    "all",
-    "allclose",
-    "any",
-    "argmax",
-    "argmin",
-    "average",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "nanargmax",
-    "nanargmin",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
-    "prod",
-    "ptp",
-    "std",
-    "sum",
-    "var",
-]
-
 
 def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Put the reduced axes back, with size one, where that is asked for."""

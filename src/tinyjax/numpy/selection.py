@@ -25,8 +25,6 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full, full_like, iota, reshape
 from tinyjax.primitives.slicing import slice_in_dim
 
-__all__ = ["argwhere", "flatnonzero", "nonzero", "select", "where"]
-
 
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...

@@ -5,26 +5,19 @@ loops, branches and early returns, and from that its adjoint is generated, as Py
 and loops may depend on the values, on floats and NumPy arrays as they are.
 """
 
-from tinyjax.source.api import adjoint_source, forward, grad, value_and_grad, vjp
-from tinyjax.source.context import Context, with_context
-from tinyjax.source.ir.interpret import evaluate
-from tinyjax.source.ir.program import IR
-from tinyjax.source.ir.read import ir_of
-from tinyjax.source.jaxprs.writing import jaxpr_of_source, jaxpr_source
-from tinyjax.source.staging import stage
+from __future__ import annotations
 
-__all__ = [
-    "IR",
-    "Context",
-    "adjoint_source",
-    "evaluate",
-    "forward",
-    "grad",
-    "ir_of",
-    "jaxpr_of_source",
-    "jaxpr_source",
-    "stage",
-    "value_and_grad",
-    "vjp",
-    "with_context",
-]
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "api": "adjoint_source forward grad value_and_grad vjp",
+        "context": "Context with_context",
+        "staging": "stage",
+        "tinyjax.source.ir.interpret": "evaluate",
+        "tinyjax.source.ir.program": "IR",
+        "tinyjax.source.ir.read": "ir_of",
+        "tinyjax.source.jaxprs.writing": "jaxpr_of_source jaxpr_source",
+    },
+)

@@ -11,34 +11,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from tinyjax.lazy import namespace
 
-from tinyjax.lazy import loader
-from tinyjax.testing.comparing import compare
-from tinyjax.testing.errors import CheckError
-from tinyjax.testing.functions import check_function
-from tinyjax.testing.libraries import check_library
-from tinyjax.testing.primitives import Report, check_primitive
-from tinyjax.testing.specs import KINDS, ArraySpec, Case, Spec
-from tinyjax.testing.transforms import check_transform
-
-if TYPE_CHECKING:
-    from tinyjax.testing import strategies as strategies
-
-__all__ = [
-    "KINDS",
-    "ArraySpec",
-    "Case",
-    "CheckError",
-    "Report",
-    "Spec",
-    "check_function",
-    "check_library",
-    "check_primitive",
-    "check_transform",
-    "compare",
-    "strategies",
-]
-
-if not TYPE_CHECKING:  # which needs hypothesis
-    __getattr__ = loader(__name__, {"": "strategies"})
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "comparing": "compare",
+        "errors": "CheckError",
+        "functions": "check_function",
+        "libraries": "check_library",
+        "primitives": "Report check_primitive",
+        "specs": "ArraySpec Case KINDS Spec",
+        "transforms": "check_transform",
+        "": "strategies",
+    },
+)

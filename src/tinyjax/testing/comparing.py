@@ -11,8 +11,6 @@ from tinyjax import dtypes, tree
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType, HostArray
 
-__all__ = ["assert_close", "compare", "describe", "hosts", "pairing", "tangent_like", "wide"]
-
 
 def tolerance(dtype: DType, tol: float) -> float:
     """Some units in the last place of a type; exact where it holds no fractions."""

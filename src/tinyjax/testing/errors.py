@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from tinyjax.errors import MissingRuleError, TinyjaxError
 
-__all__ = ["CheckError", "blaming"]
-
 
 class CheckError(TinyjaxError, AssertionError):
     """Something does not do what it is held to.

@@ -20,8 +20,6 @@ from tinyjax.testing.primitives import Report
 from tinyjax.testing.specs import Case, Spec
 from tinyjax.testing.stacks import check_stacks
 
-__all__ = ["check_function"]
-
 
 def check_function(
     f: Callable[..., Any],

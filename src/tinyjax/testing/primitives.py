@@ -22,8 +22,6 @@ from tinyjax.testing.comparing import wide
 from tinyjax.testing.specs import KINDS, ArraySpec, Case, Operand, Spec, Values
 from tinyjax.testing.stacks import check_stacks
 
-__all__ = ["Report", "check_primitive"]
-
 #: What a primitive without a rule cannot do.
 _WITHOUT: Final = {
     "impl": "it is not evaluated eagerly",

@@ -26,8 +26,6 @@ from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError
 
-__all__ = ["ArraySpec", "Case", "Spec"]
-
 #: The dtypes a row's letters stand for; "e" is float8, which "f" leaves out.
 KINDS: Final[dict[str, tuple[DType, ...]]] = {
     "b": (dtypes.bool_,),

@@ -22,8 +22,6 @@ from tinyjax.testing.comparing import compare, describe, hosts
 from tinyjax.testing.errors import blaming
 from tinyjax.testing.primitives import Report
 
-__all__ = ["THROUGH", "check_transform"]
-
 Function: TypeAlias = Callable[..., Any]
 
 

@@ -8,14 +8,20 @@ nothing is checked.
 
 from __future__ import annotations
 
-from tinyjax.scipy.linalg import factors, forms, functions, special_matrices
-from tinyjax.scipy.linalg.factors import *
-from tinyjax.scipy.linalg.forms import *
-from tinyjax.scipy.linalg.functions import *
-from tinyjax.scipy.linalg.special_matrices import *
+from tinyjax.lazy import namespace
 
-__all__: list[str] = []
-__all__ += factors.__all__
-__all__ += forms.__all__
-__all__ += functions.__all__
-__all__ += special_matrices.__all__
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "factors": (
+            "block_diag cho_factor cho_solve cholesky det eigh inv lu lu_factor lu_solve qr "
+            "qr_multiply solve solve_triangular svd"
+        ),
+        "forms": "eigh_tridiagonal hessenberg polar rsf2csf schur solve_sylvester",
+        "functions": "expm expm_frechet funm sqrtm",
+        "special_matrices": (
+            "circulant companion convolution_matrix dft fiedler fiedler_companion hadamard hankel "
+            "helmert hilbert invhilbert invpascal leslie pascal toeplitz"
+        ),
+    },
+)

@@ -34,24 +34,6 @@ from tinyjax.primitives import lu as lu_
 from tinyjax.primitives import matrices, spectral, triangular
 from tinyjax.primitives import qr as qr_
 
-__all__ = [
-    "block_diag",
-    "cho_factor",
-    "cho_solve",
-    "cholesky",
-    "det",
-    "eigh",
-    "inv",
-    "lu",
-    "lu_factor",
-    "lu_solve",
-    "qr",
-    "qr_multiply",
-    "solve",
-    "solve_triangular",
-    "svd",
-]
-
 
 def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     a = strong(inexact(x, name))

@@ -16,15 +16,6 @@ from tinyjax.primitives import eigen, householder, matrices, schur_forms, spectr
 from tinyjax.primitives import lu as lu_
 from tinyjax.primitives.stop_gradient import stop_gradient
 
-__all__ = [
-    "eigh_tridiagonal",
-    "hessenberg",
-    "polar",
-    "rsf2csf",
-    "schur",
-    "solve_sylvester",
-]
-
 
 def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     a = strong(inexact(x, name))

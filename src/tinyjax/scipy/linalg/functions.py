@@ -33,8 +33,6 @@ from tinyjax.primitives import lu as lu_
 from tinyjax.primitives.shape import zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
 
-__all__ = ["expm", "expm_frechet", "funm", "sqrtm"]
-
 
 def _matrices(name: str, x: ArrayLike) -> Array:
     a = strong(inexact(x, name))

@@ -20,23 +20,6 @@ from tinyjax.stablehlo.types import check_size
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = [
-    "circulant",
-    "companion",
-    "convolution_matrix",
-    "dft",
-    "fiedler",
-    "fiedler_companion",
-    "hadamard",
-    "hankel",
-    "helmert",
-    "hilbert",
-    "invhilbert",
-    "invpascal",
-    "leslie",
-    "pascal",
-    "toeplitz",
-]
 
 Kind = Literal["symmetric", "lower", "upper"]
 

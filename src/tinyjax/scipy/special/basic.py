@@ -30,31 +30,6 @@ from tinyjax.primitives import special as sp
 from tinyjax.primitives.shape import full_like, squeeze
 from tinyjax.primitives.stop_gradient import stop_gradient
 
-__all__ = [
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfinv",
-    "expit",
-    "factorial",
-    "gammaln",
-    "gammasgn",
-    "kl_div",
-    "log_ndtr",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "ndtr",
-    "polygamma",
-    "rel_entr",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-    "zeta",
-]
-
-
 # The error function
 
 

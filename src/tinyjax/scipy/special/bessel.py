@@ -20,8 +20,6 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full_like
 from tinyjax.special import bessel as sbe
 
-__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "sph_harm_y"]
-
 
 def i0e(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0, times ``exp(-abs(x))``.

@@ -26,22 +26,6 @@ from tinyjax.special import gamma as sg
 from tinyjax.special.declaring import scipy_special
 from tinyjax.special.poch import poch as poch_p
 
-__all__ = [
-    "bernoulli",
-    "beta",
-    "betainc",
-    "betaln",
-    "boxcox",
-    "boxcox1p",
-    "comb",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "loggamma",
-    "multigammaln",
-    "poch",
-]
-
 
 @replayed
 def gamma(x: ArrayLike) -> Array:

@@ -8,8 +8,6 @@ from tinyjax.core.trace import bind1
 from tinyjax.numpy.promotion import arrays, broadcast, promote_inexact
 from tinyjax.special import hypergeometric as sh
 
-__all__ = ["hyp1f1", "hyp2f1"]
-
 
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the confluent hypergeometric function, Kummer's M.

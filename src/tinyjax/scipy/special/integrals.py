@@ -13,20 +13,6 @@ from tinyjax.primitives.shape import full_like
 from tinyjax.special import faddeeva as sf
 from tinyjax.special import integrals as si
 
-__all__ = [
-    "dawsn",
-    "erfcx",
-    "exp1",
-    "expi",
-    "expn",
-    "fresnel",
-    "ndtri",
-    "owens_t",
-    "sici",
-    "spence",
-    "wofz",
-]
-
 
 def ndtri(p: ArrayLike) -> Array:
     """Return the ``x`` whose ``ndtr(x)`` is ``p``.

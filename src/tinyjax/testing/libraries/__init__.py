@@ -22,8 +22,6 @@ from tinyjax.testing.libraries.parameters import Strategy
 from tinyjax.testing.libraries.signatures import Catalogue
 from tinyjax.testing.primitives import Report
 
-__all__ = ["check_library"]
-
 
 def check_library(
     module: ModuleType,

@@ -1,0 +1,23 @@
+# Written by `python -m exports` in tests/, from the table of the module beside it.
+
+from tinyjax.autodiff.accumulation import Order as Order
+from tinyjax.autodiff.accumulation import jacobian as jacobian
+from tinyjax.autodiff.accumulation import multiplications as multiplications
+from tinyjax.autodiff.modes import jvp_from_vjp as jvp_from_vjp
+from tinyjax.autodiff.modes import vjp_from_jvp as vjp_from_jvp
+from tinyjax.autodiff.products import gauss_newton_vp as gauss_newton_vp
+from tinyjax.autodiff.products import hutchinson_trace as hutchinson_trace
+from tinyjax.autodiff.products import hvp as hvp
+from tinyjax.autodiff.taylor import jet as jet
+
+__all__ = [
+    'Order',
+    'gauss_newton_vp',
+    'hutchinson_trace',
+    'hvp',
+    'jacobian',
+    'jet',
+    'jvp_from_vjp',
+    'multiplications',
+    'vjp_from_jvp',
+]

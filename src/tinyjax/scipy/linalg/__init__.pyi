@@ -1,0 +1,85 @@
+# Written by `python -m exports` in tests/, from the table of the module beside it.
+
+from tinyjax.scipy.linalg.factors import block_diag as block_diag
+from tinyjax.scipy.linalg.factors import cho_factor as cho_factor
+from tinyjax.scipy.linalg.factors import cho_solve as cho_solve
+from tinyjax.scipy.linalg.factors import cholesky as cholesky
+from tinyjax.scipy.linalg.factors import det as det
+from tinyjax.scipy.linalg.factors import eigh as eigh
+from tinyjax.scipy.linalg.factors import inv as inv
+from tinyjax.scipy.linalg.factors import lu as lu
+from tinyjax.scipy.linalg.factors import lu_factor as lu_factor
+from tinyjax.scipy.linalg.factors import lu_solve as lu_solve
+from tinyjax.scipy.linalg.factors import qr as qr
+from tinyjax.scipy.linalg.factors import qr_multiply as qr_multiply
+from tinyjax.scipy.linalg.factors import solve as solve
+from tinyjax.scipy.linalg.factors import solve_triangular as solve_triangular
+from tinyjax.scipy.linalg.factors import svd as svd
+from tinyjax.scipy.linalg.forms import eigh_tridiagonal as eigh_tridiagonal
+from tinyjax.scipy.linalg.forms import hessenberg as hessenberg
+from tinyjax.scipy.linalg.forms import polar as polar
+from tinyjax.scipy.linalg.forms import rsf2csf as rsf2csf
+from tinyjax.scipy.linalg.forms import schur as schur
+from tinyjax.scipy.linalg.forms import solve_sylvester as solve_sylvester
+from tinyjax.scipy.linalg.functions import expm as expm
+from tinyjax.scipy.linalg.functions import expm_frechet as expm_frechet
+from tinyjax.scipy.linalg.functions import funm as funm
+from tinyjax.scipy.linalg.functions import sqrtm as sqrtm
+from tinyjax.scipy.linalg.special_matrices import circulant as circulant
+from tinyjax.scipy.linalg.special_matrices import companion as companion
+from tinyjax.scipy.linalg.special_matrices import convolution_matrix as convolution_matrix
+from tinyjax.scipy.linalg.special_matrices import dft as dft
+from tinyjax.scipy.linalg.special_matrices import fiedler as fiedler
+from tinyjax.scipy.linalg.special_matrices import fiedler_companion as fiedler_companion
+from tinyjax.scipy.linalg.special_matrices import hadamard as hadamard
+from tinyjax.scipy.linalg.special_matrices import hankel as hankel
+from tinyjax.scipy.linalg.special_matrices import helmert as helmert
+from tinyjax.scipy.linalg.special_matrices import hilbert as hilbert
+from tinyjax.scipy.linalg.special_matrices import invhilbert as invhilbert
+from tinyjax.scipy.linalg.special_matrices import invpascal as invpascal
+from tinyjax.scipy.linalg.special_matrices import leslie as leslie
+from tinyjax.scipy.linalg.special_matrices import pascal as pascal
+from tinyjax.scipy.linalg.special_matrices import toeplitz as toeplitz
+
+__all__ = [
+    'block_diag',
+    'cho_factor',
+    'cho_solve',
+    'cholesky',
+    'circulant',
+    'companion',
+    'convolution_matrix',
+    'det',
+    'dft',
+    'eigh',
+    'eigh_tridiagonal',
+    'expm',
+    'expm_frechet',
+    'fiedler',
+    'fiedler_companion',
+    'funm',
+    'hadamard',
+    'hankel',
+    'helmert',
+    'hessenberg',
+    'hilbert',
+    'inv',
+    'invhilbert',
+    'invpascal',
+    'leslie',
+    'lu',
+    'lu_factor',
+    'lu_solve',
+    'pascal',
+    'polar',
+    'qr',
+    'qr_multiply',
+    'rsf2csf',
+    'schur',
+    'solve',
+    'solve_sylvester',
+    'solve_triangular',
+    'sqrtm',
+    'svd',
+    'toeplitz',
+]

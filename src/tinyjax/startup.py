@@ -1,0 +1,30 @@
+"""What ``import tinyjax`` does besides naming things: rooms attach to the core, settings apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from tinyjax import config, numpy
+from tinyjax.core.array import install_namespace, mover
+from tinyjax.core.trace import choose_base
+from tinyjax.jit.decorator import companions, install_staging
+
+install_namespace(numpy)
+mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
+companions[:] = [
+    *("tinyjax.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
+    *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),
+    *("tinyjax.api.mapping", "tinyjax.control_flow.scan", "tinyjax.control_flow.loops"),
+]
+install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
+
+
+def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
+    """Load the debugger when the settings first ask for it, and choose the trace that evaluates."""
+    if current.debugging:
+        import_module("tinyjax.nans")
+    return choose_base(current)
+
+
+config.follow(_evaluate_as_set)

@@ -1,0 +1,143 @@
+# Written by `python -m exports` in tests/, from the table of the module beside it.
+
+from tinyjax.xla.backend import has_started as has_started
+from tinyjax.xla.background import compile_all as compile_all
+from tinyjax.xla.compilation import Compilation as Compilation
+from tinyjax.xla.compilation import Flags as Flags
+from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
+from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
+from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
+from tinyjax.xla.dispatch import Launch as Launch
+from tinyjax.xla.dispatch import PlacedLaunch as PlacedLaunch
+from tinyjax.xla.dispatch import call_key as call_key
+from tinyjax.xla.dispatch import launch_arrays as launch_arrays
+from tinyjax.xla.dispatch import launch_mixed as launch_mixed
+from tinyjax.xla.dispatch import not_launched as not_launched
+from tinyjax.xla.dispatch import register_nodes as register_nodes
+from tinyjax.xla.dispatch import short_call as short_call
+from tinyjax.xla.exchange import bytes_of as bytes_of
+from tinyjax.xla.exchange import check_same as check_same
+from tinyjax.xla.exchange import digest_of as digest_of
+from tinyjax.xla.exchange import exchanged as exchanged
+from tinyjax.xla.executable import CacheInfo as CacheInfo
+from tinyjax.xla.executable import Executable as Executable
+from tinyjax.xla.executable import cache_clear as cache_clear
+from tinyjax.xla.executable import cache_info as cache_info
+from tinyjax.xla.executable import compile_anew as compile_anew
+from tinyjax.xla.executable import compiled as compiled
+from tinyjax.xla.executable import executable_for as executable_for
+from tinyjax.xla.executable import held as held
+from tinyjax.xla.executable import is_compiled as is_compiled
+from tinyjax.xla.executable import match_donations as match_donations
+from tinyjax.xla.foreign import include_dir as include_dir
+from tinyjax.xla.foreign import register_batch_partitionable as register_batch_partitionable
+from tinyjax.xla.foreign import register_target as register_target
+from tinyjax.xla.foreign import register_type as register_type
+from tinyjax.xla.hlo import called_by as called_by
+from tinyjax.xla.hlo import computations_of as computations_of
+from tinyjax.xla.lowering import lowered as lowered
+from tinyjax.xla.lowering import lowered_for as lowered_for
+from tinyjax.xla.modules import from_portable as from_portable
+from tinyjax.xla.modules import parse as parse
+from tinyjax.xla.modules import to_artifact as to_artifact
+from tinyjax.xla.modules import to_computation as to_computation
+from tinyjax.xla.modules import to_portable as to_portable
+from tinyjax.xla.options import as_flags as as_flags
+from tinyjax.xla.placements import Placement as Placement
+from tinyjax.xla.placing import on_devices as on_devices
+from tinyjax.xla.placing import placement_of as placement_of
+from tinyjax.xla.processes import Connection as Connection
+from tinyjax.xla.processes import Limits as Limits
+from tinyjax.xla.processes import connect as connect
+from tinyjax.xla.processes import serve as serve
+from tinyjax.xla.profiling import OpEvent as OpEvent
+from tinyjax.xla.profiling import Profile as Profile
+from tinyjax.xla.profiling import SpanEvent as SpanEvent
+from tinyjax.xla.profiling import annotation as annotation
+from tinyjax.xla.profiling import profile_of as profile_of
+from tinyjax.xla.profiling import read_profile as read_profile
+from tinyjax.xla.profiling import start_profile as start_profile
+from tinyjax.xla.sharded import call_sharded as call_sharded
+from tinyjax.xla.sharded import of_arrays as of_arrays
+from tinyjax.xla.sharded import put as put
+from tinyjax.xla.sharded import runs_on_host as runs_on_host
+from tinyjax.xla.sharded_executable import COLLECTIVES as COLLECTIVES
+from tinyjax.xla.sharded_executable import ShardedExecutable as ShardedExecutable
+from tinyjax.xla.sharded_executable import of_parts as of_parts
+from tinyjax.xla.tiers import decide as decide
+from tinyjax.xla.tiers import forget as forget
+from tinyjax.xla.tiers import run as run
+from tinyjax.xla.tiers import run_alone as run_alone
+from tinyjax.xla.versions import COMPILER as COMPILER
+
+__all__ = [
+    'COLLECTIVES',
+    'COMPILER',
+    'CacheInfo',
+    'Compilation',
+    'Connection',
+    'DiskCacheInfo',
+    'Executable',
+    'Flags',
+    'Launch',
+    'Limits',
+    'OpEvent',
+    'PlacedLaunch',
+    'Placement',
+    'Profile',
+    'ShardedExecutable',
+    'SpanEvent',
+    'annotation',
+    'as_flags',
+    'bytes_of',
+    'cache_clear',
+    'cache_info',
+    'call_key',
+    'call_sharded',
+    'called_by',
+    'check_same',
+    'compile_all',
+    'compile_anew',
+    'compiled',
+    'computations_of',
+    'connect',
+    'decide',
+    'digest_of',
+    'disk_cache_clear',
+    'disk_cache_info',
+    'exchanged',
+    'executable_for',
+    'forget',
+    'from_portable',
+    'has_started',
+    'held',
+    'include_dir',
+    'is_compiled',
+    'launch_arrays',
+    'launch_mixed',
+    'lowered',
+    'lowered_for',
+    'match_donations',
+    'not_launched',
+    'of_arrays',
+    'of_parts',
+    'on_devices',
+    'parse',
+    'placement_of',
+    'profile_of',
+    'put',
+    'read_profile',
+    'register_batch_partitionable',
+    'register_nodes',
+    'register_target',
+    'register_type',
+    'run',
+    'run_alone',
+    'runs_on_host',
+    'serve',
+    'short_call',
+    'start_profile',
+    'to_artifact',
+    'to_computation',
+    'to_portable',
+]

@@ -1,0 +1,38 @@
+"""Every public name is exported by one line, and type checkers see what ``import`` gives."""
+
+import sys
+from importlib import import_module
+
+import pytest
+from exports import PACKAGE, forgotten, namespaces, path_of, stub
+
+NAMESPACES = namespaces()
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_type_checkers_see_the_table(name: str) -> None:
+    remedy = "run `python -m exports` in tests/"
+    assert path_of(name).read_text(encoding="utf-8") == stub(name), remedy
+
+
+def test_there_is_no_other_stub() -> None:
+    assert {*PACKAGE.rglob("*.pyi")} == {path_of(name) for name in NAMESPACES}
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_what_is_exported_is_there(name: str) -> None:
+    module = sys.modules[name]
+    lacking = [public for public in dir(module) if not hasattr(module, public)]
+    assert not lacking, f"the table of {name} names what its homes lack"
+
+
+def test_what_is_defined_is_exported() -> None:
+    assert forgotten() == []
+
+
+@pytest.mark.parametrize("name", ["tinyjax", "tinyjax.numpy", "tinyjax.lax", "tinyjax.random"])
+def test_completion_shows_public_names_alone(name: str) -> None:
+    module = import_module(name)
+    shown = dir(module)
+    assert shown == sorted(module.__all__)
+    assert not [public for public in shown if public.startswith("_") and public[:2] != "__"]
