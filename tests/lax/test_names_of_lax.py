@@ -17,7 +17,7 @@ from tinyjax.lax import primitives
 from tinyjax.test_util import check_grads
 
 
-@pytest.mark.parametrize("name", [name for name in vars(primitives) if name[0] != "_"])
+@pytest.mark.parametrize("name", primitives.__all__)
 def test_primitives_have_the_names_of_jax(name: str) -> None:
     assert isinstance(getattr(lax, name), Primitive)
     assert hasattr(jax.lax, name)

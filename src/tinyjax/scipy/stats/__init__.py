@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-from tinyjax.scipy.stats import (
-    bernoulli,
-    beta,
-    betabinom,
-    binom,
-    cauchy,
-    chi2,
-    dirichlet,
-    expon,
-    gamma,
-    gennorm,
-    geom,
-    gumbel_l,
-    gumbel_r,
-    laplace,
-    logistic,
-    multinomial,
-    multivariate_normal,
-    nbinom,
-    norm,
-    pareto,
-    poisson,
-    t,
-    truncnorm,
-    uniform,
-    vonmises,
-    wrapcauchy,
-)
-from tinyjax.scipy.stats.density import gaussian_kde
-from tinyjax.scipy.stats.ranking import mode, rankdata, sem
+from tinyjax.lazy import namespace
 
-__all__ = [
-    "bernoulli",
-    "beta",
-    "betabinom",
-    "binom",
-    "cauchy",
-    "chi2",
-    "dirichlet",
-    "expon",
-    "gamma",
-    "gaussian_kde",
-    "gennorm",
-    "geom",
-    "gumbel_l",
-    "gumbel_r",
-    "laplace",
-    "logistic",
-    "mode",
-    "multinomial",
-    "multivariate_normal",
-    "nbinom",
-    "norm",
-    "pareto",
-    "poisson",
-    "rankdata",
-    "sem",
-    "t",
-    "truncnorm",
-    "uniform",
-    "vonmises",
-    "wrapcauchy",
-]
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "density": "gaussian_kde",
+        "ranking": "mode rankdata sem",
+        "": (
+            "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom "
+            "gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm "
+            "pareto poisson t truncnorm uniform vonmises wrapcauchy"
+        ),
+    },
+)

@@ -14,8 +14,6 @@ from tinyjax.numpy.promotion import convert, inexact, strong
 from tinyjax.scipy.linalg import cho_factor, cho_solve, solve_triangular
 from tinyjax.scipy.special import logsumexp, ndtr
 
-__all__ = ["gaussian_kde"]
-
 _LOG_2PI: Final = math.log(2 * math.pi)
 
 #: How wide the kernels are: a rule's name, a factor, or what gives one for an estimate.

@@ -24,8 +24,6 @@ from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.numpy.sorting import argsort, cumsum, sort
 from tinyjax.numpy.taking import searchsorted, take
 
-__all__ = ["mode", "rankdata", "sem"]
-
 Method = Literal["average", "min", "max", "dense", "ordinal"]
 
 
