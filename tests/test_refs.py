@@ -646,3 +646,44 @@ def test_what_is_lowered_with_a_reference_says_of_its_arguments_and_results(oute
     ]:
         with pytest.raises(RefError, match=message):
             compiled(*args)
+
+
+ROWS, MASK = np.array([0, 1]), np.array([True, False, True, True])
+#: Of an array of shape (2, 3, 4).
+PARTS: Final[list[Any]] = [
+    (ROWS, slice(None), ..., ROWS),
+    (ROWS, 0, ..., ROWS),
+    (np.array(1), ROWS),
+    (..., MASK),
+    (..., MASK[:3], slice(None)),
+    (..., np.stack([MASK] * 3)),
+    (slice(None), [0, 2]),
+    (True, ..., None, np.array(-1)),
+    (slice(None, None, -1), ..., slice(3, 0, -2)),
+]
+
+
+@pytest.mark.parametrize("index", PARTS, ids=repr)
+def test_parts_are_numpys(index: Any) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    replaced, added = x.copy(), x.copy()
+    replaced[index] = 7
+    np.add.at(added, index, 1)
+
+    def parts(x: Any) -> Any:
+        read, written, viewed, summed = [tinyjax.new_ref(x) for _ in range(4)]
+        written[index] = 7.0
+        viewed.at[index][...] = 7.0
+        summed.addupdate(1.0, index)
+        return read[index], read.at[index][...], written[...], viewed[...], summed[...]
+
+    for results in (parts(x), tinyjax.jit(parts)(x)):
+        expected = (x[index], x[index], replaced, replaced, added)
+        for result, array in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, array, strict=True)
+
+
+def test_scalars_of_numpy_beyond_the_end_are_refused() -> None:
+    for index in (np.array(3), (..., np.array(-4)), (None, np.int64(3))):
+        with pytest.raises(RefError, match="out of bounds for axis 0, of size 3"):
+            tinyjax.new_ref(X)[index]

@@ -315,7 +315,8 @@ def _another(x: Array) -> Array:
 
 def _check_bounds(index: Any, aval: ShapedArray) -> None:
     """Refuse Python's and NumPy's ints beyond the ends of an axis."""
-    parts = index if isinstance(index, tuple) else (index,)
+    listed = index if isinstance(index, tuple) else (index,)
+    parts = [x[()] if isinstance(x, np.ndarray) and not x.shape else x for x in listed]
     axis = 0
     for i, part in enumerate(parts):
         if part is None:
