@@ -481,8 +481,10 @@ def test_the_compiled_derivative_needs_less_memory() -> None:
     assert checkpointed < 0.55 * plain, (checkpointed, plain)
 
 
-@pytest.mark.parametrize(("prevent_cse", "guards"), [(True, 8), (False, 0)])
-def test_the_compiler_may_be_let_merge(prevent_cse: bool, guards: int) -> None:
+@pytest.mark.parametrize(
+    ("prevent_cse", "guards"), [(True, 8), (False, 0), ((True, False), 8), ([False, False], 0)]
+)
+def test_the_compiler_may_be_let_merge(prevent_cse: Any, guards: int) -> None:
     slope = tinyjax.jit(tinyjax.grad(blocks(tinyjax.checkpoint(prevent_cse=prevent_cse))))
     # the last block's cotangent is a constant, which alone would be no condition
     text = slope.lower(np.ones((64, 64), np.float32)).compile().as_text()

@@ -7,8 +7,11 @@ from typing import Final
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from fuzz import effects
 from fuzz.drawing import CASES, Case
+from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
 from fuzz.programs import Program
 from fuzz.stacks import affordable, check, check_by_differences
@@ -66,4 +69,20 @@ def test_transformations_commute_where_all_nests_are_taken_apart(case: Case) -> 
         patch.setattr(unnest, "DEEPEST", 0)
         patch.setattr(unnest, "LARGEST", 1 << 60)
         check(case.program, affordable(case.program, case.layers))
+    forget_sometimes()
+
+
+@pytest.mark.slow
+@settings(max_examples=8)
+@given(effects.PROGRAMS, st.sampled_from(sorted(effects.WAYS)))
+def test_callbacks_are_called_as_in_a_loop(program: tuple[Statement, ...], way: str) -> None:
+    effects.check_effects(program, way)
+
+
+@pytest.mark.fuzz
+@given(effects.PROGRAMS, st.sampled_from(sorted(effects.WAYS)))
+def test_callbacks_are_called_as_in_a_loop_at_length(
+    program: tuple[Statement, ...], way: str
+) -> None:
+    effects.check_effects(program, way)
     forget_sometimes()

@@ -341,10 +341,16 @@ def breakpoint(*, ordered: bool = False) -> None:
     arrays = {name: value for name, value in variables.items() if _holds_array(value)}
     others = {name: value for name, value in variables.items() if name not in arrays}
     names = {} if frame is None else frame.f_globals
+    code = compile("__import__('sys').breakpointhook()", "<breakpoint>", "exec")
+    if frame is not None:  # so that the debugger shows the caller's lines
+        caller = frame.f_code
+        code = code.replace(
+            co_filename=caller.co_filename, co_name=caller.co_name, co_firstlineno=frame.f_lineno
+        )
 
     def stop(found: dict[str, Any]) -> None:
         # so that the debugger stops in a frame that has the caller's variables
-        exec("__import__('sys').breakpointhook()", names, {**others, **found})
+        exec(code, names, {**others, **found})
 
     debug_callback(stop, (arrays,), {}, ordered)
 

@@ -1,5 +1,6 @@
 """Callbacks and effects: what is called, how often, in which order, and what becomes of errors."""
 
+import linecache
 import re
 import subprocess
 import sys
@@ -330,7 +331,14 @@ def test_a_format_must_be_a_string() -> None:
 @both
 def test_breakpoint_sees_the_callers_variables(mode: Any, monkeypatch: Any) -> None:
     seen: dict[str, Any] = {}
-    monkeypatch.setattr(sys, "breakpointhook", lambda: seen.update(sys._getframe(1).f_locals))
+    lines: list[str] = []
+
+    def stop() -> None:
+        frame = sys._getframe(1)
+        seen.update(frame.f_locals)
+        lines.append(linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip())
+
+    monkeypatch.setattr(sys, "breakpointhook", stop)
 
     def f(x: Any) -> Any:
         y = {"twice": 2 * x}
@@ -341,6 +349,7 @@ def test_breakpoint_sees_the_callers_variables(mode: Any, monkeypatch: Any) -> N
     mode(lambda x: f(x)[0])(3.0)
     assert float(seen["y"]["twice"]) == 6
     assert seen["word"] == "hello"
+    assert lines == ["debug.breakpoint()"]
 
 
 # Errors

@@ -25,7 +25,7 @@ R = TypeVar("R")
 def checkpoint(
     fun: Callable[P, R],
     *,
-    prevent_cse: bool = ...,
+    prevent_cse: bool | Sequence[bool] = ...,
     policy: Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
     static_argnames: str | Iterable[str] = ...,
@@ -33,7 +33,7 @@ def checkpoint(
 @overload
 def checkpoint(
     *,
-    prevent_cse: bool = ...,
+    prevent_cse: bool | Sequence[bool] = ...,
     policy: Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
     static_argnames: str | Iterable[str] = ...,
@@ -42,7 +42,7 @@ def checkpoint(
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
-    prevent_cse: bool = True,
+    prevent_cse: bool | Sequence[bool] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
@@ -62,7 +62,8 @@ def checkpoint(
             decorator.
         prevent_cse: whether to keep the compiler from merging the recomputation with the first
             computation, which would need the memory again. You can turn it off where the two cannot
-            meet, as in the body of a scan.
+            meet, as in the body of a scan. Of a bool for each argument, one that is true is
+            enough.
         policy: ``policy(primitive, *avals, **params) -> bool`` says whether the results of an
             operation may be kept; see ``checkpoint_policies``. The default keeps the arguments
             only. The policy also decides about operations inside ``jit``, ``scan``, ``cond`` and
@@ -105,10 +106,11 @@ def checkpoint(
 
         return decorate
     user_fun = fun
+    guarded = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     chosen = integers(one_or_more(static_argnums, "static_argnums"), "static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
     if names:
-        return _with_names(fun, chosen, names, prevent_cse, policy)
+        return _with_names(fun, chosen, names, guarded, policy)
     kept = checkpoint_policies.nothing_saveable if policy is None else policy
     check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -129,7 +131,7 @@ def checkpoint(
             closed = closed_over([_of_both(call)], (dynamic, kwargs))
             if closed is not None:
                 (rest,), others = closed
-                found: R = checkpoint(rest, prevent_cse=prevent_cse, policy=kept)(*others)
+                found: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
                 return found
         leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
         arrays = as_arrays(leaves, user_fun, in_tree, static)
@@ -137,11 +139,11 @@ def checkpoint(
         flat = FlatFunction(watched, in_tree, user_fun=user_fun)
         staged = stage(flat, [x.aval for x in arrays], user_fun)
         if watch:
-            stateful = checkpoint(watch.discharged(call), prevent_cse=prevent_cse, policy=kept)
+            stateful = checkpoint(watch.discharged(call), prevent_cse=guarded, policy=kept)
             state, found = stateful(watch.contents(), *dynamic, **kwargs)
             watch.keep(state)
             return found
-        params = CheckpointParams(staged.jaxpr, kept, prevent_cse, name=name)
+        params = CheckpointParams(staged.jaxpr, kept, guarded, name=name)
         result: R = tree.unflatten(flat.out_tree, bind_checkpoint(staged, arrays, params))
         return result
 
