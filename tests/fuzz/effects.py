@@ -160,8 +160,8 @@ class Runner:
 
     def each(self, fun: Any, example: Any, x: Any) -> Any:
         if self.traced:
-            return tinyjax.vmap(fun)(example * 3 + jnp.arange(2), x + jnp.arange(2)).sum()
-        return sum(fun(example * 3 + i, x + i) for i in range(2))
+            return tinyjax.vmap(fun)(example * 3 + 100 + jnp.arange(2), x + jnp.arange(2)).sum()
+        return sum(fun(example * 3 + 100 + i, x + i) for i in range(2))
 
 
 def _custom(fun: Callable[..., Any]) -> Callable[..., Any]:
