@@ -30,6 +30,18 @@ CASES = [
     ),
     ("from jax import *; print(jit(lambda x: numpy.sin(x) + lax.cos(x))(0.0))", "1"),
     ("from jax.numpy import *; print(cos(0.0))", "1"),
+    (
+        (
+            "import jax, jax.numpy as jnp; from jax.experimental import sparse\n"
+            "jax.config.update('jax_enable_x64', True); x = jnp.arange(3.)\n"
+            "m = sparse.random_bcoo(jax.random.key(0), (3, 4), nse=2)\n"
+            "found = [jnp.tri(3), "
+            "jnp.searchsorted(x, 1.), jnp.digitize(x, x), jnp.argpartition(x, 1)]\n"
+            "print(*[y.dtype for y in (x, *found, m.data, m.indices)], m.data)\n"
+            "jax.config.update('jax_enable_x64', False)"
+        ),
+        r"float64 float32 int32 int32 int32 float64 int64 \[0.969948\d* +0.31518186",
+    ),
     ("import jax; print('numpy' in dir(jax), 'sin' in dir(jax.numpy))", "True True"),
     ("from jax import lax; print(lax.switch(1, [abs, lambda x: 2 * x], operand=3.0))", "6"),
     ("import jax; print(isinstance(1, jax.sharding.Mesh))", "False"),

@@ -1,13 +1,43 @@
-"""What ``jax.numpy`` still takes, and ``tinyjax.numpy`` refuses as later versions of JAX will."""
+"""What ``jax.numpy`` takes or gives otherwise than ``tinyjax.numpy``.
+
+It still takes what ``tinyjax.numpy`` refuses as later versions of JAX will, and some results are of
+32 bits where the array API standard wants the default dtype.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Final, ParamSpec
 
+from tinyjax import dtypes
 from tinyjax import numpy as jnp
+from tinyjax.core.array import Array
+from tinyjax.dtypes import DTypeLike
 
-__all__ = ["ndim", "shape", "size"]
+__all__ = ["argpartition", "digitize", "ndim", "searchsorted", "shape", "size", "tri"]
+
+P = ParamSpec("P")
+
+
+def _of_int32(function: Callable[P, Array]) -> Callable[P, Array]:
+    """Return a function whose indices are int32, whatever the default int is."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Array:
+        return function(*args, **kwargs).astype(dtypes.int32)
+
+    return call
+
+
+argpartition: Final = _of_int32(jnp.argpartition)
+digitize: Final = _of_int32(jnp.digitize)
+searchsorted: Final = _of_int32(jnp.searchsorted)
+
+
+def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = None) -> Array:
+    """Return a matrix with ones on and below the ``k``-th diagonal: by default of float32."""
+    return jnp.tri(N, M, k, dtypes.float32 if dtype is None else dtype)
 
 
 def _taken(a: Any) -> Any:

@@ -459,10 +459,10 @@ def random_bcoo(  # noqa: PLR0913 (JAX's signature)
     count = math.ceil(nse * total) if 0 < nse < 1 else int(nse)
     of_data, of_indices = random.split(key)
     data = generator(
-        of_data, shape=(count,), dtype=dtypes.float32 if dtype is None else dtype, **kwds
+        of_data, shape=(count,), dtype=dtypes.default_float() if dtype is None else dtype, **kwds
     )
     flat = random.choice(of_indices, total, (count,), replace=not unique_indices)
     places = jnp.stack(jnp.unravel_index(flat, sizes), 1)
-    integer = dtypes.int32 if indices_dtype is None else dtypes.check(indices_dtype)
+    integer = dtypes.default_int() if indices_dtype is None else dtypes.check(indices_dtype)
     made = BCOO((data, places.astype(integer)), shape=sizes, unique_indices=unique_indices)
     return made.sort_indices() if sorted_indices else made
