@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import attrs
 import jax
 import numpy as np
 import pytest
+from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
@@ -100,11 +102,11 @@ def test_mistakes() -> None:
     with pytest.raises(
         ArgumentError, match=r"'chek_leaks'\. Did you mean 'check_leaks'\? The settings are:"
     ):
-        config.update("chek_leaks", True)
+        unchecked(config.update)("chek_leaks", True)
     with pytest.raises(
         ArgumentError, match="a boolean setting takes True or False, but got 'maybe'"
     ):
-        config.update("check_leaks", "maybe")
+        unchecked(config.update)("check_leaks", "maybe")
     with pytest.raises(ArgumentError, match="default_dtypes takes float32 or float64"):
         config.update("default_dtypes", np.int32)
 
@@ -204,7 +206,7 @@ def test_each_setting_of_jax_can_be_set_to_what_it_is(name: str) -> None:
     if block is not None and name not in ("jax_platforms", "jax_compilation_cache_dir"):
         with block(now):
             assert config.read(name) == now
-    config.update(name, now)
+    unchecked(config.update)(name, now)
     assert config.read(name) == now
 
 
@@ -242,12 +244,31 @@ def test_settings_of_words(setting: str, values: tuple[str, ...]) -> None:
 
 def test_an_unknown_setting_of_either_kind_is_answered() -> None:
     with pytest.raises(ArgumentError, match="no setting 'jax_nothing': if JAX has it"):
-        config.update("jax_nothing", True)
+        unchecked(config.update)("jax_nothing", True)
     with pytest.raises(ArgumentError, match="Did you mean 'jax_traceback_filtering'"):
-        config.update("jax_traceback_filterin", "off")
+        unchecked(config.update)("jax_traceback_filterin", "off")
 
 
 def test_what_is_empty_in_the_environment_is_not_set() -> None:
     empty = {f"TINYJAX_{field.name.upper()}": "" for field in attrs.fields(Settings)}
     command = [sys.executable, "-c", "from tinyjax import config; print(config.settings().tier)"]
     assert subprocess.check_output(command, env={**os.environ, **empty}) == b"compiled\n"
+
+
+@pytest.mark.skipif("TINYJAX_TYPECHECK" in os.environ, reason="typeguard removes the overloads")
+def test_type_checkers_know_every_setting() -> None:
+    names = {
+        name
+        for overload in typing.get_overloads(config.update)
+        for name in names_in(typing.get_type_hints(overload)["name"])
+    }
+    settings = {field.name for field in attrs.fields(Settings)}
+    of_jax = jax_settings.RENAMED.keys() | jax_settings.FIXED.keys() | jax_settings.IDLE.keys()
+    assert names == settings | of_jax | {"jax_enable_compilation_cache"}
+
+
+def names_in(hint: Any) -> set[str]:
+    parts = typing.get_args(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return set(parts)
+    return set().union(*map(names_in, parts))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from unchecked import unchecked
 
 import tinyjax
 import tinyjax.export
@@ -239,7 +240,7 @@ for _ in range(2000):
 
 def config(**settings: Any) -> None:
     for name, value in settings.items():
-        tinyjax.config.update(name, value)
+        unchecked(tinyjax.config.update)(name, value)
 
 
 ONE = tinyjax.make_mesh((1,), ("x",))

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from unchecked import unchecked
 
 import tinyjax
 
@@ -26,7 +27,7 @@ def _settings() -> Iterator[None]:
     yield
     jax.config.update("jax_enable_x64", False)
     for name, value in before.items():
-        tinyjax.config.update(name, value)
+        unchecked(tinyjax.config.update)(name, value)
 
 
 def results(program: Path) -> tuple[dict[str, Any], float]:

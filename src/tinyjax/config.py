@@ -14,25 +14,25 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_args, overload
 
 import attrs
 
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.jax_settings import FIXED, IDLE, RENAMED
+from tinyjax.jax_settings import FIXED, IDLE, RENAMED, OneMeaning
 from tinyjax.lazy import did_you_mean
 from tinyjax.records import Printed
 from tinyjax.tracebacks import install_choice
 
-#: The generators of ``tinyjax.random``.
-_GENERATORS: Final = ("threefry2x32", "rbg", "unsafe_rbg")
-
+T = TypeVar("T")
 DefaultDtypes = Literal["float32", "float64"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "ready"]
 Effort = Literal["low", "medium", "full"]
 DtypePromotion = Literal["standard", "strict"]
 RankPromotion = Literal["allow", "warn", "raise"]
+#: The generators of ``tinyjax.random``.
+Generator = Literal["threefry2x32", "rbg", "unsafe_rbg"]
 
 
 def _boolean(value: object) -> bool:
@@ -61,68 +61,19 @@ def _default_dtypes(value: object) -> DefaultDtypes:
             )
 
 
-def _tracebacks(value: object) -> Tracebacks:
-    match value:
-        case "folded":
-            return "folded"
-        case "full":
-            return "full"
-        case _:
-            raise ArgumentError(f"tracebacks takes 'folded' or 'full', but got {shortened(value)}.")
+def _choice(name: str, kind: object, default: T) -> T:
+    """A setting that takes one of the texts of a ``Literal``."""
+    *others, last = choices = get_args(kind)
 
+    def convert(value: object) -> object:
+        if isinstance(value, str) and value in choices:
+            return value
+        taken = f"{', '.join(map(repr, others))} or {last!r}"
+        raise ArgumentError(f"{name} takes {taken}, but got {shortened(value)}.")
 
-def _tier(value: object) -> Tier:
-    match value:
-        case "compiled":
-            return "compiled"
-        case "first":
-            return "first"
-        case "ready":
-            return "ready"
-        case _:
-            raise ArgumentError(
-                f"tier takes 'compiled', 'first' or 'ready', but got {shortened(value)}."
-            )
-
-
-def _effort(value: object) -> Effort:
-    match value:
-        case "low":
-            return "low"
-        case "medium":
-            return "medium"
-        case "full":
-            return "full"
-        case _:
-            raise ArgumentError(
-                f"effort takes 'low', 'medium' or 'full', but got {shortened(value)}."
-            )
-
-
-def _dtype_promotion(value: object) -> DtypePromotion:
-    match value:
-        case "standard":
-            return "standard"
-        case "strict":
-            return "strict"
-        case _:
-            raise ArgumentError(
-                f"dtype_promotion takes 'standard' or 'strict', but got {shortened(value)}."
-            )
-
-
-def _rank_promotion(value: object) -> RankPromotion:
-    match value:
-        case "allow":
-            return "allow"
-        case "warn":
-            return "warn"
-        case "raise":
-            return "raise"
-        case _:
-            raise ArgumentError(
-                f"rank_promotion takes 'allow', 'warn' or 'raise', but got {shortened(value)}."
-            )
+    field: Any = attrs.field(default=default, converter=convert)
+    setting: T = field
+    return setting
 
 
 def _user_contexts(value: object) -> tuple[tuple[int, Hashable], ...]:
@@ -144,9 +95,10 @@ def _folder(value: object) -> str:
 
 
 def _generator(value: object) -> str:
-    if value not in _GENERATORS:
+    generators = get_args(Generator)
+    if value not in generators:
         raise ArgumentError(
-            f"default_prng_impl is one of {', '.join(map(repr, _GENERATORS))}, "
+            f"default_prng_impl is one of {', '.join(map(repr, generators))}, "
             f"but got {shortened(value)}."
         )
     return str(value)
@@ -254,8 +206,8 @@ class Settings(Printed):
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
     wide_dtypes: bool = attrs.field(default=True, converter=_boolean)
-    dtype_promotion: DtypePromotion = attrs.field(default="standard", converter=_dtype_promotion)
-    rank_promotion: RankPromotion = attrs.field(default="allow", converter=_rank_promotion)
+    dtype_promotion: DtypePromotion = _choice("dtype_promotion", DtypePromotion, "standard")
+    rank_promotion: RankPromotion = _choice("rank_promotion", RankPromotion, "allow")
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
     default_prng_impl: str = attrs.field(default="threefry2x32", converter=_generator)
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
@@ -268,12 +220,12 @@ class Settings(Printed):
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     interruptible: bool = attrs.field(default=False, converter=_boolean)
-    tier: Tier = attrs.field(default="compiled", converter=_tier)
+    tier: Tier = _choice("tier", Tier, "compiled")
     progress: bool = attrs.field(default=False, converter=_boolean)
     announce: bool = attrs.field(default=True, converter=_boolean)
-    effort: Effort = attrs.field(default="full", converter=_effort)
+    effort: Effort = _choice("effort", Effort, "full")
     locations: bool = attrs.field(default=False, converter=_boolean)
-    tracebacks: Tracebacks = attrs.field(default="folded", converter=_tracebacks)
+    tracebacks: Tracebacks = _choice("tracebacks", Tracebacks, "folded")
     typecheck: bool = attrs.field(default=False, converter=_boolean)
     num_cpu_devices: int = attrs.field(default=-1, converter=_number_of_devices)
     default_device: Hashable = attrs.field(default=None, converter=_default_device)
@@ -438,6 +390,61 @@ def follow(follower: Follower) -> None:
     follower(settings())
 
 
+# fmt: off
+_Switch: TypeAlias = Literal[
+    "wide_dtypes", "threefry_partitionable", "check_leaks", "check_jaxprs", "debug_nans",
+    "debug_infs", "debug_key_reuse", "explain", "disable_jit", "interruptible", "progress",
+    "announce", "locations", "typecheck", "jax_enable_x64", "jax_debug_nans", "jax_debug_infs",
+    "jax_debug_key_reuse", "jax_check_tracer_leaks", "jax_enable_checks",
+    "jax_threefry_partitionable", "jax_explain_cache_misses", "jax_log_compiles",
+    "jax_disable_jit", "jax_enable_compilation_cache",
+]
+# fmt: on
+_Number: TypeAlias = Literal[
+    "cache_max_bytes",
+    "jax_compilation_cache_max_size",
+    "num_cpu_devices",
+    "jax_num_cpu_devices",
+]
+#: What takes objects, or JAX's words for ours.
+_Other: TypeAlias = Literal[
+    "default_dtypes",
+    "default_device",
+    "jax_default_device",
+    "jax_traceback_filtering",
+    "user_contexts",
+]
+
+
+@overload
+def update(name: _Switch, value: bool) -> None: ...
+@overload
+def update(
+    name: Literal["dtype_promotion", "jax_numpy_dtype_promotion"], value: DtypePromotion
+) -> None: ...
+@overload
+def update(
+    name: Literal["rank_promotion", "jax_numpy_rank_promotion"], value: RankPromotion
+) -> None: ...
+@overload
+def update(
+    name: Literal["default_prng_impl", "jax_default_prng_impl"], value: Generator
+) -> None: ...
+@overload
+def update(name: Literal["tier"], value: Tier) -> None: ...
+@overload
+def update(name: Literal["effort"], value: Effort) -> None: ...
+@overload
+def update(name: Literal["tracebacks"], value: Tracebacks) -> None: ...
+@overload
+def update(name: _Number, value: int) -> None: ...
+@overload
+def update(
+    name: Literal["cache_dir", "jax_compilation_cache_dir", "platforms", "jax_platforms"],
+    value: str | os.PathLike[str] | None,
+) -> None: ...
+@overload
+def update(name: OneMeaning | _Other, value: object) -> None: ...
 def update(name: str, value: object) -> None:
     """Change one setting for the whole process.
 
@@ -586,7 +593,7 @@ def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None
     return _named("jax_default_matmul_precision", new_val)
 
 
-def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
+def numpy_rank_promotion(new_val: RankPromotion) -> AbstractContextManager[None]:
     """Say what happens where an operand with fewer axes is broadcast.
 
     Args:
@@ -604,7 +611,7 @@ def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
     return _named("jax_numpy_rank_promotion", new_val)
 
 
-def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
+def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[None]:
     """Say whether operands of two dtypes are promoted to a common one.
 
     Args:
@@ -619,7 +626,7 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
     return _named("jax_numpy_dtype_promotion", new_val)
 
 
-def default_prng_impl(new_val: str) -> AbstractContextManager[None]:
+def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
     """Choose the generator of raw keys, and of keys that are made without naming one."""
     return _named("jax_default_prng_impl", new_val)
 
@@ -839,7 +846,8 @@ _flags: Final[dict[str, Any]] = {}
 def _set_as_flags() -> None:
     for name, flag in _flags.items():
         if flag.present:
-            update(name, flag.value)
+            known: Any = name
+            update(known, flag.value)
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake

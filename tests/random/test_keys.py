@@ -212,7 +212,7 @@ def assert_same(got: Any, expected: Any) -> None:
     # in a vmapped loop the others draw for all examples at once, and do not go on when one is done
     [(n, i) for n in PROGRAMS for i in IMPLS if n != "while in vmap" or i == "threefry2x32"],
 )
-def test_keys_go_through_programs_as_in_jax(name: str, impl: str) -> None:
+def test_keys_go_through_programs_as_in_jax(name: str, impl: Any) -> None:
     program = PROGRAMS[name]
     with jax.default_prng_impl(impl), config.default_prng_impl(impl):
         ours, theirs = (m.random.split(m.random.key(3), 4) for m in (tinyjax, jax))

@@ -1390,3 +1390,23 @@ def tree_map_is_no_int() -> None:
 
 def tree_map_is_no_text() -> None:
     z: str = tree.map(square, [x])  # wrong
+
+
+def setting_of_another_name() -> None:
+    tinyjax.config.update("nonsense", 3)  # wrong
+
+
+def setting_of_jax_to_text() -> None:
+    tinyjax.config.update("jax_enable_x64", "yes")  # wrong
+
+
+def setting_of_another_value() -> None:
+    tinyjax.config.update("tier", "third")  # wrong
+
+
+def setting_by_a_number() -> None:
+    tinyjax.config.update("cache_dir", 3)  # wrong
+
+
+def context_of_another_value() -> None:
+    tinyjax.numpy_rank_promotion("refuse")  # wrong

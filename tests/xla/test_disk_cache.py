@@ -240,13 +240,13 @@ def test_a_folder_is_an_absolute_path(monkeypatch: pytest.MonkeyPatch, tmp_path:
 @pytest.mark.parametrize("given", [3, None, b"folder", "a\0b"])
 def test_a_folder_that_is_no_path(given: object) -> None:
     with pytest.raises(ArgumentError, match=r"cache_dir takes (the|a) path"):
-        config.update("cache_dir", given)
+        unchecked(config.update)("cache_dir", given)
 
 
 @pytest.mark.parametrize("given", [-1, "many", 1.5, None])
 def test_a_size_that_is_none(given: object) -> None:
     with pytest.raises(ArgumentError, match="cache_max_bytes takes a number of bytes"):
-        config.update("cache_max_bytes", given)
+        unchecked(config.update)("cache_max_bytes", given)
 
 
 # How much is kept

@@ -422,7 +422,8 @@ def install() -> None:
             "that imports jax."
         )
     if config.settings().default_dtypes != "float64":
-        config.update("jax_enable_x64", os.environ.get("JAX_ENABLE_X64", "0"))
+        wide: Any = os.environ.get("JAX_ENABLE_X64", "0")
+        config.update("jax_enable_x64", wide)
     give_attributes()
     for module in _OF_TRACERS:
         import_module(f"tinyjax.{module}")
