@@ -54,76 +54,72 @@ class Binary(Protocol):
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
 
 
-def _unary(name: str, primitive: Primitive[NoParams], doc: str) -> Unary:
+def _unary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Unary:
     def fun(x: ArrayLike) -> Array:
         return bind1(primitive, (as_array(x),), NO_PARAMS)
 
-    named(fun, name, doc)
+    named(fun, name or primitive.name, doc)
     return fun
 
 
-def _accurate(name: str, primitive: Primitive[NoParams], doc: str) -> Accurate:
+def _accurate(primitive: Primitive[NoParams], doc: str, name: str = "") -> Accurate:
     def fun(x: ArrayLike, *, accuracy: object = None) -> Array:
         return bind1(primitive, (as_array(x),), NO_PARAMS)
 
-    named(fun, name, doc)
+    named(fun, name or primitive.name, doc)
     return fun
 
 
-def _binary(name: str, primitive: Primitive[NoParams], doc: str) -> Binary:
+def _binary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Binary:
+    label = name or primitive.name
+
     def fun(x: ArrayLike, y: ArrayLike) -> Array:
-        return bind1(primitive, pair(name, as_array(x), as_array(y)), NO_PARAMS)
+        return bind1(primitive, pair(label, as_array(x), as_array(y)), NO_PARAMS)
 
-    named(fun, name, doc)
+    named(fun, label, doc)
     return fun
 
 
-neg: Final = _unary("neg", _ew.neg, "Return ``-x``.")
-sign: Final = _unary("sign", _ew.sign, "Return -1, 0 or 1; for complex numbers ``x / abs(x)``.")
-abs: Final = _unary("abs", _ew.abs_, "Return the absolute value.")
-floor: Final = _unary(
-    "floor", _ew.floor, "Return the greatest integer not above ``x``, as a float."
-)
-ceil: Final = _unary("ceil", _ew.ceil, "Return the least integer not below ``x``, as a float.")
-is_finite: Final = _unary(
-    "is_finite", _ew.is_finite, "Say where ``x`` is neither infinite nor NaN."
-)
-exp: Final = _accurate("exp", _ew.exp, "Return the exponential.")
-exp2: Final = _accurate("exp2", _ew.exp2, "Return 2 to the power of ``x``.")
-expm1: Final = _accurate("expm1", _ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
-log: Final = _accurate("log", _ew.log, "Return the natural logarithm.")
-log1p: Final = _accurate("log1p", _ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
-sqrt: Final = _accurate("sqrt", _ew.sqrt, "Return the square root.")
-rsqrt: Final = _accurate("rsqrt", _ew.rsqrt, "Return one over the square root.")
-cbrt: Final = _accurate("cbrt", _ew.cbrt, "Return the cube root.")
-logistic: Final = _accurate("logistic", _ew.logistic, "Return ``1 / (1 + exp(-x))``.")
-sin: Final = _accurate("sin", _ew.sin, "Return the sine.")
-cos: Final = _accurate("cos", _ew.cos, "Return the cosine.")
-tan: Final = _accurate("tan", _ew.tan, "Return the tangent.")
-asin: Final = _unary("asin", _ew.asin, "Return the angle whose sine is ``x``.")
-acos: Final = _unary("acos", _ew.acos, "Return the angle whose cosine is ``x``.")
-atan: Final = _unary("atan", _ew.atan, "Return the angle whose tangent is ``x``.")
-sinh: Final = _unary("sinh", _ew.sinh, "Return the hyperbolic sine.")
-cosh: Final = _unary("cosh", _ew.cosh, "Return the hyperbolic cosine.")
-tanh: Final = _accurate("tanh", _ew.tanh, "Return the hyperbolic tangent.")
-asinh: Final = _unary("asinh", _ew.asinh, "Return the inverse of ``sinh``.")
-acosh: Final = _unary("acosh", _ew.acosh, "Return the inverse of ``cosh``.")
-atanh: Final = _unary("atanh", _ew.atanh, "Return the inverse of ``tanh``.")
-real: Final = _unary("real", _ew.real, "Return the real part of a complex number.")
-imag: Final = _unary("imag", _ew.imag, "Return the imaginary part of a complex number.")
-bitwise_not: Final = _unary("bitwise_not", _ew.not_, "Return the complement of the bits.")
-population_count: Final = _unary(
-    "population_count", _ew.population_count, "Return how many bits are set."
-)
-clz: Final = _unary("clz", _bits.clz, "Return how many bits of zero are in front of the first one.")
-erf: Final = _unary("erf", _sp.erf, "Return the error function.")
-erfc: Final = _unary("erfc", _sp.erfc, "Return ``1 - erf(x)``, accurate for large ``x``.")
-erf_inv: Final = _unary("erf_inv", _sp.erf_inv, "Return the inverse of ``erf``.")
-lgamma: Final = _unary("lgamma", _sp.lgamma, "Return the logarithm of the absolute gamma function.")
-digamma: Final = _unary("digamma", _sp.digamma, "Return the derivative of ``lgamma``.")
+neg: Final = _unary(_ew.neg, "Return ``-x``.")
+sign: Final = _unary(_ew.sign, "Return -1, 0 or 1; for complex numbers ``x / abs(x)``.")
+abs: Final = _unary(_ew.abs_, "Return the absolute value.")
+floor: Final = _unary(_ew.floor, "Return the greatest integer not above ``x``, as a float.")
+ceil: Final = _unary(_ew.ceil, "Return the least integer not below ``x``, as a float.")
+is_finite: Final = _unary(_ew.is_finite, "Say where ``x`` is neither infinite nor NaN.")
+exp: Final = _accurate(_ew.exp, "Return the exponential.")
+exp2: Final = _accurate(_ew.exp2, "Return 2 to the power of ``x``.")
+expm1: Final = _accurate(_ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
+log: Final = _accurate(_ew.log, "Return the natural logarithm.")
+log1p: Final = _accurate(_ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
+sqrt: Final = _accurate(_ew.sqrt, "Return the square root.")
+rsqrt: Final = _accurate(_ew.rsqrt, "Return one over the square root.")
+cbrt: Final = _accurate(_ew.cbrt, "Return the cube root.")
+logistic: Final = _accurate(_ew.logistic, "Return ``1 / (1 + exp(-x))``.")
+sin: Final = _accurate(_ew.sin, "Return the sine.")
+cos: Final = _accurate(_ew.cos, "Return the cosine.")
+tan: Final = _accurate(_ew.tan, "Return the tangent.")
+asin: Final = _unary(_ew.asin, "Return the angle whose sine is ``x``.")
+acos: Final = _unary(_ew.acos, "Return the angle whose cosine is ``x``.")
+atan: Final = _unary(_ew.atan, "Return the angle whose tangent is ``x``.")
+sinh: Final = _unary(_ew.sinh, "Return the hyperbolic sine.")
+cosh: Final = _unary(_ew.cosh, "Return the hyperbolic cosine.")
+tanh: Final = _accurate(_ew.tanh, "Return the hyperbolic tangent.")
+asinh: Final = _unary(_ew.asinh, "Return the inverse of ``sinh``.")
+acosh: Final = _unary(_ew.acosh, "Return the inverse of ``cosh``.")
+atanh: Final = _unary(_ew.atanh, "Return the inverse of ``tanh``.")
+real: Final = _unary(_ew.real, "Return the real part of a complex number.")
+imag: Final = _unary(_ew.imag, "Return the imaginary part of a complex number.")
+bitwise_not: Final = _unary(_ew.not_, "Return the complement of the bits.", "bitwise_not")
+population_count: Final = _unary(_ew.population_count, "Return how many bits are set.")
+clz: Final = _unary(_bits.clz, "Return how many bits of zero are in front of the first one.")
+erf: Final = _unary(_sp.erf, "Return the error function.")
+erfc: Final = _unary(_sp.erfc, "Return ``1 - erf(x)``, accurate for large ``x``.")
+erf_inv: Final = _unary(_sp.erf_inv, "Return the inverse of ``erf``.")
+lgamma: Final = _unary(_sp.lgamma, "Return the logarithm of the absolute gamma function.")
+digamma: Final = _unary(_sp.digamma, "Return the derivative of ``lgamma``.")
 
-add: Final = _binary("add", _ew.add, "Return ``x + y``; for bools the logical or.")
-sub: Final = _binary("sub", _ew.sub, "Return ``x - y``.")
+add: Final = _binary(_ew.add, "Return ``x + y``; for bools the logical or.")
+sub: Final = _binary(_ew.sub, "Return ``x - y``.")
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
@@ -148,14 +144,12 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
     return bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
 
 
-mulhi: Final = _binary("mulhi", _bits.mulhi, "Return the upper half of the bits of a product.")
-div: Final = _binary("div", _ew.div, "Return ``x / y``; for integers the quotient towards zero.")
-rem: Final = _binary(
-    "rem", _ew.rem, "Return the remainder of ``div``, which has the sign of ``x``."
-)
-max: Final = _binary("max", _ew.max_, "Return the greater of two; NaN where either is.")
-min: Final = _binary("min", _ew.min_, "Return the lesser of two; NaN where either is.")
-atan2: Final = _binary("atan2", _ew.atan2, "Return the angle of the point ``(y, x)``.")
+mulhi: Final = _binary(_bits.mulhi, "Return the upper half of the bits of a product.")
+div: Final = _binary(_ew.div, "Return ``x / y``; for integers the quotient towards zero.")
+rem: Final = _binary(_ew.rem, "Return the remainder of ``div``, which has the sign of ``x``.")
+max: Final = _binary(_ew.max_, "Return the greater of two; NaN where either is.")
+min: Final = _binary(_ew.min_, "Return the lesser of two; NaN where either is.")
+atan2: Final = _binary(_ew.atan2, "Return the angle of the point ``(y, x)``.")
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -163,29 +157,24 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     return bind1(_ew.nextafter, pair("nextafter", as_array(x1), as_array(x2)), NO_PARAMS)
 
 
-complex: Final = _binary("complex", _ew.complex_, "Return the number with these parts.")
-bitwise_and: Final = _binary("bitwise_and", _ew.and_, "Return the bits set in both.")
-bitwise_or: Final = _binary("bitwise_or", _ew.or_, "Return the bits set in either.")
-bitwise_xor: Final = _binary("bitwise_xor", _ew.xor_, "Return the bits set in one of the two.")
-shift_left: Final = _binary(
-    "shift_left", _ew.shift_left, "Return ``x`` shifted left by ``y`` bits."
-)
+complex: Final = _binary(_ew.complex_, "Return the number with these parts.")
+bitwise_and: Final = _binary(_ew.and_, "Return the bits set in both.", "bitwise_and")
+bitwise_or: Final = _binary(_ew.or_, "Return the bits set in either.", "bitwise_or")
+bitwise_xor: Final = _binary(_ew.xor_, "Return the bits set in one of the two.", "bitwise_xor")
+shift_left: Final = _binary(_ew.shift_left, "Return ``x`` shifted left by ``y`` bits.")
 shift_right_logical: Final = _binary(
-    "shift_right_logical",
-    _ew.shift_right_logical,
-    "Return ``x`` shifted right by ``y`` bits, with zeros coming in.",
+    _ew.shift_right_logical, "Return ``x`` shifted right by ``y`` bits, with zeros coming in."
 )
 shift_right_arithmetic: Final = _binary(
-    "shift_right_arithmetic",
     _ew.shift_right_arithmetic,
     "Return ``x`` shifted right by ``y`` bits, with copies of the sign coming in.",
 )
-eq: Final = _binary("eq", _ew.eq, "Say where ``x == y``.")
-ne: Final = _binary("ne", _ew.ne, "Say where ``x != y``.")
-lt: Final = _binary("lt", _ew.lt, "Say where ``x < y``.")
-le: Final = _binary("le", _ew.le, "Say where ``x <= y``.")
-gt: Final = _binary("gt", _ew.gt, "Say where ``x > y``.")
-ge: Final = _binary("ge", _ew.ge, "Say where ``x >= y``.")
+eq: Final = _binary(_ew.eq, "Say where ``x == y``.")
+ne: Final = _binary(_ew.ne, "Say where ``x != y``.")
+lt: Final = _binary(_ew.lt, "Say where ``x < y``.")
+le: Final = _binary(_ew.le, "Say where ``x <= y``.")
+gt: Final = _binary(_ew.gt, "Say where ``x > y``.")
+ge: Final = _binary(_ew.ge, "Say where ``x >= y``.")
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:

@@ -18,8 +18,6 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
-from tinyjax.core.replay import replayed
 from tinyjax.custom_derivatives import custom_batch, custom_jvp
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
@@ -34,6 +32,7 @@ from tinyjax.random.arguments import (
     float_dtype,
     one_key,
     parameters_of,
+    sampler,
     sizes_of,
 )
 from tinyjax.random.continuous import normal_of
@@ -120,10 +119,7 @@ def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 
 @_draw.defjvp
 def _draw_jvp(
-    generator: Generator,
-    is_log: bool,
-    primals: tuple[Array, Array],
-    tangents: tuple[Array, Array],
+    generator: Generator, is_log: bool, primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[Array, Array]:
     (words, a), (_, slope) = primals, tangents
     drawn = _draw(generator, is_log, words, a)
@@ -138,8 +134,7 @@ def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
     return _draw(own.generator, is_log, own.words, a)
 
 
-@replayed
-@placed
+@sampler
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -173,8 +168,7 @@ def gamma(
     return _gamma(own, shape_parameter)
 
 
-@replayed
-@placed
+@sampler
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
@@ -209,8 +203,7 @@ def loggamma(
     return _gamma(own, shape_parameter, is_log=True)
 
 
-@replayed
-@placed
+@sampler
 def beta(
     key: ArrayLike,
     a: ArrayLike,
@@ -252,8 +245,7 @@ def beta(
     return x / (x + y)
 
 
-@replayed
-@placed
+@sampler
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
@@ -299,8 +291,7 @@ def dirichlet(
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
-@replayed
-@placed
+@sampler
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
@@ -337,8 +328,7 @@ def _chisquare(own: Key, freedom: Array) -> Array:
     return jnp.exp(_gamma(own, freedom / 2, is_log=True)) * 2
 
 
-@replayed
-@placed
+@sampler
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
@@ -375,8 +365,7 @@ def f(
     return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
 
 
-@replayed
-@placed
+@sampler
 def t(
     key: ArrayLike,
     df: ArrayLike,
@@ -411,8 +400,7 @@ def t(
     return normal_of(for_normal, sizes, found) * jnp.sqrt(half / _gamma(for_gamma, half))
 
 
-@replayed
-@placed
+@sampler
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
@@ -452,8 +440,7 @@ def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: D
     return rademacher_of(for_sign, shape, dtype) * drawn**inverse
 
 
-@replayed
-@placed
+@sampler
 def ball(
     key: ArrayLike,
     d: int,
