@@ -1,16 +1,13 @@
 """Base class of attrs classes that are compared, hashed and printed by their fields.
 
-attrs writes these methods as source for each class, and compiles it when the class is made: of two
-fields in 0.1 ms for ``==`` and ``hash``, and in 0.15 ms for ``repr``. Here they are compiled once,
-for each number of fields, and a class has a copy that reads its own fields. A copy takes a
-twentieth of the time to make, and as long to run.
+attrs writes these methods as source for each class, and compiles it when the class is made, which
+is most of what loading a small module takes. Here a class has them from its fields' getter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from types import FunctionType
 from typing import Any, Final
 
 import attrs
@@ -54,8 +51,7 @@ class Record(Printed):
             return
         kind: type = cls
         compared = [field.name for field in attrs.fields(kind) if field.eq]
-        methods = _by_getter(compared) if len(compared) > len(_FIELDS) else _copied(compared)
-        for name, method in zip(("__eq__", "__hash__"), methods, strict=True):
+        for name, method in zip(("__eq__", "__hash__"), _methods(compared), strict=True):
             setattr(cls, name, method)
 
 
@@ -70,67 +66,10 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 _field_names: Final[dict[type, tuple[str, ...]]] = {}
 
-_Equal = Callable[[Any, Any], Any]
-_Hash = Callable[[Any], int]
 
-#: The fields of the functions below; a copy has a class's own in their places.
-_FIELDS: Final = "abcdef"
-
-_EQUAL: Final[Sequence[_Equal]] = (
-    lambda self, other: self.__class__ is other.__class__ or NotImplemented,
-    lambda self, other: self.a == other.a if self.__class__ is other.__class__ else NotImplemented,
-    lambda self, other: (
-        (self.a, self.b) == (other.a, other.b)
-        if self.__class__ is other.__class__
-        else NotImplemented
-    ),
-    lambda self, other: (
-        (self.a, self.b, self.c) == (other.a, other.b, other.c)
-        if self.__class__ is other.__class__
-        else NotImplemented
-    ),
-    lambda self, other: (
-        (self.a, self.b, self.c, self.d) == (other.a, other.b, other.c, other.d)
-        if self.__class__ is other.__class__
-        else NotImplemented
-    ),
-    lambda self, other: (
-        (self.a, self.b, self.c, self.d, self.e) == (other.a, other.b, other.c, other.d, other.e)
-        if self.__class__ is other.__class__
-        else NotImplemented
-    ),
-    lambda self, other: (
-        (self.a, self.b, self.c, self.d, self.e, self.f)
-        == (other.a, other.b, other.c, other.d, other.e, other.f)
-        if self.__class__ is other.__class__
-        else NotImplemented
-    ),
-)
-_HASH: Final[Sequence[_Hash]] = (
-    lambda self: hash(()),
-    lambda self: hash((self.a,)),
-    lambda self: hash((self.a, self.b)),
-    lambda self: hash((self.a, self.b, self.c)),
-    lambda self: hash((self.a, self.b, self.c, self.d)),
-    lambda self: hash((self.a, self.b, self.c, self.d, self.e)),
-    lambda self: hash((self.a, self.b, self.c, self.d, self.e, self.f)),
-)
-
-
-def _copied(compared: Sequence[str]) -> tuple[_Equal, _Hash]:
-    own = dict(zip(_FIELDS, compared, strict=False))
-
-    def copy(method: _Equal | _Hash) -> FunctionType:
-        assert isinstance(method, FunctionType), "it is one of the functions above"
-        names = tuple([own.get(name, name) for name in method.__code__.co_names])
-        return FunctionType(method.__code__.replace(co_names=names), method.__globals__)
-
-    return copy(_EQUAL[len(compared)]), copy(_HASH[len(compared)])
-
-
-def _by_getter(compared: Sequence[str]) -> tuple[_Equal, _Hash]:
-    """The methods for any number of fields, which take twice as long."""
-    get = attrgetter(*compared)
+def _methods(compared: Sequence[str]) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
+    """Make ``==`` and ``hash`` of the fields that are compared."""
+    get = attrgetter(*compared) if compared else lambda self: ()
 
     def equal(self: Any, other: Any) -> Any:
         return get(self) == get(other) if self.__class__ is other.__class__ else NotImplemented
