@@ -28,7 +28,7 @@ from tinyjax.sharding import AbstractMesh
 from tinyjax.xla import modules, plugins
 from tinyjax.xla.lowering import lowered_for
 from tinyjax.xla.options import compile_options
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 
 #: The GPU, as XLA describes it.
 H100: Final = """

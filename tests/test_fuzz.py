@@ -15,7 +15,7 @@ from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
 from fuzz.programs import Program
 from fuzz.stacks import affordable, check, check_by_differences
-from tinyjax.testing.programs import Step
+from tinyjax.testing.random_programs import Step
 from tinyjax.testing.stacks import Layer
 from tinyjax.xla import unnest
 

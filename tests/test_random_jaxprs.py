@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fuzz.forgetting import forget_sometimes
 from tinyjax.core.avals import ShapedArray
-from tinyjax.testing.programs import (
+from tinyjax.testing.random_programs import (
     MISTAKES,
     MOST_NUMBER,
     PERHAPS,

@@ -25,7 +25,7 @@ from tinyjax.errors import (
     ExportError,
     InconclusiveDimensionOperation,
 )
-from tinyjax.export import jaxprs, parsing, polynomials, programs
+from tinyjax.export import jaxprs, parsing, polynomials, symbolic_programs
 from tinyjax.export.dims import SymbolicScope, substituted
 
 RNG: Final = np.random.default_rng(0)
@@ -417,7 +417,9 @@ def test_sizes_from_elsewhere() -> None:
 # Programs from elsewhere
 
 PROGRAM: Final = jaxprs.encode_program(
-    programs.closed(jit(lambda x: jnp.sin(x)[1:] * x.shape[0]).lower(struct("b + 1")).jaxpr)
+    symbolic_programs.closed(
+        jit(lambda x: jnp.sin(x)[1:] * x.shape[0]).lower(struct("b + 1")).jaxpr
+    )
 )
 
 
@@ -472,7 +474,7 @@ def test_functions_are_not_written() -> None:
     jaxpr = jit(fun).lower(struct("b")).jaxpr
     with pytest.raises(ExportError, match="cannot be written with"):
         jaxprs.encode_program(jaxpr)
-    jaxprs.encode_program(programs.closed(jaxpr))
+    jaxprs.encode_program(symbolic_programs.closed(jaxpr))
 
 
 def test_another_process_loads_what_a_program_needs(tmp_path: Path) -> None:
@@ -489,7 +491,7 @@ import numpy as np
 from pathlib import Path
 from tinyjax import export
 print(export.deserialize(Path({str(file)!r}).read_bytes()).call(np.ones(3, np.float32)))
-from tinyjax.source.jaxprs.programs import op
+from tinyjax.source.jaxprs.text_runtime import op
 print([op[name] is not None for name in ("cond", "scan", "while")])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

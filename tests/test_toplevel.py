@@ -15,8 +15,8 @@ import tinyjax.lax
 import tinyjax.numpy as jnp
 import tinyjax.scipy
 from tinyjax import config, sharding, xla
-from tinyjax.absent import ABSENT
 from tinyjax.errors import ArgumentError, PlatformError
+from tinyjax.missing_names import ABSENT
 
 
 def test_devices() -> None:

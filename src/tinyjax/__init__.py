@@ -27,7 +27,7 @@ from tinyjax.jit.decorator import jit as jit  # a room has this name, too
 
 
 def _why_missing(name: str) -> str:
-    why = import_module("tinyjax.absent").ABSENT.get(name)
+    why = import_module("tinyjax.missing_names").ABSENT.get(name)
     return f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
 
 

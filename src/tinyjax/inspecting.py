@@ -11,12 +11,12 @@ import attrs
 import numpy as np
 
 from tinyjax.callbacks import debug_callback
-from tinyjax.control_flow.declared.cond import CondParams
-from tinyjax.control_flow.declared.scan import ScanParams
-from tinyjax.control_flow.declared.while_loop import WhileParams
+from tinyjax.control_flow.primitives.cond import CondParams
+from tinyjax.control_flow.primitives.scan import ScanParams
+from tinyjax.control_flow.primitives.while_loop import WhileParams
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, subjaxprs
-from tinyjax.core.programs import CALLED
+from tinyjax.core.program_rules import CALLED
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.display.showing import ranges, sampled

@@ -8,7 +8,7 @@ from tinyjax.lazy import namespace
 
 
 def _why_missing(name: str) -> str:
-    why = import_module("tinyjax.absent").OF_SHARDING.get(name)
+    why = import_module("tinyjax.missing_names").OF_SHARDING.get(name)
     return f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
 
 

@@ -18,7 +18,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, tree
-from tinyjax.control_flow.declared.scan import scan_p
+from tinyjax.control_flow.primitives.scan import scan_p
 from tinyjax.core.jaxpr import typecheck_jaxpr
 from tinyjax.core.staging import Recorder
 from tinyjax.errors import (

@@ -27,8 +27,8 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.lax import optimization_barrier
 from tinyjax.primitives.wrap_index import WrapParams
-from tinyjax.testing.libraries.calls import Library
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.drawn_calls import Library
 from tinyjax.testing.libraries.signatures import Function
 from tinyjax.transforms import transpose
 from tinyjax.transforms.linearize import linearize_flat

@@ -11,7 +11,7 @@ from fuzz.further import FURTHER
 from fuzz.nested import NESTED
 from fuzz.plain import MOST_NUMBER
 from fuzz.programs import PLAIN, Program
-from tinyjax.testing.programs import Step
+from tinyjax.testing.random_programs import Step
 from tinyjax.testing.stacks import REVERSE, TRANSFORMS, Layer
 
 NUMBERS = st.integers(0, MOST_NUMBER)

@@ -18,7 +18,7 @@ from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
 from tinyjax.primitives import elementwise as ew
-from tinyjax.testing.programs import Step
+from tinyjax.testing.random_programs import Step
 
 Values = tuple[Array, ...]
 Function = Callable[..., Values]

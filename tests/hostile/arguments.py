@@ -32,8 +32,8 @@ from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from hostile.isolation import Subject, explanation
 from tinyjax.errors import TinyjaxError
-from tinyjax.testing.libraries.calls import Call, FromLibrary, Library
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.drawn_calls import Call, FromLibrary, Library
 from tinyjax.testing.libraries.signatures import Function
 
 OURS, PYTHONS, TAKEN, UNNAMED = (

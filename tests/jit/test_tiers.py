@@ -24,7 +24,7 @@ from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive
 from tinyjax.core.trace import bind1, current_trace, use_trace
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
-from tinyjax.testing.programs import TypedProgram
+from tinyjax.testing.random_programs import TypedProgram
 from tinyjax.xla import background, tiers
 
 
@@ -488,7 +488,7 @@ SCRIPT = """
 import os, sys, time
 import numpy as np, tinyjax, tinyjax.numpy as jnp
 from tinyjax import config
-from tinyjax.testing.programs import TypedProgram
+from tinyjax.testing.random_programs import TypedProgram
 from tinyjax.xla import background
 config.update("tier", "ready")
 

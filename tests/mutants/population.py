@@ -29,10 +29,10 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "caches": (
         "cache.py",
         "xla/compilation.py",
-        "xla/placements.py",
+        "xla/placement.py",
         "xla/disk_cache.py",
         "xla/dispatch.py",
-        "xla/written.py",
+        "xla/call_writer.py",
     ),
 }
 

@@ -15,7 +15,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jit, jvp, linearize, make_jaxpr, vmap
 from tinyjax.control_flow.cond import cond
-from tinyjax.control_flow.declared.cond import cond_p
+from tinyjax.control_flow.primitives.cond import cond_p
 from tinyjax.core.jaxpr import typecheck_jaxpr
 
 Program = Callable[[Any], Any]

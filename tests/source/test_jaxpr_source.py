@@ -17,7 +17,7 @@ from tinyjax import lax, source
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, typecheck_jaxpr
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, SourceError
-from tinyjax.source.jaxprs.programs import aval, op
+from tinyjax.source.jaxprs.text_runtime import aval, op
 
 
 def equal_again(closed: ClosedJaxpr) -> str:
@@ -137,7 +137,7 @@ def test_the_text_of_a_program() -> None:
         source.jaxpr_source(closed)
         == """\
 from tinyjax import Array, dtypes
-from tinyjax.source.jaxprs.programs import array, literal, op, program
+from tinyjax.source.jaxprs.text_runtime import array, literal, op, program
 
 constant_1 = array("float32[2]", "-1.0 -0.8181818127632141")
 

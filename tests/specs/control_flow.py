@@ -10,11 +10,11 @@ from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.api.derivatives import linearize
 from tinyjax.control_flow.cond import cond, switch
-from tinyjax.control_flow.declared.cond import cond_p
-from tinyjax.control_flow.declared.scan import scan_p
-from tinyjax.control_flow.declared.while_loop import while_p
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.control_flow.loops import fori_loop
+from tinyjax.control_flow.primitives.cond import cond_p
+from tinyjax.control_flow.primitives.scan import scan_p
+from tinyjax.control_flow.primitives.while_loop import while_p
 from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array

@@ -14,8 +14,8 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.operands import as_array
 from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
-from tinyjax.custom_derivatives.calls import custom_call_p
 from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.custom_derivatives.custom_calls import custom_call_p
 from tinyjax.experimental.hijax import AxisData, VJPHiPrimitive, hi_call_p, instantiate_zeros
 from tinyjax.jit import jit
 from tinyjax.primitives.elementwise import add, cos, mul, sin

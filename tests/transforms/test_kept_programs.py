@@ -14,7 +14,7 @@ import tinyjax.numpy as jnp
 from specs import all_specs
 from tinyjax import P, lax
 from tinyjax.control_flow.common import contains
-from tinyjax.control_flow.declared.while_loop import while_p
+from tinyjax.control_flow.primitives.while_loop import while_p
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from tinyjax.core.operands import as_array

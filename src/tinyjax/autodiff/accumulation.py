@@ -33,7 +33,7 @@ from tinyjax.autodiff.elimination import (
     product,
     total,
 )
-from tinyjax.autodiff.local import Block, Tangents, flat_size
+from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, watched

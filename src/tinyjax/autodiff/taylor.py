@@ -30,7 +30,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, watched
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.trace import CustomCall, Running, Trace, Tracer, bind, current_trace, use_trace
 from tinyjax.dtypes import HostArray, is_inexact

@@ -12,7 +12,7 @@ from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.lowering import call_jaxpr, from_branch, from_branches
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
-from tinyjax.core.programs import INLINED
+from tinyjax.core.program_rules import INLINED
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import kind

@@ -10,7 +10,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction, argument_path, as_avals
 from tinyjax.core.jaxpr import Jaxpr, Var, subjaxprs
-from tinyjax.core.programs import CALLED, SPLIT
+from tinyjax.core.program_rules import CALLED, SPLIT
 from tinyjax.core.staging import stage
 from tinyjax.dtypes import DType
 from tinyjax.frames import Location

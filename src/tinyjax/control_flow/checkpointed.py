@@ -13,20 +13,25 @@ from typing import TYPE_CHECKING
 import attrs
 
 from tinyjax.control_flow.common import rearrange
-from tinyjax.control_flow.declared.scan import ScanParams, bind_scan, scan_body_jvp
-from tinyjax.control_flow.declared.while_loop import WhileParams, run_while, while_body_jvp, while_p
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp
+from tinyjax.control_flow.primitives.while_loop import (
+    WhileParams,
+    run_while,
+    while_body_jvp,
+    while_p,
+)
 from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import marked, split_list
+from tinyjax.core.list_partition import marked, split_list
 from tinyjax.core.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.display.asking import in_phase, read_at
+from tinyjax.display.progress_setting import in_phase, read_at
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.primitives.shape import full, zero_cotangent, zeros_like

@@ -21,7 +21,7 @@ from tinyjax.core.refs import Watch
 from tinyjax.core.staging import Staged, extend, stage, stand_ins
 from tinyjax.core.trace import enclosing_axes
 from tinyjax.core.varying import communicating
-from tinyjax.display.asking import asked
+from tinyjax.display.progress_setting import asked
 from tinyjax.errors import ArgumentError, CarryTypeError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.constraint import lie_as

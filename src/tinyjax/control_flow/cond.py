@@ -18,10 +18,10 @@ from tinyjax.control_flow.common import (
     paths,
     stage_function,
 )
-from tinyjax.control_flow.declared.cond import CondParams
-from tinyjax.control_flow.declared.cond import cond_p as cond_p  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.declared.while_loop import while_p
-from tinyjax.control_flow.needed import prune_cond, share_slots
+from tinyjax.control_flow.dead_code import prune_cond, share_slots
+from tinyjax.control_flow.primitives.cond import CondParams
+from tinyjax.control_flow.primitives.cond import cond_p as cond_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.primitives.while_loop import while_p
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, alike, lie_alike, same_types
@@ -32,7 +32,7 @@ from tinyjax.core.dependence import dce, depends, handed_on
 from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, zero_literal
 from tinyjax.core.key_reuse import carry_over, note
-from tinyjax.core.lists import fill_list
+from tinyjax.core.list_partition import fill_list
 from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
 from tinyjax.core.operands import as_array, first_element
 from tinyjax.core.primitive import (
@@ -49,7 +49,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import CHOICE, DEPENDS, FORWARDS, PRUNE, SPLIT
+from tinyjax.core.program_rules import CHOICE, DEPENDS, FORWARDS, PRUNE, SPLIT
 from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros

@@ -22,7 +22,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
-from tinyjax.core.programs import ASKED, ITERATIONS
+from tinyjax.core.program_rules import ASKED, ITERATIONS
 from tinyjax.core.tangents import nonzeros, with_zeros
 from tinyjax.core.trace import base_trace, bind
 from tinyjax.primitives.rules import instantiate_all

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.control_flow.common import fixed_point
-from tinyjax.control_flow.declared.cond import CondParams
-from tinyjax.control_flow.declared.scan import ScanParams
-from tinyjax.control_flow.needed import share_slots, varying
+from tinyjax.control_flow.dead_code import share_slots, varying
+from tinyjax.control_flow.primitives.cond import CondParams
+from tinyjax.control_flow.primitives.scan import ScanParams
 from tinyjax.core.avals import stacked
 from tinyjax.core.dependence import dce, same_eqns
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.transforms.rematerialize import Saveable, Split, SplitEqn, split_results
 
 # Loops

@@ -22,10 +22,10 @@ from tinyjax.control_flow.common import (
     rearrange,
     stage_function,
 )
-from tinyjax.control_flow.declared.scan import ScanParams, scan_body_jvp
-from tinyjax.control_flow.declared.scan import bind_scan as bind_scan  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.declared.scan import scan_p as scan_p  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.needed import prune_scan, varying
+from tinyjax.control_flow.dead_code import prune_scan, varying
+from tinyjax.control_flow.primitives.scan import ScanParams, scan_body_jvp
+from tinyjax.control_flow.primitives.scan import bind_scan as bind_scan  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.primitives.scan import scan_p as scan_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray, alike, rows, same_types, stacked
@@ -42,7 +42,7 @@ from tinyjax.core.dependence import (
 from tinyjax.core.integers import fit_int32, integer
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
-from tinyjax.core.lists import fill_list, marked, partition_list, split_list
+from tinyjax.core.list_partition import fill_list, marked, partition_list, split_list
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (
@@ -62,7 +62,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.programs import (
+from tinyjax.core.program_rules import (
     ASKED,
     DEPENDS,
     FORWARDS,
@@ -77,7 +77,7 @@ from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.asking import in_phase, silently
+from tinyjax.display.progress_setting import in_phase, silently
 from tinyjax.errors import ArgumentError, CarryTypeError, ShardingTypeError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import shape as sh

@@ -23,9 +23,9 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.control_flow.common import convert_all
-from tinyjax.control_flow.declared.while_loop import run_while
+from tinyjax.control_flow.primitives.while_loop import run_while
 from tinyjax.core.array import Array
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.cumulative import cumsum

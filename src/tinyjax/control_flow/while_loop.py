@@ -23,9 +23,9 @@ from tinyjax.control_flow.common import (
     rearrange,
     stage_function,
 )
-from tinyjax.control_flow.declared.while_loop import WhileParams, while_body_jvp
-from tinyjax.control_flow.declared.while_loop import bind_while as bind_while  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.declared.while_loop import while_p as while_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.primitives.while_loop import WhileParams, while_body_jvp
+from tinyjax.control_flow.primitives.while_loop import bind_while as bind_while  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.primitives.while_loop import while_p as while_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.reporting import reported, write_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray, alike, same_types
@@ -35,7 +35,7 @@ from tinyjax.core.dependence import handed_on
 from tinyjax.core.integers import fit_int32
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.lowering import all_as_parts, lower_jaxpr
 from tinyjax.core.primitive import (
     STEPWISE,
@@ -50,12 +50,12 @@ from tinyjax.core.primitive import (
     MappedAxis,
     Tangents,
 )
-from tinyjax.core.programs import FORWARDS, ITERATIONS, ON_HOSTS, RunOnHosts
+from tinyjax.core.program_rules import FORWARDS, ITERATIONS, ON_HOSTS, RunOnHosts
 from tinyjax.core.refs import Watch, in_use
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.asking import counting, silently
+from tinyjax.display.progress_setting import counting, silently
 from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.broadcast import broadcast_in_dim

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.hints import FLOPS, ONE_AT_A_TIME, TRANSCENDENTAL
+from tinyjax.core.evaluation_rules import FLOPS, ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, subjaxprs
 from tinyjax.core.primitive import Avals, Primitive
-from tinyjax.core.programs import ITERATIONS
+from tinyjax.core.program_rules import ITERATIONS
 from tinyjax.records import Record
 
 # Measured on one core of a server, with the ten programs of ``benchmarks.real_programs``: they take

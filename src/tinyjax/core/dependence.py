@@ -9,8 +9,8 @@ from typing import TypeVar
 import attrs
 
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.lists import marked
-from tinyjax.core.programs import ASKED, CALLED, DEPENDS, FORWARDS, PRUNE
+from tinyjax.core.list_partition import marked
+from tinyjax.core.program_rules import ASKED, CALLED, DEPENDS, FORWARDS, PRUNE
 
 T = TypeVar("T")
 

@@ -21,12 +21,12 @@ from numpy import asarray, empty, maximum, minimum, ndarray, ufunc, uint8, where
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.hints import FRESH, PARTS, index_text
+from tinyjax.core.evaluation_rules import FRESH, PARTS, index_text
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, ProgramTrace, Var
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host
 from tinyjax.core.primitive import STEPWISE, Hosts, Kernel, P, Primitive, on_replaced
-from tinyjax.core.programs import ON_HOSTS
+from tinyjax.core.program_rules import ON_HOSTS
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError

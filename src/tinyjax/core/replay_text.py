@@ -17,7 +17,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
-from tinyjax.core.hints import ELEMENT, LARGEST, PARTS, REPEATS, UNDOES, index_text
+from tinyjax.core.evaluation_rules import ELEMENT, LARGEST, PARTS, REPEATS, UNDOES, index_text
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, effects
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tinyjax.core.array import Array
-from tinyjax.core.lists import fill_list
+from tinyjax.core.list_partition import fill_list
 from tinyjax.core.primitive import ZERO, Cotangents, Operands, Tangent, Tangents, UndefinedPrimal
 
 

@@ -1,8 +1,8 @@
 """Functions with their own rules for derivatives and for ``vmap``."""
 
 from tinyjax.core.primitive import NoParams, Primitive
-from tinyjax.custom_derivatives.calls import CustomCallParams, custom_call_p
 from tinyjax.custom_derivatives.closures import closure_convert
+from tinyjax.custom_derivatives.custom_calls import CustomCallParams, custom_call_p
 from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.custom_derivatives.rules import (
     custom_batch,

@@ -7,7 +7,7 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import depends
-from tinyjax.core.lists import marked
+from tinyjax.core.list_partition import marked
 from tinyjax.core.primitive import (
     FITS,
     ZERO,
@@ -24,7 +24,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
-from tinyjax.core.programs import ASKED
+from tinyjax.core.program_rules import ASKED
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import (
     defined,

@@ -13,7 +13,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (

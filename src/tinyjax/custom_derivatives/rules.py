@@ -29,15 +29,15 @@ from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.closures import holds_tracer
 from tinyjax.core.integers import integers, listed
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.list_partition import fill_list, marked
 from tinyjax.core.operands import PYTHON_NUMBERS, as_array, splat
 from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.refs import Ref, check_given_once, places_of_refs
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import only_present, with_zeros
 from tinyjax.core.trace import at_own_lines, bind, current_trace
-from tinyjax.custom_derivatives.calls import Call
 from tinyjax.custom_derivatives.cotangents import Backward, PullBackParams, custom_vjp_tangent_p
+from tinyjax.custom_derivatives.custom_calls import Call
 from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.errors import (

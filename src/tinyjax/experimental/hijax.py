@@ -37,7 +37,7 @@ from tinyjax import tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import leaf_path
-from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.list_partition import fill_list, marked
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import (

@@ -12,7 +12,7 @@ import attrs
 from tinyjax import xla
 from tinyjax.core.jaxpr import JaxprEqn
 from tinyjax.exploring.model import Computation, Instruction
-from tinyjax.exploring.programs import Programs
+from tinyjax.exploring.numbering import Programs
 
 _LOCATION: Final = re.compile(r' loc\("(\d+)"\)$')
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from tinyjax.core.hints import FLOPS, TRANSCENDENTAL
+from tinyjax.core.evaluation_rules import FLOPS, TRANSCENDENTAL
 from tinyjax.core.jaxpr import JaxprEqn, Lit, subjaxprs
 from tinyjax.exploring.model import Work
 from tinyjax.primitives.convolution import ConvParams, conv_general_dilated_p

@@ -15,7 +15,7 @@ import attrs
 from tinyjax.core.integers import integer
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.errors import ArgumentError
-from tinyjax.exploring.programs import programs_run
+from tinyjax.exploring.numbering import programs_run
 from tinyjax.jit import JitFunction, jit
 from tinyjax.tree.node import check_callable
 

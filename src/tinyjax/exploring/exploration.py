@@ -29,9 +29,9 @@ from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.memory import direction_of, moments, waiting
 from tinyjax.exploring.model import EquationView, Explored, ProgramView, Timing, Work
+from tinyjax.exploring.numbering import Programs, programs_of, unused
 from tinyjax.exploring.page import page
 from tinyjax.exploring.profiled import CompiledTimes, compiled_times, with_times
-from tinyjax.exploring.programs import Programs, programs_of, unused
 from tinyjax.frames import place
 from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.stages import Lowered

@@ -10,7 +10,7 @@ from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var
 from tinyjax.core.nesting import LEVEL
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.model import Moment, Waiting
-from tinyjax.exploring.programs import Programs, programs_run
+from tinyjax.exploring.numbering import Programs, programs_run
 from tinyjax.frames import Direction, TracedSource
 
 #: Programs that are called often are entered until there are so many moments.

@@ -20,7 +20,7 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.exploring.compiled import Marks, changed, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.model import Computation, Instruction, Work
-from tinyjax.exploring.programs import programs_of
+from tinyjax.exploring.numbering import programs_of
 
 #: What a function such as ``exp`` takes, in operations, and what moving a byte does.
 _OF_A_FUNCTION: Final = 10.0

@@ -31,7 +31,7 @@ from tinyjax.core.tangents import defined, of_undefined, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.export.programs import Sized
+from tinyjax.export.symbolic_programs import Sized
 from tinyjax.jit import JitParams, jit_p
 from tinyjax.primitives.rules import instantiate, instantiate_all
 from tinyjax.primitives.shape import moveaxis

@@ -22,10 +22,10 @@ from tinyjax.core.sharding import AbstractMesh, AnyMesh, Mesh, NamedSharding, ge
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
-from tinyjax.export.programs import Rewriting, closed
+from tinyjax.export.symbolic_programs import Rewriting, closed
 from tinyjax.primitives.constraint import constrain
 from tinyjax.xla.lowering import CallsPythonError, lowered_for
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 
 #: How arguments or results lie; None where that is left to XLA.
 Shardings = tuple[NamedSharding | None, ...]

@@ -22,7 +22,7 @@ from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.families import Family, family_of, variables_of
 from tinyjax.export.format import VERSION, Content, decode, encode
 from tinyjax.export.platforms import listed, main_first, portable_form
-from tinyjax.export.programs import refusing, told, with_sizes
+from tinyjax.export.symbolic_programs import refusing, told, with_sizes
 from tinyjax.jit import JitParams, jit_p
 from tinyjax.jit.stages import check_arguments
 from tinyjax.primitives.constraint import constrain

@@ -27,7 +27,7 @@ from tinyjax.export.platforms import (
     main_first,
     portable_form,
 )
-from tinyjax.export.programs import closed, is_symbolic
+from tinyjax.export.symbolic_programs import closed, is_symbolic
 from tinyjax.frames import describe_function, wraps
 from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.stages import Lowered

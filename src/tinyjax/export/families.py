@@ -13,7 +13,7 @@ from tinyjax.errors import ArgumentError
 from tinyjax.export import polynomials
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted
 from tinyjax.export.platforms import calls_python
-from tinyjax.export.programs import inspect, told
+from tinyjax.export.symbolic_programs import inspect, told
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 

@@ -32,7 +32,7 @@ from tinyjax.core.sharding import AbstractMesh, AnyMesh, AxisType, NamedSharding
 from tinyjax.errors import ExportError, TinyjaxError
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
-from tinyjax.export.programs import check
+from tinyjax.export.symbolic_programs import check
 from tinyjax.primitives.convolution import ConvDimensionNumbers
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, ScatterDimensionNumbers

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config
-from tinyjax.absent import ABSENT, DEVICES, OF_SHARDING
 from tinyjax.core.array import Array
 from tinyjax.facade.backend import give_attributes
 from tinyjax.lazy import did_you_mean
+from tinyjax.missing_names import ABSENT, DEVICES, OF_SHARDING
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),

@@ -19,7 +19,7 @@ from tinyjax.core.avals import Axes, ShapedArray
 from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     FITS,

@@ -1,6 +1,6 @@
 """``jit`` as users call it: checks of what it is told, and defaults.
 
-What becomes of a function is loaded when one is first given to it (``made.py``).
+What becomes of a function is loaded when one is first given to it (``deferred.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tinyjax.core.devices import Device, Sharding, devices_on, first_device, is_
 from tinyjax.core.integers import integers, one_or_more
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
-from tinyjax.jit import made
+from tinyjax.jit import deferred
 from tinyjax.jit.options import CompilerOptions, ControlFlow
 
 P = ParamSpec("P")
@@ -54,7 +54,7 @@ def jit(
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> made.JitFunction[P, R]: ...
+) -> deferred.JitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -71,7 +71,7 @@ def jit(
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> Callable[[Callable[P, R]], made.JitFunction[P, R]]: ...
+) -> Callable[[Callable[P, R]], deferred.JitFunction[P, R]]: ...
 @checked
 def jit(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R] | EllipsisType = ...,
@@ -89,7 +89,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
-) -> made.JitFunction[P, R] | Callable[[Callable[P, R]], made.JitFunction[P, R]]:
+) -> deferred.JitFunction[P, R] | Callable[[Callable[P, R]], deferred.JitFunction[P, R]]:
     """Compile a function with XLA.
 
     The first call with a signature runs the function on tracers, to record its program; later calls
@@ -154,7 +154,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     """
     if isinstance(fun, EllipsisType):
 
-        def decorate(fun: Callable[P, R]) -> made.JitFunction[P, R]:
+        def decorate(fun: Callable[P, R]) -> deferred.JitFunction[P, R]:
             return jit(
                 fun,
                 static_argnums=static_argnums,
@@ -189,7 +189,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     companions.clear()
     if (tier or settings().tier) != "compiled":
         import_module("tinyjax.xla.background")
-    parameters = made.Parameters(
+    parameters = deferred.Parameters(
         fun,
         _positions("static_argnums", static_argnums),
         _names(static_argnames),
@@ -198,8 +198,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         static_argnums is not None and static_argnames is not None,
     )
     flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
-    given = None if ins is None and outs is None else made.Shardings(ins, outs)
-    return made.JitFunction(fun, parameters, tier, flags, given, inline)
+    given = None if ins is None and outs is None else deferred.Shardings(ins, outs)
+    return deferred.JitFunction(fun, parameters, tier, flags, given, inline)
 
 
 def _check_function(fun: Callable[..., object]) -> None:

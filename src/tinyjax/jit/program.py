@@ -11,7 +11,7 @@ from tinyjax.config import Tier, settings
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
-from tinyjax.core.programs import INLINED
+from tinyjax.core.program_rules import INLINED
 from tinyjax.core.staging import Staged
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values

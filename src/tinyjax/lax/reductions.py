@@ -20,7 +20,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
+from tinyjax.core.out_sharding import placed
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1

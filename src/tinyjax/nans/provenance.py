@@ -20,7 +20,7 @@ from tinyjax.core.primitive import ZERO, Cotangents, Operands, Primitive, Tangen
 from tinyjax.core.staging import Recorder, StagingTracer
 from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.frames import ExampleAxis, TracedSource, traced_source
-from tinyjax.nans.births import add_examples, belong_to_tangents, next_serial
+from tinyjax.nans.origins import add_examples, belong_to_tangents, next_serial
 from tinyjax.nans.trace import backward_pass, direction_here
 from tinyjax.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer

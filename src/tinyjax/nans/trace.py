@@ -37,8 +37,7 @@ from tinyjax.core.trace import (
 )
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
-from tinyjax.nans.alarms import check_result
-from tinyjax.nans.births import (
+from tinyjax.nans.origins import (
     Birth,
     Example,
     Iteration,
@@ -51,6 +50,7 @@ from tinyjax.nans.births import (
     next_serial,
     wanted_in,
 )
+from tinyjax.nans.reports import check_result
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -24,7 +24,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed, one_or_more
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed, put_result
+from tinyjax.core.out_sharding import placed, put_result
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError, shortened

@@ -35,7 +35,7 @@ from tinyjax.core.operands import (
     scalar,
     splat,
 )
-from tinyjax.core.placing import put_result
+from tinyjax.core.out_sharding import put_result
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray

@@ -19,7 +19,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.hints import LARGEST
+from tinyjax.core.evaluation_rules import LARGEST
 from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.operands import raw_host
 from tinyjax.core.replay import replayed

@@ -14,9 +14,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
+from tinyjax.core.evaluation_rules import REPEATS
 from tinyjax.core.explicit import Sums, kept, together, undivided
-from tinyjax.core.hints import REPEATS
-from tinyjax.core.placing import unreduced
+from tinyjax.core.out_sharding import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,

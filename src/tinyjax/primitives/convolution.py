@@ -19,12 +19,12 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import Entries, Placement
+from tinyjax.core.evaluation_rules import FLOPS
 from tinyjax.core.explicit import AmbiguousError, undivided, whole
-from tinyjax.core.hints import FLOPS
 from tinyjax.core.integers import int_pairs, integers, larger, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.placing import placed
+from tinyjax.core.out_sharding import placed
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,

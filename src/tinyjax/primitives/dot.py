@@ -13,9 +13,9 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
+from tinyjax.core.evaluation_rules import FLOPS, FRESH
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
-from tinyjax.core.hints import FLOPS, FRESH
-from tinyjax.core.placing import unreduced
+from tinyjax.core.out_sharding import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
     SUMS,

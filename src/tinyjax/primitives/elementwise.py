@@ -18,8 +18,8 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.evaluation_rules import ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.explicit import Sums, factors, together, whole_sums
-from tinyjax.core.hints import ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.operands import given_number, is_constant, met_splats, remember_splat
 from tinyjax.core.primitive import (
     NO_PARAMS,

@@ -13,8 +13,8 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Entries
+from tinyjax.core.evaluation_rules import UNDOES
 from tinyjax.core.explicit import undivided, whole
-from tinyjax.core.hints import UNDOES
 from tinyjax.core.primitive import (
     DIVISION,
     NO_PARAMS,

@@ -14,8 +14,8 @@ from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Entries
+from tinyjax.core.evaluation_rules import REPEATS
 from tinyjax.core.explicit import reshaped, same
-from tinyjax.core.hints import REPEATS
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.operands import first_element, is_splat, splat
 from tinyjax.core.primitive import (
@@ -30,7 +30,7 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
 )
-from tinyjax.core.programs import VIEW
+from tinyjax.core.program_rules import VIEW
 from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, bool_, float0, is_inexact
 from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened

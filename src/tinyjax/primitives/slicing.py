@@ -11,8 +11,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
+from tinyjax.core.evaluation_rules import ELEMENT, FRESH, PARTS
 from tinyjax.core.explicit import alike, same
-from tinyjax.core.hints import ELEMENT, FRESH, PARTS
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.integers import larger
 from tinyjax.core.primitive import (

@@ -20,7 +20,7 @@ from numpy import multiply
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.core.hints import TRANSCENDENTAL
+from tinyjax.core.evaluation_rules import TRANSCENDENTAL
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.elementwise import add, exp, mul, neg

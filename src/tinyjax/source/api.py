@@ -18,10 +18,10 @@ from tinyjax.frames import describe_function
 from tinyjax.source.adjoint.codegen import adjoint_text
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.pullbacks import plan_of, pull
+from tinyjax.source.adjoint.python_equivalents import WRITTEN, with_room
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, plain
 from tinyjax.source.adjoint.rules.registry import inert
 from tinyjax.source.adjoint.samples import sample_arguments
-from tinyjax.source.adjoint.written import WRITTEN, with_room
 from tinyjax.source.ir.signature import bound
 
 P = ParamSpec("P")

@@ -22,9 +22,9 @@ from tinyjax.errors import ArgumentError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.pullbacks import OuterPullback, pull, route
+from tinyjax.source.adjoint.python_equivalents import WRITTEN, is_written
 from tinyjax.source.adjoint.rules.operators import getter_of
 from tinyjax.source.adjoint.rules.registry import adjoint_of, is_inert, rule_of
-from tinyjax.source.adjoint.written import WRITTEN, is_written
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.interpret import run
 from tinyjax.source.ir.program import IR, Constant, Statement, Variable, value_of

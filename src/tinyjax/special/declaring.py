@@ -17,7 +17,7 @@ from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.hints import TRANSCENDENTAL
+from tinyjax.core.evaluation_rules import TRANSCENDENTAL
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Avals, NoParams

@@ -35,7 +35,7 @@ from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives.collective import recast, unvary
 from tinyjax.primitives.constraint import constrain
-from tinyjax.spmd.declared import COPIES, ShardMapParams, local_type
+from tinyjax.spmd.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
 from tinyjax.stablehlo.types import MOST_AXES
 from tinyjax.transforms.varying import on_axes, part_type

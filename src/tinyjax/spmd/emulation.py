@@ -19,7 +19,7 @@ from tinyjax.primitives.broadcast import reduce_sum
 from tinyjax.primitives.constraint import unsaid
 from tinyjax.primitives.shape import full, move_batch_axis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.spmd.declared import ShardMapParams
+from tinyjax.spmd.primitive import ShardMapParams
 from tinyjax.transforms.batching import batch_flat
 from tinyjax.transforms.varying import erased
 

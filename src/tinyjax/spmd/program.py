@@ -25,7 +25,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, Axes, Share, same_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import fill_list, marked, split_list
+from tinyjax.core.list_partition import fill_list, marked, split_list
 from tinyjax.core.lowering import call_jaxpr, parts_of_whole, tensors, whole
 from tinyjax.core.primitive import (
     FITS,
@@ -41,7 +41,7 @@ from tinyjax.core.primitive import (
     Operands,
     Tangents,
 )
-from tinyjax.core.programs import FIRST_CODE, RECORDED_IN, SHARDINGS
+from tinyjax.core.program_rules import FIRST_CODE, RECORDED_IN, SHARDINGS
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
 from tinyjax.core.staging import Staged, extend, stage
@@ -53,7 +53,8 @@ from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.collective import axis_index, pmin, psum
 from tinyjax.primitives.elementwise import convert_element_type, eq, ne, select
 from tinyjax.primitives.shape import full_like, reshape, zeros_like
-from tinyjax.spmd.declared import (
+from tinyjax.spmd.emulation import emulate
+from tinyjax.spmd.primitive import (
     COPIES,
     ShardMapParams,
     Specs,
@@ -61,7 +62,6 @@ from tinyjax.spmd.declared import (
     local_type,
     shard_map_p,
 )
-from tinyjax.spmd.emulation import emulate
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr

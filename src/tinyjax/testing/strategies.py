@@ -24,7 +24,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.testing.libraries.drawing import SPECIAL
-from tinyjax.testing.programs import (
+from tinyjax.testing.random_programs import (
     DTYPES,
     MOST_NUMBER,
     OPERATIONS,
@@ -156,7 +156,7 @@ def programs(depth: int = 2, most: int = 8) -> st.SearchStrategy[TypedProgram]:
     Example:
         >>> from hypothesis import given, settings
         >>> from tinyjax.testing import strategies
-        >>> from tinyjax.testing.programs import check_program
+        >>> from tinyjax.testing.random_programs import check_program
         >>> @settings(max_examples=2, database=None, deadline=None)
         ... @given(strategies.programs())
         ... def test(program):

@@ -20,7 +20,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.list_partition import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import with_zeros

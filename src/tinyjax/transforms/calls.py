@@ -14,7 +14,7 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes, ShapedArray, same_types
 from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.lists import fill_list
+from tinyjax.core.list_partition import fill_list
 from tinyjax.core.primitive import (
     FITS,
     STEPWISE,
@@ -30,7 +30,7 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangents,
 )
-from tinyjax.core.programs import CALLED
+from tinyjax.core.program_rules import CALLED
 from tinyjax.core.staging import Staged, close_over
 from tinyjax.core.tangents import (
     are_undefined,

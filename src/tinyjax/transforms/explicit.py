@@ -18,7 +18,7 @@ from tinyjax.core.avals import ExplicitArray, ShapedArray, explicit_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.explicit import NO_NAMES, summed_over
 from tinyjax.core.jaxpr import Atom, JaxprEqn, subjaxprs
-from tinyjax.core.placing import keeping_sums
+from tinyjax.core.out_sharding import keeping_sums
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,

@@ -17,7 +17,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
-from tinyjax.core.lists import marked
+from tinyjax.core.list_partition import marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros

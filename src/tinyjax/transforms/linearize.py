@@ -17,7 +17,7 @@ from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import asks, dependents
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
-from tinyjax.core.lists import fill_list, marked
+from tinyjax.core.list_partition import fill_list, marked
 from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import present, with_zeros

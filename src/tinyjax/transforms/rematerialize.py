@@ -14,7 +14,7 @@ import attrs
 
 from tinyjax.core.dependence import same_eqns
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.programs import CALLED, SPLIT
+from tinyjax.core.program_rules import CALLED, SPLIT
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[JaxprEqn], bool]

@@ -22,7 +22,7 @@ from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.lists import marked, partition_list
+from tinyjax.core.list_partition import marked, partition_list
 from tinyjax.core.primitive import (
     ZERO,
     Cotangents,

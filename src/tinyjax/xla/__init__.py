@@ -19,7 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled: to ask jaxlib for its version takes 10 ms.
 _WITHOUT_JAXLIB: Final = {
-    f"{__name__}.{part}" for part in ("compilation", "placements", "placing", "tiers")
+    f"{__name__}.{part}" for part in ("compilation", "placement", "device_assignment", "tiers")
 }
 
 
@@ -44,7 +44,7 @@ _names, _load, __dir__ = namespace(
             "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes "
             "short_call"
         ),
-        "exchange": "bytes_of check_same digest_of exchanged",
+        "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
             "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
             "held is_compiled match_donations"
@@ -54,8 +54,8 @@ _names, _load, __dir__ = namespace(
         "hlo": "called_by computations_of",
         "modules": "from_portable parse to_artifact to_computation to_portable",
         "options": "as_flags",
-        "placements": "Placement",
-        "placing": "on_devices placement_of",
+        "placement": "Placement",
+        "device_assignment": "on_devices placement_of",
         "processes": "Connection Limits connect serve",
         "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
         "sharded": "call_sharded of_arrays put runs_on_host",

@@ -4,6 +4,8 @@ from tinyjax.xla.backend import has_started as has_started
 from tinyjax.xla.background import compile_all as compile_all
 from tinyjax.xla.compilation import Compilation as Compilation
 from tinyjax.xla.compilation import Flags as Flags
+from tinyjax.xla.device_assignment import on_devices as on_devices
+from tinyjax.xla.device_assignment import placement_of as placement_of
 from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
@@ -15,10 +17,6 @@ from tinyjax.xla.dispatch import launch_mixed as launch_mixed
 from tinyjax.xla.dispatch import not_launched as not_launched
 from tinyjax.xla.dispatch import register_nodes as register_nodes
 from tinyjax.xla.dispatch import short_call as short_call
-from tinyjax.xla.exchange import bytes_of as bytes_of
-from tinyjax.xla.exchange import check_same as check_same
-from tinyjax.xla.exchange import digest_of as digest_of
-from tinyjax.xla.exchange import exchanged as exchanged
 from tinyjax.xla.executable import CacheInfo as CacheInfo
 from tinyjax.xla.executable import Executable as Executable
 from tinyjax.xla.executable import cache_clear as cache_clear
@@ -43,9 +41,11 @@ from tinyjax.xla.modules import to_artifact as to_artifact
 from tinyjax.xla.modules import to_computation as to_computation
 from tinyjax.xla.modules import to_portable as to_portable
 from tinyjax.xla.options import as_flags as as_flags
-from tinyjax.xla.placements import Placement as Placement
-from tinyjax.xla.placing import on_devices as on_devices
-from tinyjax.xla.placing import placement_of as placement_of
+from tinyjax.xla.placement import Placement as Placement
+from tinyjax.xla.process_allgather import bytes_of as bytes_of
+from tinyjax.xla.process_allgather import check_same as check_same
+from tinyjax.xla.process_allgather import digest_of as digest_of
+from tinyjax.xla.process_allgather import exchanged as exchanged
 from tinyjax.xla.processes import Connection as Connection
 from tinyjax.xla.processes import Limits as Limits
 from tinyjax.xla.processes import connect as connect

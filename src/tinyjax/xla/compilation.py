@@ -12,7 +12,7 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.records import Record
 
 if TYPE_CHECKING:
-    from tinyjax.xla.placements import Placement
+    from tinyjax.xla.placement import Placement
 
 Flag: TypeAlias = str | int | float | bool
 #: Flags of XLA and their values, sorted by name.

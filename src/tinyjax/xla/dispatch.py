@@ -31,8 +31,8 @@ from tinyjax.records import Printed
 from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 from tinyjax.xla.backend import Backend, buffer_of
+from tinyjax.xla.call_writer import WrittenCall, written_call, written_result
 from tinyjax.xla.executable import Executable
-from tinyjax.xla.written import WrittenCall, written_call, written_result
 
 if TYPE_CHECKING:
     from tinyjax.xla.sharded_executable import ShardedExecutable

@@ -42,7 +42,7 @@ from tinyjax.xla.interruptible import interruptible
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered
 from tinyjax.xla.options import flags_for, raise_as_ours
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 
 if TYPE_CHECKING:
     from tinyjax.xla.planned import PlannedExecutable

@@ -43,7 +43,7 @@ from tinyjax.xla.compilation import Flags
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256

@@ -16,7 +16,7 @@ from tinyjax.xla.forks import without_python
 from tinyjax.xla.interruptible import aside
 from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 
 if TYPE_CHECKING:
     from tinyjax.xla.disk_cache import DiskCache

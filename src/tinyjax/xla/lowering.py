@@ -12,7 +12,7 @@ from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.display.runs import Reports
 from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 from tinyjax.xla.unnest import unnest
 
 #: What programs without a placement run on.

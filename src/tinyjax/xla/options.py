@@ -24,7 +24,7 @@ from tinyjax.core.discovery import toolkit
 from tinyjax.core.platforms import CPU, PER_PLATFORM, platform_at
 from tinyjax.errors import ArgumentError, JaxRuntimeError, shortened
 from tinyjax.xla.compilation import Compilation, Flag, Flags
-from tinyjax.xla.placements import Placement
+from tinyjax.xla.placement import Placement
 from tinyjax.xla.versions import PLAIN_LOOPS
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.

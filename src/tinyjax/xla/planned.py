@@ -17,7 +17,7 @@ from tinyjax.errors import ShardingError
 from tinyjax.records import Record
 from tinyjax.xla.backend import Backend
 from tinyjax.xla.compilation import Compilation, Flags
-from tinyjax.xla.placements import Placement, Written
+from tinyjax.xla.placement import Placement, Written
 from tinyjax.xla.sharded_executable import compile_placed
 
 

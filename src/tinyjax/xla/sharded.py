@@ -32,13 +32,13 @@ from tinyjax.core.trace import EVAL, bind, raise_not_concrete, use_trace
 from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
 from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.xla.agreement import undivided
 from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation
+from tinyjax.xla.device_assignment import on_devices, placement_by, placement_of
 from tinyjax.xla.executable import Executable, compiled, executable_for
 from tinyjax.xla.lowering import CallsPythonError, calls_from
-from tinyjax.xla.placements import Placement
-from tinyjax.xla.placing import on_devices, placement_by, placement_of
+from tinyjax.xla.placement import Placement
+from tinyjax.xla.placement_resolution import undivided
 from tinyjax.xla.planned import PlannedExecutable
 from tinyjax.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
 

@@ -43,14 +43,14 @@ from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShardingError
-from tinyjax.xla.agreement import undivided
 from tinyjax.xla.backend import Backend, backend_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation, Flags
 from tinyjax.xla.forks import hold_at_forks
 from tinyjax.xla.host_callbacks import compile_with, run_to_end
 from tinyjax.xla.loading import load_or_compile
 from tinyjax.xla.lowering import lowered_for
-from tinyjax.xla.placements import Placement, Written
+from tinyjax.xla.placement import Placement, Written
+from tinyjax.xla.placement_resolution import undivided
 
 #: What XLA calls operations for which devices wait for each other.
 COLLECTIVES: Final[tuple[str, ...]] = (

@@ -29,7 +29,7 @@ from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.trace import check_concrete, use_trace
 from tinyjax.records import Record
 from tinyjax.xla.compilation import Compilation, check_release
-from tinyjax.xla.placing import on_devices, placement_of
+from tinyjax.xla.device_assignment import on_devices, placement_of
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25

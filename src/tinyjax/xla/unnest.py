@@ -32,7 +32,7 @@ from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import first_element, splat
-from tinyjax.core.programs import CHOICE, INLINED, VIEW
+from tinyjax.core.program_rules import CHOICE, INLINED, VIEW
 from tinyjax.records import Printed, field_names
 
 #: How many levels stay within each other: XLA is no slower with them, and what is not reached takes

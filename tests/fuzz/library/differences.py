@@ -8,8 +8,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.testing.libraries.calls import Call
 from tinyjax.testing.libraries.check import Mismatch
+from tinyjax.testing.libraries.drawn_calls import Call
 
 
 @attrs.frozen

@@ -62,7 +62,7 @@ from fuzz.library.strategies import (
     with_zeros,
 )
 from tinyjax import dtypes
-from tinyjax.testing.libraries.calls import Operand
+from tinyjax.testing.libraries.drawn_calls import Operand
 from tinyjax.testing.libraries.parameters import (
     UNSET,
     Strategy,

@@ -18,7 +18,7 @@ import tinyjax.scipy
 from tinyjax import default_dtypes
 from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.testing.libraries.calls import Library
+from tinyjax.testing.libraries.drawn_calls import Library
 
 
 def _tinyjax_defaults(wide: bool) -> AbstractContextManager[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from fuzz.library.strategies import initializer_shape, made, named
 from tinyjax import dtypes
-from tinyjax.testing.libraries.calls import Call, FromLibrary, Library, Operand
+from tinyjax.testing.libraries.drawn_calls import Call, FromLibrary, Library, Operand
 from tinyjax.testing.libraries.parameters import Drawn, axis, key
 
 Given = tuple[tuple[Any, ...], dict[str, Any]]

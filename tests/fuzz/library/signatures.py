@@ -5,8 +5,8 @@ from typing import Final
 
 from fuzz.library.functions import BY_FUNCTION
 from fuzz.library.recipes import RECIPES, build
-from tinyjax.testing.libraries.calls import Call, Library
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.drawn_calls import Call, Library
 from tinyjax.testing.libraries.signatures import Catalogue, Function
 
 #: Where public functions are.

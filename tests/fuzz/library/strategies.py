@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.testing.libraries.calls import FromLibrary, Operand
+from tinyjax.testing.libraries.drawn_calls import FromLibrary, Operand
 from tinyjax.testing.libraries.parameters import (
     Drawn,
     Strategy,

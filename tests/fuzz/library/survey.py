@@ -5,9 +5,9 @@ from typing import Final
 
 from fuzz.forgetting import forget_sometimes
 from fuzz.library.signatures import draw_call
-from tinyjax.testing.libraries.calls import Library
 from tinyjax.testing.libraries.check import Mismatch, check_call
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.drawn_calls import Library
 from tinyjax.testing.libraries.signatures import Function
 
 #: Names of dtypes that the reference has only where its defaults are 64 bits wide.

@@ -12,7 +12,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.operands import as_array
 from tinyjax.core.staging import stage
 from tinyjax.errors import ArgumentError, TinyjaxError, described

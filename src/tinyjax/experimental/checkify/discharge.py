@@ -16,18 +16,18 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.control_flow.common import contains
-from tinyjax.control_flow.declared.scan import bind_scan, scan_p
-from tinyjax.control_flow.declared.while_loop import bind_while, while_p
+from tinyjax.control_flow.primitives.scan import bind_scan, scan_p
+from tinyjax.control_flow.primitives.while_loop import bind_while, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.primitive import Primitive, RuleKey, Tangent
-from tinyjax.core.programs import CALLED, CHOICE, FIRST_CODE, RECORDED_IN
+from tinyjax.core.program_rules import CALLED, CHOICE, FIRST_CODE, RECORDED_IN
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
-from tinyjax.custom_derivatives.calls import ClosedJvp, custom_call_p
+from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.experimental.checkify.sites import Category, Site, check_p
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import add, and_, eq, gt, not_, select

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from tinyjax import lax, tree
 from tinyjax.checkpointing.program import checkpoint_p
-from tinyjax.control_flow.declared.cond import CondParams, cond_p
-from tinyjax.control_flow.declared.scan import ScanParams, scan_p
-from tinyjax.control_flow.declared.while_loop import WhileParams, while_p
+from tinyjax.control_flow.primitives.cond import CondParams, cond_p
+from tinyjax.control_flow.primitives.scan import ScanParams, scan_p
+from tinyjax.control_flow.primitives.while_loop import WhileParams, while_p
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction

@@ -24,6 +24,12 @@ from tinyjax.source.adjoint.cotangents import accumulate
 from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import Kind, kind_of
+from tinyjax.source.adjoint.python_equivalents import (
+    CONTAINER_METHODS,
+    WRITTEN,
+    is_written,
+    method_function,
+)
 from tinyjax.source.adjoint.records import constructor_forward, is_record_class, is_written_class
 from tinyjax.source.adjoint.rules.arrays import METHODS
 from tinyjax.source.adjoint.rules.registry import (
@@ -35,7 +41,6 @@ from tinyjax.source.adjoint.rules.registry import (
     rule_adjoint,
     rule_of,
 )
-from tinyjax.source.adjoint.written import CONTAINER_METHODS, WRITTEN, is_written, method_function
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.origins import program_location, refusal
 from tinyjax.source.ir.program import IR

@@ -26,7 +26,7 @@ from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.trace import Tracer
 from tinyjax.errors import ArgumentError, SourceError
 from tinyjax.source.ir.origins import run_text
-from tinyjax.source.jaxprs.programs import WEAK, TypedFunction, bits_of, literal
+from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.imports import import_block
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
 from tinyjax.source.text.names import quoted
@@ -63,7 +63,7 @@ def jaxpr_source(
         >>> jaxpr = tinyjax.make_jaxpr(lambda x: 2 * jnp.sin(x).sum())(jnp.ones(3))
         >>> print(source.jaxpr_source(jaxpr.jaxpr))
         from tinyjax import Array
-        from tinyjax.source.jaxprs.programs import literal, op, program
+        from tinyjax.source.jaxprs.text_runtime import literal, op, program
         <BLANKLINE>
         <BLANKLINE>
         @program("float32[3]")
@@ -129,7 +129,7 @@ class ModuleWriter:
         self.objects = objects
         self.imports: set[tuple[str, str]] = {
             ("tinyjax", "Array"),
-            ("tinyjax.source.jaxprs.programs", "program"),
+            ("tinyjax.source.jaxprs.text_runtime", "program"),
         }
         #: Modules that are only imported for the primitives that they define.
         self.modules: set[str] = set()
@@ -174,7 +174,7 @@ class ModuleWriter:
                 "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
                 "outside of the transformation."
             )
-        self.imports.add(("tinyjax.source.jaxprs.programs", "array"))
+        self.imports.add(("tinyjax.source.jaxprs.text_runtime", "array"))
         host = np.ascontiguousarray(np.asarray(value.concrete("the source of a jaxpr")))
         words = [_number(element).strip('"') for element in host.reshape(-1)]
         lines = _filled(words)
@@ -189,7 +189,7 @@ class ModuleWriter:
         """A type: its text, and where values lie if it says so."""
         if not isinstance(aval, ExplicitArray):
             return f'"{_type(aval)}"'
-        self.imports.add(("tinyjax.source.jaxprs.programs", "lying"))
+        self.imports.add(("tinyjax.source.jaxprs.text_runtime", "lying"))
         where = Parameter(self, Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
         return group("lying(", [f'"{_type(aval.plain)}"', where], ")")
 
@@ -233,7 +233,7 @@ class ModuleWriter:
                 f"the primitive '{primitive.name}' of this jaxpr was defined again since. Make the "
                 "jaxpr anew."
             )
-        self.imports.add(("tinyjax.source.jaxprs.programs", "op"))
+        self.imports.add(("tinyjax.source.jaxprs.text_runtime", "op"))
         home = primitive.params.__module__
         if home.partition(".")[0] not in ("tinyjax", "__main__", "builtins"):
             self.modules.add(home)
@@ -260,7 +260,7 @@ class Scope:
     def read(self, atom: Atom) -> Doc:
         if isinstance(atom, Var):
             return self.names[atom]
-        self.writer.imports.add(("tinyjax.source.jaxprs.programs", "literal"))
+        self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "literal"))
         value = atom.value
         kind = self.writer.kind(value.aval)
         element = first_element(value.host) if value.host.size else value.dtype.type(0)
@@ -312,7 +312,7 @@ class Parameter:
                 kind = self.writer.kind(value)
                 if isinstance(value, ExplicitArray):
                     return kind
-                self.writer.imports.add(("tinyjax.source.jaxprs.programs", "aval"))
+                self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "aval"))
                 return group("aval(", [kind], ")")
             case np.dtype():
                 return self.dtype(value)

@@ -17,8 +17,8 @@ from tinyjax.core.trace import Tracer
 from tinyjax.errors import CarryTypeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.source.ir import runtime
+from tinyjax.source.staging.exits import Arrival, Outcome, pruned
 from tinyjax.source.staging.graph import Loop
-from tinyjax.source.staging.outcomes import Arrival, Outcome, pruned
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.values import (
     as_array,

@@ -17,18 +17,18 @@ from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
 from tinyjax.frames import describe_function, imitate
 from tinyjax.jit import JitParams, jit_p
-from tinyjax.source.adjoint.written import WRITTEN
+from tinyjax.source.adjoint.python_equivalents import WRITTEN
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR
 from tinyjax.source.ir.read import ir_of
 from tinyjax.source.ir.signature import bound
-from tinyjax.source.staging import calls, known
+from tinyjax.source.staging import loop_invariants, opaque_calls
 from tinyjax.source.staging.aliases import current_aliases
 from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
+from tinyjax.source.staging.exits import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
 from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.numbers import widened
-from tinyjax.source.staging.outcomes import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, Shared, current_session, is_read
 from tinyjax.source.staging.texts import as_texts, print_when_run
@@ -104,10 +104,14 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
-    iterations = known.current_iterations.get()
-    if iterations is not None and known.holds_known((args, kwargs)) and not _passes_on(fun):
+    iterations = loop_invariants.current_iterations.get()
+    if (
+        iterations is not None
+        and loop_invariants.holds_known((args, kwargs))
+        and not _passes_on(fun)
+    ):
         found, args, kwargs = _call_known(iterations, fun, args, kwargs)
-        if found is not known.NOT_KNOWN:
+        if found is not loop_invariants.NOT_KNOWN:
             return found
     match fun:
         case functools.partial():
@@ -126,7 +130,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (holds_tracer(args) or _is_conditional()):
-            return print_when_run(tuple(calls.plain_arguments(args)), kwargs)
+            return print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if runtime.is_in(fun, _CALLING) and (
@@ -160,25 +164,28 @@ def _passes_on(fun: Any) -> bool:
 
 
 def _call_known(
-    iterations: known.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    iterations: loop_invariants.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Call a function of what is known in each iteration of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
     """
-    if fun is operator.getitem and not known.holds_known(args[1]):
+    if fun is operator.getitem and not loop_invariants.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
-    sample = known.replaced((args, kwargs), iterations, lambda value: value.sample)
+    sample = loop_invariants.replaced((args, kwargs), iterations, lambda value: value.sample)
     if not (
-        holds_tracer(sample) or fun is print or calls.takes_functions(fun) or calls.makes_text(fun)
+        holds_tracer(sample)
+        or fun is print
+        or opaque_calls.takes_functions(fun)
+        or opaque_calls.makes_text(fun)
     ):
         check_effects(fun, *sample)
-        found = known.in_each_iteration(iterations, fun, args, kwargs)
-        if found is not known.NOT_KNOWN:
+        found = loop_invariants.in_each_iteration(iterations, fun, args, kwargs)
+        if found is not loop_invariants.NOT_KNOWN:
             return found, args, kwargs
-    traced = known.replaced((args, kwargs), iterations, known.Known.array)
-    return known.NOT_KNOWN, *traced
+    traced = loop_invariants.replaced((args, kwargs), iterations, loop_invariants.Known.array)
+    return loop_invariants.NOT_KNOWN, *traced
 
 
 def _is_conditional() -> bool:
@@ -194,14 +201,14 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
         return fun(*as_texts(args), **kwargs)
-    other = calls.replacement(fun, args, kwargs)
+    other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)
-    if calls.takes_functions(fun):
+    if opaque_calls.takes_functions(fun):
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
         check_effects(fun, args, kwargs)
-    return fun(*calls.plain_arguments(args), **kwargs)
+    return fun(*opaque_calls.plain_arguments(args), **kwargs)
 
 
 def _staged(value: Any) -> Any:

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.declared.scan import ScanParams
+from tinyjax.control_flow.primitives.scan import ScanParams
 from tinyjax.control_flow.scan import bind_scan
 from tinyjax.control_flow.while_loop import bind_while
 from tinyjax.core.array import Array
@@ -26,10 +26,10 @@ from tinyjax.core.operands import as_array, splat
 from tinyjax.core.staging import Staged, stage
 from tinyjax.primitives.elementwise import and_, eq, not_
 from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError, RestructuredError
+from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.items import Current, Items, Steps, Together, as_items, is_scanned
 from tinyjax.source.staging.numbers import integer
-from tinyjax.source.staging.outcomes import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.rolling import Roller
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError

@@ -16,16 +16,17 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.declared.scan import ScanParams
+from tinyjax.control_flow.primitives.scan import ScanParams
 from tinyjax.control_flow.scan import bind_scan
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
 from tinyjax.core.staging import StagingTrace
 from tinyjax.core.trace import Trace, current_trace
 from tinyjax.source.staging.carry import Carry
+from tinyjax.source.staging.exits import Arrival
 from tinyjax.source.staging.graph import Counting, Loop
 from tinyjax.source.staging.items import Current, stacked
-from tinyjax.source.staging.known import (
+from tinyjax.source.staging.loop_invariants import (
     NOT_KNOWN,
     Iterations,
     Known,
@@ -36,7 +37,6 @@ from tinyjax.source.staging.known import (
     simulated,
 )
 from tinyjax.source.staging.numbers import integer
-from tinyjax.source.staging.outcomes import Arrival
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.values import aval_of, is_dynamic, take_apart
 

@@ -24,9 +24,9 @@ from tinyjax.primitives.elementwise import eq, not_
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
 from tinyjax.source.staging.aliases import Frame
+from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
 from tinyjax.source.staging.lines import loop_lines, side_lines
-from tinyjax.source.staging.outcomes import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
 from tinyjax.source.staging.values import truth
 

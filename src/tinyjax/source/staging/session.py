@@ -22,7 +22,7 @@ from tinyjax.primitives.elementwise import and_, convert_element_type, not_
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.origins import is_library
 from tinyjax.source.staging.aliases import Aliases, Frame
-from tinyjax.source.staging.outcomes import Outcome, Piece
+from tinyjax.source.staging.exits import Outcome, Piece
 from tinyjax.source.staging.values import is_same
 from tinyjax.tree import PyTreeDef
 

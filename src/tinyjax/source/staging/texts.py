@@ -15,7 +15,7 @@ from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.errors import SourceError
-from tinyjax.source.staging.known import Known
+from tinyjax.source.staging.loop_invariants import Known
 from tinyjax.source.staging.values import holds_tracer, take_apart
 from tinyjax.transforms.jvp import JVPTracer
 from tinyjax.tree import PyTreeDef

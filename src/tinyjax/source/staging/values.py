@@ -28,7 +28,7 @@ from tinyjax.errors import ArgumentError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.source.adjoint.cotangents import field_names, is_record
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging.known import Known
+from tinyjax.source.staging.loop_invariants import Known
 from tinyjax.transforms.jvp import JVPTracer
 from tinyjax.tree import PyTreeDef
 

@@ -15,9 +15,9 @@ from tinyjax.errors import ArgumentError
 from tinyjax.jit import jit
 from tinyjax.numpy import asarray
 from tinyjax.testing.errors import CheckError
-from tinyjax.testing.libraries.calls import Library
 from tinyjax.testing.libraries.check import Mismatch, check_call
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.drawn_calls import Library
 from tinyjax.testing.libraries.parameters import Strategy
 from tinyjax.testing.libraries.signatures import Catalogue
 from tinyjax.testing.primitives import Report

@@ -16,8 +16,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ConcretizationError, TinyjaxError
-from tinyjax.testing.libraries.calls import Call, Library
-from tinyjax.testing.libraries.outcomes import Outcome, differences, in_phase, movement, run
+from tinyjax.testing.libraries.drawn_calls import Call, Library
+from tinyjax.testing.libraries.results import Outcome, differences, in_phase, movement, run
 
 __all__ = ["Mismatch", "check_call"]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.dtypes import DType
-from tinyjax.testing.libraries.calls import Operand
 from tinyjax.testing.libraries.drawing import Draw, Shape
+from tinyjax.testing.libraries.drawn_calls import Operand
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "UNSET", "Drawn", "Strategy"]
 

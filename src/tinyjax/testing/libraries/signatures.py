@@ -11,8 +11,8 @@ import attrs
 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
-from tinyjax.testing.libraries.calls import Call, Library
 from tinyjax.testing.libraries.drawing import Draw
+from tinyjax.testing.libraries.drawn_calls import Call, Library
 from tinyjax.testing.libraries.parameters import (
     BY_ANNOTATION,
     BY_NAME,

@@ -11,7 +11,7 @@ from tinyjax.control_flow.common import fixed_point, stabilise
 from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes
 from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.lists import split_list
+from tinyjax.core.list_partition import split_list
 from tinyjax.core.primitive import FITS, Params, Primitive
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind

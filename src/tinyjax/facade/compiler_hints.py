@@ -32,7 +32,7 @@ def compute_on(compute_type: str) -> Iterator[None]:
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.facade.hints import compute_on
+        >>> from tinyjax.facade.compiler_hints import compute_on
         >>> with compute_on("device_host"):
         ...     jnp.arange(2) + 1
         Array([1, 2], dtype=int32)
@@ -68,7 +68,7 @@ class custom_partitioning(Generic[P, R]):  # noqa: N801 (its name in JAX)
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.facade.hints import custom_partitioning
+        >>> from tinyjax.facade.compiler_hints import custom_partitioning
         >>> @custom_partitioning
         ... def double(x):
         ...     return 2 * x

@@ -9,8 +9,8 @@ from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
-from tinyjax.xla.placements import Placement, Written
-from tinyjax.xla.wishes import Wishes
+from tinyjax.xla.placement import Placement, Written
+from tinyjax.xla.sharding_annotations import Wishes
 
 
 def agreed(

@@ -11,11 +11,11 @@ from tinyjax.control_flow.common import fixed_point
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import dependents, prune_results, shorten
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, effects_of, subjaxprs
-from tinyjax.core.lists import marked, split_list
+from tinyjax.core.list_partition import marked, split_list
 
 if TYPE_CHECKING:
-    from tinyjax.control_flow.declared.cond import CondParams
-    from tinyjax.control_flow.declared.scan import ScanParams
+    from tinyjax.control_flow.primitives.cond import CondParams
+    from tinyjax.control_flow.primitives.scan import ScanParams
 
 # Loops
 

@@ -8,7 +8,7 @@ from tinyjax.core.avals import ExplicitArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.programs import SHARDINGS
+from tinyjax.core.program_rules import SHARDINGS
 from tinyjax.records import Record
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.testing.libraries.calls import Library
+from tinyjax.testing.libraries.drawn_calls import Library
 
 __all__ = ["Leaf", "Outcome", "differences", "in_phase", "movement", "run"]
 

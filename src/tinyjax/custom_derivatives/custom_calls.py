@@ -19,7 +19,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
-from tinyjax.core.lists import marked
+from tinyjax.core.list_partition import marked
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import (
     FITS,
@@ -38,7 +38,7 @@ from tinyjax.core.primitive import (
     Tangent,
     Tangents,
 )
-from tinyjax.core.programs import ASKED, INLINED
+from tinyjax.core.program_rules import ASKED, INLINED
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import (

@@ -19,13 +19,13 @@ from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs, typec
 from tinyjax.core.nesting import LEVEL
 from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.primitive import Params, Primitive
-from tinyjax.core.programs import INLINED
+from tinyjax.core.program_rules import INLINED
 from tinyjax.errors import ArgumentError, ExportError, TinyjaxError
 from tinyjax.export import polynomials
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, substituted
 from tinyjax.jit import JitParams, jit_p
 from tinyjax.records import field_names
-from tinyjax.spmd.declared import ShardMapParams
+from tinyjax.spmd.primitive import ShardMapParams
 from tinyjax.transforms.varying import on_axes
 from tinyjax.tree import PyTreeDef
 

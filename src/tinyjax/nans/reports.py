@@ -13,7 +13,7 @@ from tinyjax.core.concrete import ConcreteArray, on_read
 from tinyjax.core.trace import EVAL, current_trace
 from tinyjax.errors import NanError, TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Direction, describe_function
-from tinyjax.nans.births import Birth, first_birth
+from tinyjax.nans.origins import Birth, first_birth
 
 
 def check_result(result: object, call: Callable[..., object], *args: object) -> None:

@@ -23,7 +23,7 @@ from tinyjax.core.devices import Sharding
 from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
 from tinyjax.core.operands import as_array, splat
 from tinyjax.core.primitive import Primitive, registry
-from tinyjax.core.programs import RECORDED_IN
+from tinyjax.core.program_rules import RECORDED_IN
 from tinyjax.core.sharded_array import placer
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
@@ -46,7 +46,7 @@ def aval(text: str) -> ShapedArray:
         ArgumentError: it names none.
 
     Example:
-        >>> from tinyjax.source.jaxprs.programs import aval
+        >>> from tinyjax.source.jaxprs.text_runtime import aval
         >>> aval("weak float32[3,4]")
         ShapedArray(float32[3,4], weak_type=True)
     """
@@ -75,7 +75,7 @@ def lying(text: str, sharding: Sharding) -> ShapedArray:
     Example:
         >>> import tinyjax
         >>> from tinyjax import NamedSharding, P
-        >>> from tinyjax.source.jaxprs.programs import lying
+        >>> from tinyjax.source.jaxprs.text_runtime import lying
         >>> mesh = tinyjax.make_mesh((1,), ("x",))
         >>> lying("float32[4,3]", NamedSharding(mesh, P("x")))
         ShapedArray(float32[4@x,3])
@@ -118,7 +118,7 @@ def literal(kind: str | ShapedArray, value: complex | str) -> Array:
         value: the number; its bits ("0x...") where it is a NaN of an unusual kind.
 
     Example:
-        >>> from tinyjax.source.jaxprs.programs import literal
+        >>> from tinyjax.source.jaxprs.text_runtime import literal
         >>> literal("float32[2]", 0.5)
         Array([0.5, 0.5], dtype=float32)
     """
@@ -134,7 +134,7 @@ def array(kind: str | ShapedArray, values: str) -> Array:
         values: its elements in order, separated by blanks.
 
     Example:
-        >>> from tinyjax.source.jaxprs.programs import array
+        >>> from tinyjax.source.jaxprs.text_runtime import array
         >>> array("int32[2,2]", "1 2 3 4")
         Array([[1, 2],
                [3, 4]], dtype=int32)
@@ -197,7 +197,7 @@ def program(
 
     Example:
         >>> from tinyjax import Array
-        >>> from tinyjax.source.jaxprs.programs import op, program
+        >>> from tinyjax.source.jaxprs.text_runtime import op, program
         >>> @program("float32[3]")
         ... def total(a: Array) -> tuple[Array, ...]:
         ...     b = op.sin(a)

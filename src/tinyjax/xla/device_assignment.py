@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from tinyjax.core.devices import Sharding, default_place
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.xla.wishes import wishes_of
+from tinyjax.xla.sharding_annotations import wishes_of
 
 if TYPE_CHECKING:
-    from tinyjax.xla.placements import Placement
+    from tinyjax.xla.placement import Placement
 
 
 def on_devices(args: Sequence[object]) -> list[Sharding | None]:
@@ -43,7 +43,7 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     place = default_place() if found is None else None
     if place is None:
         return found
-    from tinyjax.xla.placements import Placement  # noqa: PLC0415 (the first device needs none)
+    from tinyjax.xla.placement import Placement  # noqa: PLC0415 (the first device needs none)
 
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
@@ -63,6 +63,6 @@ def placement_by(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     named += [sharding for sharding in given if sharding is not None]
     if not named:
         return None
-    from tinyjax.xla.agreement import agreed  # noqa: PLC0415 (programs of one device need none)
+    from tinyjax.xla.placement_resolution import agreed  # noqa: PLC0415 (programs of one device need none)
 
     return agreed(jaxpr, given, named, wishes)
