@@ -39,7 +39,9 @@ class _Unwrapped(Library):
     """The functions without what replays them."""
 
     def find(self, path: str) -> Any:
-        return inspect.unwrap(Library.find(self, path))
+        return inspect.unwrap(
+            Library.find(self, path), stop=lambda fun: fun.__code__.co_filename != replay.__file__
+        )
 
 
 _PLAIN: Final = _Unwrapped(*[getattr(TINYJAX, field.name) for field in attrs.fields(Library)])
