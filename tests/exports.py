@@ -2,10 +2,12 @@
 
 A public name stands where it is defined and in the table of a namespace
 (``tinyjax.lazy.namespace``). What type checkers read of it, a stub beside the namespace, is written
-from the table.
+from the table; so is, from the functions, what they read of those that arrays call.
 """
 
 import ast
+import builtins
+import inspect
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax.core.array import METHODS
 from tinyjax.lazy import HOMES, UNLISTED
 
 PACKAGE: Final = Path(tinyjax.__file__).parent
@@ -20,6 +24,12 @@ PACKAGE: Final = Path(tinyjax.__file__).parent
 _TABLE: Final = "namespace(\n    __name__,\n"
 _HEAD: Final = (
     "# Written by `python -m exports` in tests/, from the table of the module beside it.\n"
+)
+#: The stub of what ``core.array`` is handed: there is no module beside it.
+FUNCTIONS: Final = PACKAGE / "core" / "functions.pyi"
+_HEAD_OF_FUNCTIONS: Final = (
+    "# Written by `python -m exports` in tests/, from the functions of tinyjax.numpy that arrays "
+    "call.\n"
 )
 
 
@@ -51,6 +61,68 @@ def stub(name: str) -> str:
         lines.append(f"from {UNLISTED[name]} import *")
     names = [f"    {public!r}," for public in sorted(HOMES[name])]
     return "\n".join([_HEAD, *lines, "", "__all__ = [", *names, "]", ""])
+
+
+# What arrays call
+
+
+class _Bare(str):
+    """An annotation that is written without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _bare(parameter: inspect.Parameter) -> inspect.Parameter:
+    return parameter.replace(annotation=_Bare(parameter.annotation))
+
+
+def _homes_of_names(home: str) -> dict[str, tuple[str, str]]:
+    """Say where what a module names is defined: in a module that it imports, or in itself."""
+    tree = ast.parse(SOURCES[home].read_text("utf-8"))
+    homes = {node.id: (home, node.id) for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            homes |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+    return homes
+
+
+def stub_of_functions() -> str:
+    """Write the stub of the functions that arrays are handed, and of their methods that are these.
+
+    The annotations are those of the functions; the names in them are imported as where they are
+    defined.
+    """
+    tree = ast.parse(SOURCES["tinyjax.core.array"].read_text("utf-8"))
+    called = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        if isinstance(node.value, ast.Name)
+        if node.value.id == "_numpy"
+    }
+    imports: set[tuple[str, str, str]] = set()
+    functions, methods = [], []
+    for name in sorted(called | {*METHODS}):
+        function = getattr(jnp, name)
+        homes = _homes_of_names(function.__module__)
+        signature = inspect.signature(function)
+        for annotation in function.__annotations__.values():
+            names = {x.id for x in ast.walk(ast.parse(annotation)) if isinstance(x, ast.Name)}
+            imports |= {(*homes[x], x) for x in names & homes.keys() if not hasattr(builtins, x)}
+        first, *others = map(_bare, signature.parameters.values())
+        written = signature.replace(
+            parameters=[first, *others], return_annotation=_Bare(signature.return_annotation)
+        )
+        if name in called:
+            functions.append(f"def {name}{written}: ...")
+        if name in METHODS:
+            itself = inspect.Parameter("self", first.kind)
+            methods.append(f"    def {name}{written.replace(parameters=[itself, *others])}: ...")
+    lines = [f"from {home} import {there} as {name}" for home, there, name in sorted(imports)]
+    return "\n".join(
+        [_HEAD_OF_FUNCTIONS, *lines, "", *functions, "", "class Methods:", *methods, ""]
+    )
 
 
 # What is defined and never exported
@@ -100,3 +172,4 @@ def path_of(name: str) -> Path:
 if __name__ == "__main__":
     for module in namespaces():
         path_of(module).write_text(stub(module), encoding="utf-8")
+    FUNCTIONS.write_text(stub_of_functions(), encoding="utf-8")

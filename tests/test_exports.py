@@ -4,19 +4,23 @@ import sys
 from importlib import import_module
 
 import pytest
-from exports import PACKAGE, forgotten, namespaces, path_of, stub
+from exports import FUNCTIONS, PACKAGE, forgotten, namespaces, path_of, stub, stub_of_functions
 
 NAMESPACES = namespaces()
+REMEDY = "run `python -m exports` in tests/"
 
 
 @pytest.mark.parametrize("name", NAMESPACES)
 def test_type_checkers_see_the_table(name: str) -> None:
-    remedy = "run `python -m exports` in tests/"
-    assert path_of(name).read_text(encoding="utf-8") == stub(name), remedy
+    assert path_of(name).read_text(encoding="utf-8") == stub(name), REMEDY
+
+
+def test_type_checkers_see_the_functions_that_arrays_call() -> None:
+    assert FUNCTIONS.read_text(encoding="utf-8") == stub_of_functions(), REMEDY
 
 
 def test_there_is_no_other_stub() -> None:
-    assert {*PACKAGE.rglob("*.pyi")} == {path_of(name) for name in NAMESPACES}
+    assert {*PACKAGE.rglob("*.pyi")} == {FUNCTIONS, *map(path_of, NAMESPACES)}
 
 
 @pytest.mark.parametrize("name", NAMESPACES)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import tinyjax
-import tinyjax.numpy as jnp
-from tinyjax.core.array import Functions
 
 ROOT = Path(tinyjax.__file__).parent
 
@@ -72,20 +69,3 @@ def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
 def test_no_file_imports_itself_by_way_of_others() -> None:
     circles = [sorted(nodes) for nodes in strong_components(graph()) if len(nodes) > 1]
     assert not circles, "files that import each other: see docs/design.md for the order"
-
-
-def test_handed_in_functions_have_the_signatures_that_arrays_call_them_by() -> None:
-    declared = {n: f for n, f in vars(Functions).items() if inspect.isfunction(f) and n[0] != "_"}
-    assert len(declared) > 60
-    for name, function in declared.items():
-        given = inspect.signature(getattr(jnp, name)).parameters
-        _, *expected = inspect.signature(function).parameters.values()
-        is_method = getattr(tinyjax.Array, name, None) is getattr(jnp, name)
-        assert not is_method or len(given) == len(expected), name
-        for parameter in expected:
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                continue
-            found = given[parameter.name]
-            assert (found.kind, found.default) == (parameter.kind, parameter.default), name
-            loose = ("Any", "int | Sequence[int]")
-            assert parameter.annotation in (found.annotation, *loose), (name, found)

@@ -16,16 +16,13 @@ from types import EllipsisType, MethodType, ModuleType
 from typing import (
     TYPE_CHECKING,
     Any,
-    Concatenate,
     Final,
     Literal,
     NoReturn,
-    ParamSpec,
     Protocol,
     TypeAlias,
     TypedDict,
     TypeGuard,
-    TypeVar,
     Unpack,
 )
 
@@ -33,19 +30,29 @@ import attrs
 import numpy as np
 
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.axes import Axis
 from tinyjax.core.devices import Device, Part, Placement, Sharding, first_device, on_first
 from tinyjax.core.integers import integer, is_one_of, one_or_more
 from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
 from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 if TYPE_CHECKING:
+    # a stub, written from the functions that are handed in, of which some are methods
+    from tinyjax.core import functions as _numpy
     from tinyjax.core.layout import Format
 
-P = ParamSpec("P")
-R = TypeVar("R")
+    _Methods = _numpy.Methods
+else:
+    _Methods = object
+
 Order: TypeAlias = Literal["C", "F"]
 CONTAINERS: Final = frozenset((list, tuple, set, dict))
+
+#: The methods that are functions of ``tinyjax.numpy``, with the array as the first argument.
+METHODS: Final = """
+    swapaxes squeeze ravel sum prod mean var std max min any all argmax argmin cumsum
+    cumprod sort argsort clip round dot repeat take ptp argpartition trace diagonal nonzero
+    searchsorted choose
+""".split()  # noqa: SIM905 (names with blanks between them, as in the tables of exports)
 
 
 class _Method:
@@ -58,9 +65,6 @@ class _Method:
         function: Callable[..., Any] = getattr(_numpy, self.name)
         setattr(Array, self.name, function)
         return function if array is None else MethodType(function, array)
-
-    def __call__(self, array: Array, *args: Any, **kwargs: Any) -> Any:
-        return self.__get__(array, Array)(*args, **kwargs)
 
 
 #: What to write in place of an attribute that arrays of NumPy or PyTorch have.
@@ -103,321 +107,7 @@ class _OfOtherLibraries:
         raise AttributeError(text, name=self._name, obj=owner if array is None else array)
 
 
-class _Methods:
-    """Stands for ``tinyjax.numpy`` until that is handed in."""
-
-    def __getattr__(self, name: str) -> _Method:
-        return _Method(name)
-
-
-class Functions(Protocol):
-    """The functions behind the operators and methods of arrays, as ``tinyjax.numpy`` has them."""
-
-    # of operators and attributes
-
-    def abs(self, x: ArrayLike, /) -> Array: ...
-    def add(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def bitwise_and(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def bitwise_or(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def bitwise_xor(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def floor_divide(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def greater(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def greater_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def imag(self, val: ArrayLike, /) -> Array: ...
-    def invert(self, x: ArrayLike, /) -> Array: ...
-    def left_shift(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def less(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def less_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def matmul(self, a: ArrayLike, b: ArrayLike) -> Array: ...
-    def matrix_transpose(self, x: ArrayLike, /) -> Array: ...
-    def multiply(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def negative(self, x: ArrayLike, /) -> Array: ...
-    def not_equal(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def positive(self, x: ArrayLike, /) -> Array: ...
-    def power(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def real(self, val: ArrayLike, /) -> Array: ...
-    def remainder(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def right_shift(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def subtract(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-    def true_divide(self, x: ArrayLike, y: ArrayLike, /) -> Array: ...
-
-    # of methods with a signature of their own
-
-    def astype(
-        self, x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Placement = None
-    ) -> Array: ...
-    def byteswap(self, a: ArrayLike) -> Array: ...
-    def compress(
-        self,
-        condition: ArrayLike,
-        a: ArrayLike,
-        axis: int | None = None,
-        *,
-        size: int | None = None,
-        fill_value: ArrayLike = 0,
-        out: None = None,
-    ) -> Array: ...
-    def conj(self, x: ArrayLike, /) -> Array: ...
-    def copy(self, a: ArrayLike) -> Array: ...
-    def reshape(
-        self,
-        a: ArrayLike,
-        shape: int | Sequence[int],
-        order: Order = "C",
-        *,
-        out_sharding: Placement = None,
-    ) -> Array: ...
-    def transpose(self, a: ArrayLike, axes: Sequence[int] | None = None) -> Array: ...
-    def view(self, a: ArrayLike, dtype: DTypeLike = None) -> Array: ...
-
-    # of indexing, and of what is indexed by ``x.at``
-
-    def asarray(self, a: Any) -> Array: ...
-    def getitem(
-        self,
-        x: Array,
-        index: Indices,
-        /,
-        *,
-        mode: Any = None,
-        fill_value: ArrayLike | None = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        wrap_negative_indices: bool = True,
-        out_sharding: Placement = None,
-    ) -> Array: ...
-    def update_at(
-        self,
-        x: Array,
-        index: Indices,
-        value: ArrayLike,
-        kind: str,
-        /,
-        **options: Unpack[UpdateOptions],
-    ) -> Array: ...
-
-    # that are methods
-
-    def all(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def any(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def argmax(
-        self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
-    ) -> Array: ...
-    def argmin(
-        self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
-    ) -> Array: ...
-    def argpartition(self, a: ArrayLike, kth: int, axis: int = -1) -> Array: ...
-    def argsort(
-        self,
-        a: ArrayLike,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-        dtype: DTypeLike = None,
-    ) -> Array: ...
-    def choose(
-        self,
-        a: ArrayLike,
-        choices: Array | HostArray | Sequence[ArrayLike],
-        out: None = None,
-        mode: Literal["raise", "wrap", "clip"] = "raise",
-    ) -> Array: ...
-    def clip(
-        self,
-        arr: ArrayLike,
-        /,
-        min: ArrayLike | None = None,
-        max: ArrayLike | None = None,
-    ) -> Array: ...
-    def cumprod(
-        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
-    ) -> Array: ...
-    def cumsum(
-        self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
-    ) -> Array: ...
-    def diagonal(self, a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
-    def dot(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        *,
-        precision: object = None,
-        preferred_element_type: DTypeLike = None,
-        out_sharding: Placement = None,
-    ) -> Array: ...
-    def max(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def mean(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def min(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array: ...
-    def nonzero(
-        self,
-        a: ArrayLike,
-        *,
-        size: int | None = None,
-        fill_value: int | tuple[int, ...] | None = None,
-    ) -> tuple[Array, ...]: ...
-    def prod(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array: ...
-    def ptp(
-        self, a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False
-    ) -> Array: ...
-    def ravel(
-        self, a: ArrayLike, order: Order = "C", *, out_sharding: Placement = None
-    ) -> Array: ...
-    def repeat(
-        self,
-        a: ArrayLike,
-        repeats: int | ArrayLike | Sequence[int],
-        axis: int | None = None,
-        *,
-        total_repeat_length: int | None = None,
-        out_sharding: Placement = None,
-    ) -> Array: ...
-    def round(self, a: ArrayLike, decimals: int = 0, out: None = None) -> Array: ...
-    def searchsorted(
-        self,
-        a: ArrayLike,
-        v: ArrayLike,
-        side: Literal["left", "right"] = "left",
-        sorter: ArrayLike | None = None,
-        *,
-        method: str = "scan",
-    ) -> Array: ...
-    def sort(
-        self,
-        a: ArrayLike,
-        axis: int | None = -1,
-        *,
-        kind: None = None,
-        order: None = None,
-        stable: bool = True,
-        descending: bool = False,
-    ) -> Array: ...
-    def squeeze(self, a: ArrayLike, axis: Axis = None) -> Array: ...
-    def std(  # noqa: PLR0913 (JAX's signature)
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        mean: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array: ...
-    def sum(
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-        promote_integers: bool = True,
-    ) -> Array: ...
-    def swapaxes(self, a: ArrayLike, axis1: int, axis2: int) -> Array: ...
-    def take(
-        self,
-        a: ArrayLike,
-        indices: ArrayLike,
-        axis: int | None = None,
-        out: None = None,
-        mode: str | None = None,
-        unique_indices: bool = False,
-        indices_are_sorted: bool = False,
-        fill_value: ArrayLike | None = None,
-    ) -> Array: ...
-    def trace(
-        self,
-        a: ArrayLike,
-        offset: int = 0,
-        axis1: int = 0,
-        axis2: int = 1,
-        dtype: DTypeLike = None,
-        out: None = None,
-    ) -> Array: ...
-    def var(  # noqa: PLR0913 (JAX's signature)
-        self,
-        a: ArrayLike,
-        axis: Axis = None,
-        dtype: DTypeLike = None,
-        out: None = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-        *,
-        where: ArrayLike | None = None,
-        mean: ArrayLike | None = None,
-        correction: int | float | None = None,
-    ) -> Array: ...
-
-
-_until_handed_in: Any = _Methods()
-#: These functions: they are built on arrays, and are handed in.
-_numpy: Functions = _until_handed_in
-
-
-def _as_method(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """Return a function of an array, and more, as the method that it is."""
-    return function
-
-
-class Array:
+class Array(_Methods):
     """An immutable n-dimensional array: data, or a tracer that stands for it.
 
     Annotate with this class; make arrays with ``tinyjax.numpy``.
@@ -873,38 +563,6 @@ class Array:
 
     # Methods
 
-    # These are the functions, with the array as the first argument.
-    swapaxes: Final = _as_method(_numpy.swapaxes)
-    squeeze: Final = _as_method(_numpy.squeeze)
-    ravel: Final = _as_method(_numpy.ravel)
-    sum: Final = _as_method(_numpy.sum)
-    prod: Final = _as_method(_numpy.prod)
-    mean: Final = _as_method(_numpy.mean)
-    var: Final = _as_method(_numpy.var)
-    std: Final = _as_method(_numpy.std)
-    max: Final = _as_method(_numpy.max)
-    min: Final = _as_method(_numpy.min)
-    any: Final = _as_method(_numpy.any)
-    all: Final = _as_method(_numpy.all)
-    argmax: Final = _as_method(_numpy.argmax)
-    argmin: Final = _as_method(_numpy.argmin)
-    cumsum: Final = _as_method(_numpy.cumsum)
-    cumprod: Final = _as_method(_numpy.cumprod)
-    sort: Final = _as_method(_numpy.sort)
-    argsort: Final = _as_method(_numpy.argsort)
-    clip: Final = _as_method(_numpy.clip)
-    round: Final = _as_method(_numpy.round)
-    dot: Final = _as_method(_numpy.dot)
-    repeat: Final = _as_method(_numpy.repeat)
-    take: Final = _as_method(_numpy.take)
-    ptp: Final = _as_method(_numpy.ptp)
-    argpartition: Final = _as_method(_numpy.argpartition)
-    trace: Final = _as_method(_numpy.trace)
-    diagonal: Final = _as_method(_numpy.diagonal)
-    nonzero: Final = _as_method(_numpy.nonzero)
-    searchsorted: Final = _as_method(_numpy.searchsorted)
-    choose: Final = _as_method(_numpy.choose)
-
     def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
         return _numpy.astype(self, dtype, copy=copy, device=device)
 
@@ -1177,6 +835,8 @@ class IndexUpdate:
         return self._update(func(there), "set", options)
 
 
+for _name in METHODS:
+    setattr(Array, _name, _Method(_name))
 for _name, _way in _OF_OTHER_LIBRARIES.items():
     setattr(Array, _name, _OfOtherLibraries(_name, _way))
 
