@@ -831,6 +831,52 @@ def test_a_function_whose_shape_is_asked_for_may_return_a_type() -> None:
     assert not jnp.iscomplexobj(struct)
 
 
+#: Functions of a module of JAX's names and a type, which stands for an array within ``eval_shape``.
+OF_A_TYPE: dict[str, Callable[[Any, Any], Any]] = {
+    "jit": lambda m, x: m.jit(lambda v: v * 2)(x),
+    "jit of a tree": lambda m, x: m.jit(lambda d: d["a"] + 1)({"a": x}),
+    "numpy": lambda m, x: m.numpy.sin(x),
+    "reduction": lambda m, x: m.numpy.sum(x),
+    "lax": lambda m, x: m.lax.sin(x),
+    "two": lambda m, x: m.numpy.dot(x, x),
+    "vmap": lambda m, x: m.vmap(lambda v: v + 1)(x),
+    "vmap, closed over": lambda m, x: m.vmap(lambda v: v + m.numpy.sin(x))(m.numpy.ones((2, 3))),
+    "grad": lambda m, x: m.grad(lambda v: (v * v).sum())(x),
+    "checkpoint": lambda m, x: m.checkpoint(m.numpy.sin)(x),
+    "scan": lambda m, x: m.lax.scan(lambda c, v: (c + v, v), 0.0, x),
+    "cond": lambda m, x: m.lax.cond(True, m.numpy.sin, m.numpy.cos, x),
+    "closed over by jit": lambda m, x: m.jit(lambda: m.numpy.sin(x))(),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_TYPE)
+def test_a_type_stands_for_an_array_where_only_types_are_asked_for(name: str) -> None:
+    def types(m: Any) -> list[tuple[Any, Any]]:
+        struct = m.ShapeDtypeStruct((3,), np.float32)
+        result = m.eval_shape(lambda: OF_A_TYPE[name](m, struct))
+        return [(x.shape, x.dtype) for x in m.tree.leaves(result)]
+
+    assert types(tinyjax) == types(jax)
+
+
+@pytest.mark.wrong_types
+def test_a_type_that_stood_for_an_array_is_not_computed_with() -> None:
+    struct: Any = tinyjax.ShapeDtypeStruct((3,), np.float32)
+    closed = tinyjax.jit(lambda: jnp.cos(struct))
+    assert tinyjax.eval_shape(closed).shape == (3,)
+    with pytest.raises(TypeError, match="It has no data"):
+        closed()
+    with pytest.raises(TypeError, match="traced"):
+        tinyjax.eval_shape(lambda: jnp.ones(int(jnp.sum(struct))))
+
+    def known() -> Any:
+        with tinyjax.ensure_compile_time_eval():
+            return jnp.cos(struct)
+
+    with pytest.raises(TypeError, match="has no data"):
+        tinyjax.eval_shape(known)
+
+
 @pytest.mark.wrong_types
 def test_operators_are_left_to_the_other_operand() -> None:
     class Marker:

@@ -8,15 +8,18 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 from tinyjax import tree
 from tinyjax.api.mapping import vmap
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.calling import FlatFunction, as_avals
 from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import ClosedJaxpr, close
-from tinyjax.core.operands import splat
+from tinyjax.core.operands import of_type, splat
 from tinyjax.core.refs import Holders, Ref, in_use, places_of_refs
-from tinyjax.core.staging import Staged, stage
+from tinyjax.core.staging import Staged, stage, stand_ins
+from tinyjax.core.trace import is_known
+from tinyjax.errors import ArgumentError
 from tinyjax.frames import imitate, wraps
 from tinyjax.jit.signatures import Parameters
+from tinyjax.primitives.barrier import optimization_barrier
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
@@ -160,7 +163,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 
     Args:
-        fun: the function. It may return a ``ShapeDtypeStruct`` in place of an array.
+        fun: the function. Within it a ``ShapeDtypeStruct`` may stand for an array, also as the
+            result.
         args: arrays, or ``ShapeDtypeStruct`` or other objects with a shape and a dtype in their
             place; and references, which are not written to.
         kwargs: likewise.
@@ -182,7 +186,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         types = [x.aval if i in refs else x for i, x in enumerate(leaves)]
         args, kwargs = tree.unflatten_arguments(in_tree, types)
         fun = _with_refs_of_its_own(fun, in_tree, refs)
-    staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled)
+    token = of_type.set(_stand_in)
+    try:
+        staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled)
+    finally:
+        of_type.reset(token)
     return tree.unflatten(flat.out_tree, _structs(staged))
 
 
@@ -198,6 +206,15 @@ def _with_refs_of_its_own(
         return fun(*args, **kwargs)
 
     return imitate(call, fun)
+
+
+def _stand_in(aval: ShapedArray) -> Array:
+    """Make a traced value of a type; no program that holds it is kept for later calls."""
+    stand_ins.set(stand_ins.get() + 1)
+    (traced,) = optimization_barrier([splat(0, aval)])
+    if is_known(traced):
+        raise ArgumentError(f"a ShapeDtypeStruct of type {aval} has no data to compute with.")
+    return traced
 
 
 def _filled(result: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from math import copysign, prod
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn, TypeGuard
@@ -11,7 +12,7 @@ import numpy as np
 
 from tinyjax.config import settings
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core.avals import ExplicitArray, ShapedArray, ShapeDtypeStruct
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.dtypes import (
@@ -253,6 +254,12 @@ def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
     return found
 
 
+#: Where only types are asked for (``eval_shape``), makes what stands for an array of a type.
+of_type: Final[ContextVar[Callable[[ShapedArray], Array] | None]] = ContextVar(
+    "tinyjax_of_type", default=None
+)
+
+
 def as_array(x: object, name: str = "") -> Array:
     """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
 
@@ -291,6 +298,8 @@ def as_array(x: object, name: str = "") -> Array:
             return _of_number(x, default_complex(), name)
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__(), name)
+        case ShapeDtypeStruct() if make := of_type.get():
+            return make(x.aval)
         case _:
             raise ArgumentError(
                 f"{subject(x, name)}expected an array or a number, but got {type(x).__name__}: "
@@ -316,6 +325,8 @@ def _way_out(x: object) -> str:
             return "Use its values, or map a function over them with tinyjax.tree.map."
         case set() | frozenset():
             return "Make a list of its elements: jnp.array(list(...))."
+        case ShapeDtypeStruct():
+            return "It has no data: give an array, or compute the types alone by eval_shape."
         case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc():
             return "Make it a static argument of jit (static_argnums, static_argnames)."
         case _ if hasattr(x, "__array__"):
