@@ -175,6 +175,7 @@ class Settings(Printed):
         cache_max_bytes: what the programs in that folder may take.
         disable_jit: run jitted functions operation by operation, so that prints and debuggers see
             data.
+        disable_bwd_checks: take cotangents of any type from backward rules of ``custom_vjp``.
         interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
             0.1 ms more.
         tier: what computes the first calls of a jitted function: ``"compiled"``, so that they wait
@@ -219,6 +220,7 @@ class Settings(Printed):
     cache_dir: str = attrs.field(default="", converter=_folder)
     cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
+    disable_bwd_checks: bool = attrs.field(default=False, converter=_boolean)
     interruptible: bool = attrs.field(default=False, converter=_boolean)
     tier: Tier = _choice("tier", Tier, "compiled")
     progress: bool = attrs.field(default=False, converter=_boolean)
@@ -393,11 +395,11 @@ def follow(follower: Follower) -> None:
 # fmt: off
 _Switch: TypeAlias = Literal[
     "wide_dtypes", "threefry_partitionable", "check_leaks", "check_jaxprs", "debug_nans",
-    "debug_infs", "debug_key_reuse", "explain", "disable_jit", "interruptible", "progress",
-    "announce", "locations", "typecheck", "jax_enable_x64", "jax_debug_nans", "jax_debug_infs",
-    "jax_debug_key_reuse", "jax_check_tracer_leaks", "jax_enable_checks",
-    "jax_threefry_partitionable", "jax_explain_cache_misses", "jax_log_compiles",
-    "jax_disable_jit", "jax_enable_compilation_cache",
+    "debug_infs", "debug_key_reuse", "explain", "disable_jit", "disable_bwd_checks",
+    "interruptible", "progress", "announce", "locations", "typecheck", "jax_enable_x64",
+    "jax_debug_nans", "jax_debug_infs", "jax_debug_key_reuse", "jax_check_tracer_leaks",
+    "jax_enable_checks", "jax_threefry_partitionable", "jax_explain_cache_misses",
+    "jax_log_compiles", "jax_disable_jit", "jax_disable_bwd_checks", "jax_enable_compilation_cache",
 ]
 # fmt: on
 _Number: TypeAlias = Literal[

@@ -1366,3 +1366,19 @@ def test_a_tangent_map_told_of_zeros() -> None:
     assert jvp(lambda y: product(2.0, y), (3.0,), (1.0,))[1] == 2
     assert tinyjax.jit(grad(product, (0, 1)))(2.0, 3.0) == (3, 2)
     assert seen == [[False, True], [True, False], [False, False]]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [lambda g: g.sum(0), lambda g: g.astype("float16"), lambda g: g.astype(int), lambda g: g + 1j],
+)
+def test_cotangents_are_of_any_type_where_they_are_not_checked(rule: Fun) -> None:
+    def gradients(m: Any) -> list[Any]:
+        f = m.custom_vjp(lambda x: 2 * x)
+        f.defvjp(lambda x: (2 * x, None), lambda _, g: (rule(g),))
+        of = m.grad(lambda x: f(x).sum())
+        return [way(m.numpy.ones((2, 3))) for way in (of, m.jit(of), m.vmap(of))]
+
+    with jax._src.config.disable_bwd_checks(True), scoped(disable_bwd_checks=True):
+        for found, expected in zip(gradients(tinyjax), gradients(jax), strict=True):
+            np.testing.assert_array_equal(found, expected, strict=True)

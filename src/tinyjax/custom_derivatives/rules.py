@@ -23,6 +23,7 @@ from typing import (
 import attrs
 
 from tinyjax import dtypes, tree
+from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
@@ -225,6 +226,8 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
         if kind(array.dtype) in kinds:
             array = convert_element_type(array, like.dtype)
     if array.shape != like.shape or array.dtype != like.dtype:
+        if what.startswith("cotangent") and settings().disable_bwd_checks:
+            return array
         raise _misfit(like, array.aval, by, what)
     return array
 
