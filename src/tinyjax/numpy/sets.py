@@ -26,7 +26,7 @@ from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import take
 from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.shape import full, iota, reshape
-from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.primitives.sort import sort
 
 #: Up to so many elements are compared one by one, which is quicker than a search.
@@ -92,7 +92,7 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
     elif n or with_order:
         order = iota((n,), dtypes.default_int(), 0)
     if n == 0:
-        return _Sorted(rows, full((0,), False, dtypes.bool_), order)
+        return _Sorted(rows, any_(not_equal(rows, rows), tuple(range(1, x.ndim))), order)
     here, before = slice_in_dim(rows, 1, n), slice_in_dim(rows, 0, n - 1)
     differ = not_equal(here, before)
     if equal_nan and dtypes.is_inexact(x.dtype):
@@ -115,9 +115,9 @@ def _taken(
         mask.concrete(f"the number of elements that jnp.{name} returns (or give size=...)")
     (places,) = nonzero(mask, size=size)
     if not rows.shape[0]:
-        shape = (places.size, *rows.shape[1:])
-        value = 0 if fill_value is None else fill_value
-        return broadcast_to_shape(_as(value, rows), shape), places, None
+        value = _as(0 if fill_value is None else fill_value, rows)
+        edges = [(0, places.size, 0), *[(0, 0, 0)] * (rows.ndim - 1)]
+        return pad(rows, value, edges), places, None
     found = take(rows, places, axis=0, mode="clip")
     if not size:
         return found, places, None

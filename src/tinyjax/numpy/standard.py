@@ -150,7 +150,7 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
     try:
         host = imported(x)
     except BufferError as error:
-        raise DtypeError(f"x gives no data by DLPack: {error}.") from error
+        raise DtypeError(f"x gives no data by DLPack: {str(error).rstrip('.')}.") from error
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
     copies = copy or dtypes.allowed(host.dtype) != host.dtype

@@ -316,12 +316,12 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 def _known_mask(name: str, mask: Array) -> HostArray:
-    if type(mask) is not ConcreteArray:
+    if isinstance(mask, Tracer):
         raise ConcretizationError(
             f"{name} needs a mask whose values are known, since the result's shape depends on "
             f"them, but got a traced {mask.aval}. Use jnp.where(mask, x, y) to choose values."
         )
-    return mask.host
+    return np.asarray(mask)
 
 
 def choose(
@@ -365,12 +365,12 @@ def choose(
             f"choose knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
         )
     if mode == "raise":
-        if type(number) is not ConcreteArray:
+        if isinstance(number, Tracer):
             raise ConcretizationError(
                 "choose with mode='raise' needs numbers that are known, but got a traced "
                 f"{number.aval}. Give mode='clip' or mode='wrap'."
             )
-        host = number.host
+        host = np.asarray(number)
         if host.size and (host.min() < 0 or host.max() >= n):
             raise ArgumentError(
                 f"choose needs numbers in [0, {n}), but got some from {host.min()} to {host.max()}."
