@@ -348,9 +348,9 @@ def breakpoint(*, ordered: bool = False) -> None:
             co_filename=caller.co_filename, co_name=caller.co_name, co_firstlineno=frame.f_lineno
         )
 
-    def stop(found: dict[str, Any]) -> None:
+    def stop(variables: dict[str, Any]) -> None:
         # so that the debugger stops in a frame that has the caller's variables
-        exec(code, names, {**others, **found})
+        exec(code, names, {**others, **variables})
 
     debug_callback(stop, (arrays,), {}, ordered)
 

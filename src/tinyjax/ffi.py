@@ -339,7 +339,7 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     declared = (
         result_shape_dtypes if isinstance(result_shape_dtypes, Sequence) else (result_shape_dtypes,)
     )
-    out_avals = tuple([_declared(found, i) for i, found in enumerate(declared)])
+    out_avals = tuple([_declared(declaration, i) for i, declaration in enumerate(declared)])
     if custom_call_api_version >= 4 and legacy_backend_config is not None:
         raise ArgumentError(
             "legacy_backend_config is for versions of the interface below 4, but "
@@ -382,32 +382,32 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     return call
 
 
-def _declared(found: object, position: int) -> ShapedArray:
-    aval = declared_type(found)
+def _declared(declaration: object, position: int) -> ShapedArray:
+    aval = declared_type(declaration)
     if aval is None:
         raise ArgumentError(
             "result_shape_dtypes must have a shape and a dtype, such as "
             "ShapeDtypeStruct((3,), jnp.float32), or be a sequence of such types, but got "
-            f"{described(found)} at position {position}."
+            f"{described(declaration)} at position {position}."
         )
     return aval
 
 
 def layouts(
-    name: str, avals: Sequence[ShapedArray], given: Sequence[LayoutLike] | None
+    name: str, avals: Sequence[ShapedArray], requested: Sequence[LayoutLike] | None
 ) -> tuple[Layout, ...]:
     """The layouts of arrays, the axis whose elements are neighbours first."""
-    if given is None:
+    if requested is None:
         return tuple([row_major(aval.shape) for aval in avals])
-    if len(given) != len(avals):
+    if len(requested) != len(avals):
         raise ArgumentError(
-            f"{name} has {len(given)} layouts, but there are {len(avals)} arrays. Give one for "
+            f"{name} has {len(requested)} layouts, but there are {len(avals)} arrays. Give one for "
             "each, or None for NumPy's."
         )
-    found: list[Layout] = []
-    for aval, layout in zip(avals, given, strict=True):
+    result: list[Layout] = []
+    for aval, layout in zip(avals, requested, strict=True):
         if layout is None:
-            found.append(row_major(aval.shape))
+            result.append(row_major(aval.shape))
             continue
         axes = tuple(getattr(layout, "major_to_minor", layout))[::-1]
         if sorted(axes) != [*range(aval.ndim)]:
@@ -417,18 +417,18 @@ def layouts(
                 if aval.ndim
                 else f"{name} has {layout!r} for an array of type {aval}, which has no axes."
             )
-        found.append(axes)
-    return tuple(found)
+        result.append(axes)
+    return tuple(result)
 
 
 _Described: TypeAlias = tuple[Sequence[ShapedArray], Sequence[Layout]]
 
 
 def _aliases(
-    given: Mapping[int, int], ins: _Described, outs: _Described
+    aliases: Mapping[int, int], ins: _Described, outs: _Described
 ) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
-    for i, j in sorted((int(i), int(j)) for i, j in given.items()):
+    pairs: list[tuple[int, int]] = []
+    for i, j in sorted((int(i), int(j)) for i, j in aliases.items()):
         for position, what, (avals, _) in ((i, "argument", ins), (j, "result", outs)):
             if not 0 <= position < len(avals):
                 raise ArgumentError(
@@ -442,8 +442,8 @@ def _aliases(
                 f"{out}, or they are laid out differently: only arrays of one type and layout can "
                 "share memory."
             )
-        found.append((i, j))
-    return tuple(found)
+        pairs.append((i, j))
+    return tuple(pairs)
 
 
 def attribute(name: str, value: object) -> str:

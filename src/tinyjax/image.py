@@ -62,12 +62,12 @@ class ResizeMethod(enum.Enum):
         Raises:
             ArgumentError: there is none.
         """
-        found = _NAMES.get(s)
-        if found is None:
+        method = _NAMES.get(s)
+        if method is None:
             raise ArgumentError(
                 f"the methods are {', '.join(map(repr, _NAMES))}, but got {shortened(s)}."
             )
-        return found
+        return method
 
 
 _NAMES: Final = {

@@ -61,9 +61,9 @@ def run_printing(jaxpr: Jaxpr, args: Sequence[Array], printer: Printer) -> list[
             operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
             params = _printing(eqn, printer)
             env.update(zip(eqn.out_binders, bind(eqn.primitive, operands, params), strict=True))
-        found = [env[v] for v in _results(eqns)]
-        if location is not None and found:
-            debug_callback(printer, (location, *found), {}, ordered=True)
+        values = [env[v] for v in _results(eqns)]
+        if location is not None and values:
+            debug_callback(printer, (location, *values), {}, ordered=True)
     return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
 
 

@@ -109,8 +109,8 @@ def clear_event_listeners() -> None:
 
 
 def _unregister(listeners: list[_Listener], callback: _Listener) -> None:
-    given: object = callback
-    if not callable(given) or callback not in listeners:
+    listener: object = callback
+    if not callable(listener) or callback not in listeners:
         raise ArgumentError(f"{shortened(callback)} hears of no events: register it first.")
     listeners.remove(callback)
 

@@ -160,5 +160,5 @@ class _Kind:
             index = (jnp.arange(length) // bucket, ids)
         empty = jnp.full(shape, self.start(rows.dtype), rows.dtype)
         update = getattr(empty.at[index], self.update)
-        found: Array = update(rows, wrap_negative_indices=False, **options)
-        return found if bucket_size is None else self.reduce(found, axis=0).astype(rows.dtype)
+        result: Array = update(rows, wrap_negative_indices=False, **options)
+        return result if bucket_size is None else self.reduce(result, axis=0).astype(rows.dtype)

@@ -136,8 +136,8 @@ class _Point:
 
     def args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         args, _ = tree.unflatten(self.in_tree, leaves)
-        found: tuple[Any, ...] = args
-        return found
+        result: tuple[Any, ...] = args
+        return result
 
     def path(self, i: int) -> str:
         return argument_path(self.fun, self.in_tree, i)
@@ -233,7 +233,7 @@ def _check_fwd(
     tangents = point.args([ConcreteArray(t) for t in directions])
     value, tangent = f_jvp(point.args(point.arrays), tangents)
     values, _ = _hosts(point.fun, value)
-    found, _ = _hosts(point.fun, tangent)
+    tangents_out, _ = _hosts(point.fun, tangent)
     expected_values, out_tree = point.outputs(point.hosts)
     slopes, _, eps = point.differences(directions)
     used = [x.dtype for x in (*point.hosts, *values) if is_inexact(x.dtype)]
@@ -242,7 +242,7 @@ def _check_fwd(
         if not np.allclose(_wide(got), _wide(expected), rtol, atol, equal_nan=True):
             place = leaf_path("result", out_tree, i)
             _fail(point, "fwd", place, got, expected, "the value itself differs under jvp")
-    for i, (value, got, slope) in enumerate(zip(values, found, slopes, strict=True)):
+    for i, (value, got, slope) in enumerate(zip(values, tangents_out, slopes, strict=True)):
         atol, rtol = point.check.tolerances(used, [value])
         if is_inexact(got.dtype) and not np.allclose(_wide(got), slope, rtol, atol):
             place, x, y = _worst(leaf_path("result", out_tree, i), _wide(got), slope)
@@ -277,10 +277,10 @@ def _blame(
             point.args(point.arrays), point.args([ConcreteArray(t) for t in alone])
         )
         values, _ = _hosts(point.fun, value)
-        found, _ = _hosts(point.fun, tangent)
+        tangents_out, _ = _hosts(point.fun, tangent)
         slopes, _, _ = point.differences(alone)
-        atol, rtol = point.check.tolerances([hosts[k].dtype, found[i].dtype], [values[i]])
-        if not np.allclose(_wide(found[i]), slopes[i], rtol, atol):
+        atol, rtol = point.check.tolerances([hosts[k].dtype, tangents_out[i].dtype], [values[i]])
+        if not np.allclose(_wide(tangents_out[i]), slopes[i], rtol, atol):
             wrong.append(point.path(k))
     return f", with respect to {' and '.join(wrong)}" if wrong else ""
 
@@ -293,17 +293,17 @@ def _check_rev(
     values, out_tree = _hosts(point.fun, value)
     cotangents = [_direction(rng, x) for x in values]
     pulled = pull_back(tree.unflatten(out_tree, [ConcreteArray(ct) for ct in cotangents]))
-    found, in_tree = _hosts(point.fun, pulled)
-    if len(found) != len(hosts):
+    cts_in, in_tree = _hosts(point.fun, pulled)
+    if len(cts_in) != len(hosts):
         _fail(
             point,
             "rev",
             "the arguments",
-            np.asarray(len(found)),
+            np.asarray(len(cts_in)),
             np.asarray(len(hosts)),
             f"the pull-back gives {in_tree}, which does not match the arguments {point.in_tree}",
         )
-    for k, (x, ct) in enumerate(zip(hosts, found, strict=True)):
+    for k, (x, ct) in enumerate(zip(hosts, cts_in, strict=True)):
         if is_inexact(x.dtype) and (ct.shape != x.shape or ct.dtype != x.dtype):
             detail = f"the cotangent is {ct.dtype}{list(ct.shape)}, not {x.dtype}{list(x.shape)}"
             _fail(point, "rev", point.path(k), ct, x, detail)
@@ -315,7 +315,7 @@ def _check_rev(
             continue
         alone = [_direction(rng, x) if j == k else _nothing(y) for j, y in enumerate(hosts)]
         slopes, _, eps = point.differences(alone)
-        expected, got = _pairing(cotangents, slopes), _pairing([found[k]], [alone[k]])
+        expected, got = _pairing(cotangents, slopes), _pairing([cts_in[k]], [alone[k]])
         scale = atol * max(1.0, float(np.sqrt(sum(ct.size for ct in cotangents))))
         if not np.allclose(got, expected, rtol, scale):
             detail = (

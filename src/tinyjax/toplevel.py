@@ -191,8 +191,8 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     """
     name = None if platform is None else devices(platform)[0].platform
     with_data = (ConcreteArray, ShardedArray)
-    found: list[Array] = [x for x in gc.get_objects() if isinstance(x, with_data)]
-    return [x for x in found if not x.is_deleted() and name in (None, x.platform())]
+    arrays: list[Array] = [x for x in gc.get_objects() if isinstance(x, with_data)]
+    return [x for x in arrays if not x.is_deleted() and name in (None, x.platform())]
 
 
 def effects_barrier() -> None:
@@ -289,17 +289,17 @@ def fwd_and_bwd(
         check_argnums("fwd_and_bwd", fun, numbers, len(args))
 
         def of_chosen(*chosen: Any) -> Any:
-            given = list(args)
+            operands = list(args)
             for i, x in zip(numbers, chosen, strict=True):
-                given[i] = x
-            return fun(*given)
+                operands[i] = x
+            return fun(*operands)
 
-        found: tuple[Any, ...] = vjp(of_chosen, *[args[i] for i in numbers], has_aux=has_aux)
-        return found
+        result: tuple[Any, ...] = vjp(of_chosen, *[args[i] for i in numbers], has_aux=has_aux)
+        return result
 
     def bwd(residuals: Callable[[Any], tuple[Any, ...]], cotangent: Any) -> Any:
-        found = residuals(cotangent)
-        return found[0] if one else found
+        cotangents = residuals(cotangent)
+        return cotangents[0] if one else cotangents
 
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 

@@ -60,12 +60,12 @@ class Identity:
             case _:
                 key = (id(value),)
         # One object for equal ones: digests know it by a token, which it must not outlive.
-        found = _known.get(key)
-        if found is None:
-            found = object.__new__(cls)
-            found.key, found.value = key, value
-            _known[key] = found
-        return found
+        identity = _known.get(key)
+        if identity is None:
+            identity = object.__new__(cls)
+            identity.key, identity.value = key, value
+            _known[key] = identity
+        return identity
 
     def __reduce__(self) -> tuple[type[Identity], tuple[Any]]:
         return Identity, (self.value,)
@@ -202,10 +202,10 @@ def _widened(params: CallbackParams, x: HostArray, position: int) -> HostArray:
 def _call_once(
     params: CallbackParams, operands: Sequence[HostArray], sizes: tuple[int, ...]
 ) -> list[HostArray]:
-    given = iter([_read_only(x) for x in operands])
+    values = iter([_read_only(x) for x in operands])
     static = dict(params.static)
     leaves = [
-        static[i].value if i in static else next(given) for i in range(params.in_tree.num_leaves)
+        static[i].value if i in static else next(values) for i in range(params.in_tree.num_leaves)
     ]
     args, kwargs = tree.unflatten(params.in_tree, leaves)
     with use_trace(EVAL):
@@ -326,9 +326,9 @@ def not_differentiable(name: str, params: CallbackParams) -> DifferentiationErro
     return error
 
 
-def declared_type(found: object) -> ShapedArray | None:
+def declared_type(declaration: object) -> ShapedArray | None:
     """Return the type that an object's shape and dtype declare; None where it lacks one of them."""
-    shape, dtype = getattr(found, "shape", None), getattr(found, "dtype", None)
+    shape, dtype = getattr(declaration, "shape", None), getattr(declaration, "dtype", None)
     if shape is None or dtype is None:
         return None
     return ShapedArray(integers(shape, "the shape of a result"), dtypes.check(dtype))

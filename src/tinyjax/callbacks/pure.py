@@ -59,8 +59,8 @@ def _pure_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackPara
     derivative = _declared_derivative(params, params.derivative)
     for axis in reversed(params.leading_axes):
         derivative = _over_axis(derivative, axis)
-    found = derivative(*primals, *filled)
-    return outs, [t if is_inexact(t.dtype) else ZERO for t in found]
+    out_tangents = derivative(*primals, *filled)
+    return outs, [t if is_inexact(t.dtype) else ZERO for t in out_tangents]
 
 
 def _declared_derivative(
@@ -74,16 +74,16 @@ def _declared_derivative(
         primals, _ = tree.unflatten(params.in_tree, flat[:n])
         tangents, _ = tree.unflatten(params.in_tree, flat[half : half + n])
         leaves, found_tree = tree.flatten(derivative(primals, tangents, *flat[n:half]))
-        found = [as_array(leaf) for leaf in leaves]
-        given = [(x.shape, x.dtype) for x in found]
-        if found_tree != params.out_tree or given != [(a.shape, a.dtype) for a in params.out_avals]:
+        outs = [as_array(leaf) for leaf in leaves]
+        types = [(x.shape, x.dtype) for x in outs]
+        if found_tree != params.out_tree or types != [(a.shape, a.dtype) for a in params.out_avals]:
             raise CallbackError(
                 f"the derivative of callback {params.callback!r} returned {found_tree} of "
-                f"({', '.join(str(x.aval) for x in found)}), but the callback is declared to "
+                f"({', '.join(str(x.aval) for x in outs)}), but the callback is declared to "
                 f"return {params.out_tree} of ({', '.join(map(str, params.out_avals))}). Return "
                 "one tangent for each result, of its type."
             )
-        return found
+        return outs
 
     return fun
 

@@ -49,15 +49,15 @@ class _Keeps(Enum):
     EITHER = "save_from_both_policies"
 
 
-def _strings(given: Sequence[str]) -> tuple[str, ...]:
-    for name in given:
+def _strings(names: Sequence[str]) -> tuple[str, ...]:
+    for name in names:
         if not isinstance(name, str):
             raise ArgumentError(
                 "a policy takes names as given to checkpoint_name, "
                 f"but got {shortened(name)}. Write "
                 "save_only_these_names('a', 'b')."
             )
-    return tuple(given)
+    return tuple(names)
 
 
 @attrs.frozen(repr=False)

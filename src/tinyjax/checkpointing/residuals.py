@@ -132,7 +132,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
     num_consts = len(staged.consts)
     places = {var: i for i, var in enumerate(jaxpr.in_binders)}
     computed = {v: i for i, v in enumerate(v for eqn in jaxpr.eqns for v in eqn.out_binders)}
-    found: list[tuple[int, Residual]] = []
+    entries: list[tuple[int, Residual]] = []
     for atom in dict.fromkeys(jaxpr.outs):
         if not isinstance(atom, Var):
             continue
@@ -140,13 +140,13 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
         if atom not in places:
             name, primitive, location = origin_of(jaxpr, atom)
             residual = Residual(shape, dtype, None, primitive, name, location)
-            found.append((len(places) + computed[atom], residual))
+            entries.append((len(places) + computed[atom], residual))
         elif places[atom] < num_consts:
-            found.append((len(leaves) + places[atom], Residual(shape, dtype)))
+            entries.append((len(leaves) + places[atom], Residual(shape, dtype)))
         else:
             i = places[atom] - num_consts
-            found.append((i, Residual(shape, dtype, argument_path(f, in_tree, i))))
-    return Residuals([residual for _, residual in sorted(found, key=lambda pair: pair[0])])
+            entries.append((i, Residual(shape, dtype, argument_path(f, in_tree, i))))
+    return Residuals([residual for _, residual in sorted(entries, key=lambda pair: pair[0])])
 
 
 def origin_of(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | None]:
@@ -183,7 +183,7 @@ def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> N
         float32[3] 12 bytes, the argument y
         2 residuals, 24 bytes
     """
-    found = saved_residuals(f, *args, **kwargs)
-    for residual in found:
+    residuals = saved_residuals(f, *args, **kwargs)
+    for residual in residuals:
         print(residual)  # noqa: T201
-    print(found.summary)  # noqa: T201
+    print(residuals.summary)  # noqa: T201

@@ -121,8 +121,8 @@ def checkpoint(
         static = _static_places(user_fun, chosen, len(args))
         dynamic = [arg for i, arg in enumerate(args) if i not in static]
 
-        def call(*given: Any, **given_kwargs: Any) -> R:
-            rest = iter(given)
+        def call(*values: Any, **given_kwargs: Any) -> R:
+            rest = iter(values)
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
             return user_fun(*full, **given_kwargs)
 

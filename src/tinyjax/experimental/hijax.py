@@ -224,14 +224,14 @@ class VJPHiPrimitive:
             outgrad: the cotangent of the result; ``Zero`` where it is known to be zero.
             arg_accums: a ``GradAccum`` for each array of the arguments.
         """
-        found = self.vjp_bwd_retval(res, outgrad)
-        if not isinstance(found, (tuple, list)) or len(found) != len(arg_accums):
+        returned = self.vjp_bwd_retval(res, outgrad)
+        if not isinstance(returned, (tuple, list)) or len(returned) != len(arg_accums):
             raise DifferentiationError(
                 f"{type(self).__name__}.vjp_bwd_retval must return a tuple of {len(arg_accums)} "
-                f"cotangents, one for each argument, but returned {tree.structure(found)}."
+                f"cotangents, one for each argument, but returned {tree.structure(returned)}."
             )
         accums, treedef = tree.flatten(arg_accums, _as_given)
-        cotangents = tree.flatten_prefix(tuple(found), treedef, _as_given, "cotangents")
+        cotangents = tree.flatten_prefix(tuple(returned), treedef, _as_given, "cotangents")
         for i, (accum, ct) in enumerate(zip(accums, cotangents, strict=True)):
             what = f"{type(self).__name__}.vjp_bwd_retval: {leaf_path('cotangents', treedef, i)}"
             accum.accum(ct if _as_given(ct) else _tangent(ct, accum.aval, what))
@@ -393,9 +393,9 @@ class _Own(_Flat):
     def expand(self, *args: Array) -> list[Array]:
         return self._results(at_own_lines(self.primitive.expand, *self._args(args)), "expand")
 
-    def _tangents(self, given: Any, by: str) -> list[Tangent]:
+    def _tangents(self, tangents: Any, by: str) -> list[Tangent]:
         treedef = self.primitive.out_tree
-        leaves = tree.flatten_prefix(given, treedef, _as_given, "tangents")
+        leaves = tree.flatten_prefix(tangents, treedef, _as_given, "tangents")
         return [
             _tangent(t, aval, f"{self.name}.{by}: {leaf_path('tangent', treedef, i)}")
             for i, (t, aval) in enumerate(zip(leaves, self.out_avals, strict=True))
@@ -405,32 +405,32 @@ class _Own(_Flat):
         own = self.primitive
         if own._has("lin") and not own._has("jvp"):
             out, residuals, _ = self._pair("lin", nonzeros(tangents), primals)
-            given = self._args([*_zeros(tangents, self.in_avals)])
+            tangents_in = self._args([*_zeros(tangents, self.in_avals)])
             return out, self._tangents(
-                at_own_lines(own.linearized, residuals, *given), "linearized"
+                at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
             )
-        given = self._args([*_zeros(tangents, self.in_avals)])
-        found = at_own_lines(own.jvp, self._args(primals), given)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
+        tangents_in = self._args([*_zeros(tangents, self.in_avals)])
+        returned = at_own_lines(own.jvp, self._args(primals), tangents_in)
+        if not isinstance(returned, (tuple, list)) or len(returned) != 2:
             raise DifferentiationError(f"{self.name}.jvp must return a result and its tangent.")
-        return self._results(found[0], "jvp"), self._tangents(found[1], "jvp")
+        return self._results(returned[0], "jvp"), self._tangents(returned[1], "jvp")
 
     def _pair(
         self, method: str, nonzero: Sequence[bool], args: Arrays
     ) -> tuple[list[Array], Any, list[bool]]:
-        found = at_own_lines(
+        returned = at_own_lines(
             getattr(self.primitive, method), self._args(nonzero), *self._args(args)
         )
-        if not isinstance(found, (tuple, list)) or len(found) not in (2, 3):
+        if not isinstance(returned, (tuple, list)) or len(returned) not in (2, 3):
             raise DifferentiationError(
                 f"{self.name}.{method} must return a result and residuals, and after them, if "
                 "wanted, which results depend on the arguments."
             )
-        outs = self._results(found[0], method)
-        depends = found[2] if len(found) > 2 else True
+        outs = self._results(returned[0], method)
+        depends = returned[2] if len(returned) > 2 else True
         marks = tree.flatten_prefix(depends, self.primitive.out_tree, None, "nzs_out")
         floats = [is_inexact(aval.dtype) for aval in self.out_avals]
-        return outs, found[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
+        return outs, returned[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
 
     @property
     def has_pull_back(self) -> bool:
@@ -444,8 +444,8 @@ class _Own(_Flat):
         leaves, saved_tree = tree.flatten(saved)
 
         def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
-            given = fill_list(depends, cotangents, ZERO)
-            ct = tree.unflatten(self.primitive.out_tree, [*_zeros(given, self.out_avals)])
+            cotangents_out = fill_list(depends, cotangents, ZERO)
+            ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents_out, self.out_avals)])
             accums: list[GradAccum] = [
                 ValAccum(aval) if has else NullAccum(aval.tangent())
                 for aval, has in zip(self.in_avals, nonzero, strict=True)
@@ -472,9 +472,9 @@ class _Own(_Flat):
 
     def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
         ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents, self.out_avals)])
-        given = [ValAccum(x.aval) if isinstance(x, UndefinedPrimal) else x for x in operands]
-        at_own_lines(self.primitive.transpose, ct, *self._args(given))
-        return [_total(x) if isinstance(x, ValAccum) else ZERO for x in given]
+        args = [ValAccum(x.aval) if isinstance(x, UndefinedPrimal) else x for x in operands]
+        at_own_lines(self.primitive.transpose, ct, *self._args(args))
+        return [_total(x) if isinstance(x, ValAccum) else ZERO for x in args]
 
 
 def _zeros(tangents: Tangents, avals: Sequence[ShapedArray]) -> Iterator[Any]:
@@ -506,15 +506,15 @@ class _Mapped(_Flat):
 
     def _placed(self, outs: Arrays, axes: BatchAxes) -> list[Array]:
         """Bring results' batch axes to where they were said to be."""
-        found: list[Array] = []
+        moved: list[Array] = []
         for out, axis, to in zip(outs, axes, self.out_axes, strict=True):
             if to is None and axis is not None:
                 raise ArgumentError(
                     f"{self.name}.batch_dim_rule says that a result is the same for all examples, "
                     "but it is not."
                 )
-            found.append(out if to is None else move_batch_axis(out, axis, to, self.mapped.size))
-        return found
+            moved.append(out if to is None else move_batch_axis(out, axis, to, self.mapped.size))
+        return moved
 
     def expand(self, *args: Array) -> list[Array]:
         return self._placed(*batch_flat(self.of.expand, self.mapped, args, self.axes))
@@ -524,19 +524,19 @@ class _Mapped(_Flat):
         nonzero_out: list[bool] = []
 
         def run(*values: Array) -> list[Array]:
-            outs, found = self.of.jvp(values[:count], with_zeros(nonzero, values[count:]))
-            nonzero_out[:] = nonzeros(found)
-            return [*outs, *present(found)]
+            outs, tangents_out = self.of.jvp(values[:count], with_zeros(nonzero, values[count:]))
+            nonzero_out[:] = nonzeros(tangents_out)
+            return [*outs, *present(tangents_out)]
 
         axes = [*self.axes, *marked(self.axes, nonzero)]
-        found, found_axes = batch_flat(run, self.mapped, [*primals, *present(tangents)], axes)
+        results, found_axes = batch_flat(run, self.mapped, [*primals, *present(tangents)], axes)
         n = len(self.out_axes)
         places = marked(self.out_axes, nonzero_out)
-        outs = self._placed(found[:n], found_axes[:n])
+        outs = self._placed(results[:n], found_axes[:n])
         size = self.mapped.size
         directions = [
             t if to is None else move_batch_axis(t, axis, to, size)
-            for t, axis, to in zip(found[n:], found_axes[n:], places, strict=True)
+            for t, axis, to in zip(results[n:], found_axes[n:], places, strict=True)
         ]
         return outs, with_zeros(nonzero_out, directions)
 
@@ -554,7 +554,7 @@ class _Mapped(_Flat):
             kept.append((depends, backward))
             return [*outs, *residuals]
 
-        found, axes = batch_flat(run, self.mapped, args, self.axes)
+        results, axes = batch_flat(run, self.mapped, args, self.axes)
         ((depends, inner),) = kept
         n = len(self.out_axes)
         res_axes, ct_axes = axes[n:], marked(self.out_axes, depends)
@@ -566,11 +566,11 @@ class _Mapped(_Flat):
             def pull(*values: Array) -> Sequence[Tangent]:
                 return inner(values[:count], with_zeros(present_cts, values[count:]))
 
-            given = [*residuals, *present(cotangents)]
+            operands = [*residuals, *present(cotangents)]
             given_axes = [*res_axes, *marked(ct_axes, present_cts)]
-            return pull_back_batch(pull, self.mapped, given, given_axes, in_axes)
+            return pull_back_batch(pull, self.mapped, operands, given_axes, in_axes)
 
-        return self._placed(found[:n], axes[:n]), depends, found[n:], backward
+        return self._placed(results[:n], axes[:n]), depends, results[n:], backward
 
     def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
         out_axes = [0] * len(self.out_axes)
@@ -581,18 +581,18 @@ class _Mapped(_Flat):
         values = [x for x in operands if isinstance(x, Array)]
         nonzero, count = nonzeros(cotangents), len(values)
 
-        def pull(*given: Array) -> Sequence[Tangent]:
-            known = iter(given[:count])
+        def pull(*flat: Array) -> Sequence[Tangent]:
+            known = iter(flat[:count])
             inner = [
                 UndefinedPrimal(aval) if is_linear else next(known)
                 for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
             ]
-            return self.of.transpose(with_zeros(nonzero, given[count:]), inner)
+            return self.of.transpose(with_zeros(nonzero, flat[count:]), inner)
 
         axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
         axes += marked(self.out_axes, nonzero)
-        given = [*values, *present(cotangents)]
-        return pull_back_batch(pull, self.mapped, given, axes, self.axes)
+        flat_in = [*values, *present(cotangents)]
+        return pull_back_batch(pull, self.mapped, flat_in, axes, self.axes)
 
 
 # The primitive
@@ -606,14 +606,14 @@ def _number(rules: _Flat) -> int:
     """Return a number that equal rules share, where their parameters have hashes."""
     key = rules.key(), tuple(rules.in_avals)
     try:
-        found = _known.get(key)
+        number = _known.get(key)
     except TypeError:
         return next(_numbers)
-    if found is None:
-        found = _known[key] = next(_numbers)
+    if number is None:
+        number = _known[key] = next(_numbers)
         if len(_known) > _MOST_KNOWN:
             _known.popitem(last=False)
-    return found
+    return number
 
 
 @attrs.frozen
@@ -666,10 +666,10 @@ def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) ->
         floats = [is_inexact(aval.dtype) for aval in rules.out_avals]
 
         def push(tangents: Arrays) -> Arrays:
-            _, found = rules.jvp(primals, with_zeros(nonzero, tangents))
+            _, tangents_out = rules.jvp(primals, with_zeros(nonzero, tangents))
             return [
                 zero_tangent(aval) if t is ZERO else t
-                for t, aval in zip(found, rules.out_avals, strict=True)
+                for t, aval in zip(tangents_out, rules.out_avals, strict=True)
                 if is_inexact(aval.dtype)
             ]
 

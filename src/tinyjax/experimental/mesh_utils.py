@@ -44,14 +44,14 @@ def create_device_mesh(
         (1, 1)
     """
     sizes = integers(mesh_shape, "mesh_shape")
-    given = devices_on() if devices is None else tuple(devices)
-    if len(given) != prod(sizes):
+    chosen = devices_on() if devices is None else tuple(devices)
+    if len(chosen) != prod(sizes):
         raise ShardingError(
             f"create_device_mesh: a grid of the shape {sizes} takes {prod(sizes)} devices, but "
-            f"there are {len(given)}. Give as many: devices=tinyjax.devices()[:{prod(sizes)}]."
+            f"there are {len(chosen)}. Give as many: devices=tinyjax.devices()[:{prod(sizes)}]."
         )
-    grid = np.empty(len(given), object)
-    grid[:] = given
+    grid = np.empty(len(chosen), object)
+    grid[:] = chosen
     return grid.reshape(sizes)
 
 

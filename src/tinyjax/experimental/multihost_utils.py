@@ -44,10 +44,10 @@ __all__ = [
 ]
 
 
-def _array_of(found: HostArray, like: Array, shape: tuple[int, ...]) -> Array:
+def _array_of(content: HostArray, like: Array, shape: tuple[int, ...]) -> Array:
     """An array of bytes that came from another process, or from several."""
     kind = PHYSICAL.get(like.dtype, like.dtype)
-    host = np.frombuffer(found.tobytes(), kind).reshape(shape)
+    host = np.frombuffer(content.tobytes(), kind).reshape(shape)
     host = of_physical(host, like.dtype) if like.dtype in PHYSICAL else host
     return ConcreteArray(host, like.aval.with_shape(shape))
 
@@ -81,8 +81,8 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
     def broadcast(leaf: Any) -> Array:
         array = as_array(leaf)
-        found = xla.exchanged(xla.bytes_of(array), _everyone())[int(sources.argmax())]
-        return _array_of(found, array, array.shape)
+        content = xla.exchanged(xla.bytes_of(array), _everyone())[int(sources.argmax())]
+        return _array_of(content, array, array.shape)
 
     result: T = tree.map(broadcast, in_tree)
     return result
@@ -113,11 +113,11 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
             return _gathered(array, tiled)
         if group().size == 1:
             return array if tiled else expand_dims(array, (0,))
-        found = xla.exchanged(xla.bytes_of(array), _everyone())
+        content = xla.exchanged(xla.bytes_of(array), _everyone())
         each = array.shape
         joined = tiled and array.ndim > 0
-        shape = (len(found) * each[0], *each[1:]) if joined else (len(found), *each)
-        return _array_of(found, array, shape)
+        shape = (len(content) * each[0], *each[1:]) if joined else (len(content), *each)
+        return _array_of(content, array, shape)
 
     return tree.map(allgather, in_tree)
 
@@ -147,9 +147,9 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """
     if group().size == 1:
         return
-    found, treedef = tree.flatten_with_path(in_tree)
+    leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
-    digests = [xla.digest_of(as_array(leaf)) for _, leaf in found]
+    digests = [xla.digest_of(as_array(leaf)) for _, leaf in leaves]
     first = sha256(str(treedef).encode()).digest() + sha256(b"".join(digests)).digest()
     trees, contents = np.split(_exchanged(first), 2, axis=1)
     others = _unlike_first(trees)
@@ -160,8 +160,8 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         )
     if not _unlike_first(contents):
         return
-    rows = _exchanged(b"".join(digests)).reshape(group().size, len(found), -1)
-    for number, (path, leaf) in enumerate(found):
+    rows = _exchanged(b"".join(digests)).reshape(group().size, len(leaves), -1)
+    for number, (path, leaf) in enumerate(leaves):
         others = _unlike_first(rows[:, number])
         if others:
             raise ProcessesDifferError(
@@ -249,8 +249,10 @@ def _to_global(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
     here.check(x.shape, "the array of host_local_array_to_global_array")
     shape = [n // here.factor(i) * sharding.factor(i) for i, n in enumerate(x.shape)]
     local = [here.factor(i) == sharding.factor(i) for i in range(x.ndim)]
-    wanted = [n if whole else size for n, whole, size in zip(x.shape, local, shape, strict=True)]
-    return make_array_from_process_local_data(sharding, x, tuple(wanted))
+    global_shape = [
+        n if whole else size for n, whole, size in zip(x.shape, local, shape, strict=True)
+    ]
+    return make_array_from_process_local_data(sharding, x, tuple(global_shape))
 
 
 def _to_local(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:

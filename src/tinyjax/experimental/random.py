@@ -152,9 +152,9 @@ def stateful_rng(seed: ArrayLike | None = None, *, impl: str | None = None) -> S
         >>> random.stateful_rng(0).integers(0, 10, size=2).shape
         (2,)
     """
-    given = secrets.randbits(31) if seed is None else seed
-    if isinstance(given, Array) and dtypes.issubdtype(given.dtype, dtypes.prng_key):
-        key = given
+    start = secrets.randbits(31) if seed is None else seed
+    if isinstance(start, Array) and dtypes.issubdtype(start.dtype, dtypes.prng_key):
+        key = start
     else:
-        key = random.key(given, impl=impl)
+        key = random.key(start, impl=impl)
     return StatefulPRNG(key, new_ref(jnp.asarray(0)))

@@ -90,11 +90,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _functions_of(module: ModuleType) -> str:
     """Name the functions that a module defines."""
-    found = [
+    names = [
         name
         for name, value in vars(module).items()
         if callable(value)
         and not name.startswith("_")
         and getattr(value, "__module__", None) == module.__name__
     ]
-    return ", ".join([f"{module.__name__}:{name}" for name in found]) or "it defines none"
+    return ", ".join([f"{module.__name__}:{name}" for name in names]) or "it defines none"

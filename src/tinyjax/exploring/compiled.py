@@ -49,7 +49,7 @@ def read_stablehlo(text: str, programs: Programs) -> StableHLO:
     those lines.
     """
     lines: list[str] = []
-    found: dict[int, list[int]] = defaultdict(list)
+    lines_of_eqn: dict[int, list[int]] = defaultdict(list)
     opened: list[int] = []
     for i, line in enumerate(text.rstrip("\n").split("\n")):
         mark = _LOCATION.search(line)
@@ -59,19 +59,19 @@ def read_stablehlo(text: str, programs: Programs) -> StableHLO:
             # an operation with regions is marked where these end
             first = opened.pop()
             if mark is not None:
-                found[int(mark[1])].append(first)
+                lines_of_eqn[int(mark[1])].append(first)
         if mark is not None:
-            found[int(mark[1])].append(i)
+            lines_of_eqn[int(mark[1])].append(i)
         lines.append(line if mark is None else line[: mark.start()])
     for numbers in programs.of_eqn.values():
         for other in numbers[1:]:
-            found[other] = found[numbers[0]]
+            lines_of_eqn[other] = lines_of_eqn[numbers[0]]
     count = sum(len(jaxpr.eqns) for jaxpr in programs.jaxprs)
-    _share_written(programs, found)
-    return StableHLO(tuple(lines), tuple([tuple(sorted(found[i])) for i in range(count)]))
+    _share_written(programs, lines_of_eqn)
+    return StableHLO(tuple(lines), tuple([tuple(sorted(lines_of_eqn[i])) for i in range(count)]))
 
 
-def _share_written(programs: Programs, found: dict[int, list[int]]) -> None:
+def _share_written(programs: Programs, lines_of_eqn: dict[int, list[int]]) -> None:
     """Give equations of equal programs the lines of the one that was written."""
     equal: dict[bytes, list[int]] = defaultdict(list)
     for i, jaxpr in enumerate(programs.jaxprs):
@@ -81,9 +81,9 @@ def _share_written(programs: Programs, found: dict[int, list[int]]) -> None:
         size = len(programs.jaxprs[same[0]].eqns)
         for offset in range(size if len(same) > 1 else 0):
             numbers = [programs.first[i] + offset for i in same]
-            written = next((found[n] for n in numbers if found[n]), [])
+            written = next((lines_of_eqn[n] for n in numbers if lines_of_eqn[n]), [])
             for n in numbers:
-                found[n] = found[n] or written
+                lines_of_eqn[n] = lines_of_eqn[n] or written
 
 
 _FRAME: Final = re.compile(r"^(\d+) \{file_location_id=(\d+)")
@@ -104,8 +104,8 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
             frames[frame[1]] = frame[2]
         elif (place := _PLACE.match(line)) is not None:
             places[place[1]] = int(place[2])
-    found = sorted(xla.computations_of(text), key=lambda x: not x.is_entry)
-    numbers = {x.name: i for i, x in enumerate(found)}
+    computations = sorted(xla.computations_of(text), key=lambda x: not x.is_entry)
+    numbers = {x.name: i for i, x in enumerate(computations)}
 
     def line_of(instruction: str) -> int | None:
         own = _OWN_LINE.search(instruction)
@@ -124,7 +124,7 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
     return tuple(
         [
             Computation(x.name, _LAYOUT.sub("", x.heading), tuple(map(read, x.instructions)))
-            for x in found
+            for x in computations
         ]
     )
 
@@ -153,14 +153,14 @@ def with_products(hlo: Sequence[Computation], stablehlo: Sequence[str]) -> tuple
         product = _PRODUCT.search(one.text)
         if product is not None and one.stablehlo is None:
             names[product[2], _size(product[1].split(","))].append(one.name)
-    found = {
+    line_of = {
         made[0]: lines[key][0]
         for key, made in names.items()
         if len(made) == 1 and len(lines[key]) == 1
     }
 
     def read(one: Instruction) -> Instruction:
-        return attrs.evolve(one, stablehlo=found[one.name]) if one.name in found else one
+        return attrs.evolve(one, stablehlo=line_of[one.name]) if one.name in line_of else one
 
     return changed(hlo, read)
 

@@ -67,8 +67,8 @@ class Exploration(Explored):
             ArgumentError: there is no such measure, or the seconds were not measured.
         """
         total = amount(self.work, measure)
-        found = {(x.file, x.number): amount(x.work, measure) for x in self.lines}
-        largest = sorted(found.items(), key=lambda item: -item[1])
+        amounts = {(x.file, x.number): amount(x.work, measure) for x in self.lines}
+        largest = sorted(amounts.items(), key=lambda item: -item[1])
         return {key: value / total if total else 0.0 for key, value in largest}
 
     def html(self) -> str:
@@ -208,9 +208,9 @@ def explore(
 
 def _timed(timings: list[Timing], name: str, call: Callable[[], T]) -> T:
     start = perf_counter()
-    found = call()
+    result = call()
     timings.append(Timing(name, perf_counter() - start))
-    return found
+    return result
 
 
 def _repeat(run: Callable[[], None]) -> None:
@@ -230,8 +230,8 @@ def _operands(
     if effects(lowered.jaxpr).any or any(isinstance(x, ShapeDtypeStruct) for x in leaves):
         return None
     holders = Holders(leaves, in_tree)
-    found = [*lowered.captured(), *as_arrays(holders.values, wrapped, holders.in_tree)]
-    return found if all(isinstance(x, ConcreteArray) for x in found) else None
+    operands = [*lowered.captured(), *as_arrays(holders.values, wrapped, holders.in_tree)]
+    return operands if all(isinstance(x, ConcreteArray) for x in operands) else None
 
 
 def _explored(
@@ -250,13 +250,13 @@ def _explored(
     compilation = attrs.evolve(compilation, jaxpr=traced.jaxpr)
     executable = _timed(timings, "compile", lambda: xla.compile_anew(compilation))
     hlo = with_products(read_hlo(executable.loaded.get_hlo_text()), stablehlo.lines)
-    given = operands or []
+    arrays = operands or []
 
     def run() -> None:
         if isinstance(executable, xla.Executable):
-            outs = executable(given)
+            outs = executable(arrays)
         else:  # on several devices
-            outs = xla.call_sharded(executable, given)
+            outs = xla.call_sharded(executable, arrays)
         for out in outs:
             out.block_until_ready()
 
@@ -312,7 +312,7 @@ def _equations(
     compiled: CompiledTimes | None,
 ) -> tuple[EquationView, ...]:
     texts = [text for jaxpr in programs.jaxprs for text in jaxpr_text(jaxpr).eqns]
-    found: list[EquationView] = []
+    views: list[EquationView] = []
     idle = [x for jaxpr in programs.jaxprs for x in unused(jaxpr)]
     for number, (program, eqn) in enumerate(programs.equations()):
         times = 0.0 if idle[number] else programs.times[program]
@@ -324,7 +324,7 @@ def _equations(
         if compiled is not None:
             work = attrs.evolve(work, xla_seconds=compiled.equations.get(number, 0.0))
         location = None if eqn.source is None else eqn.source.location
-        found.append(
+        views.append(
             EquationView(
                 program,
                 eqn.primitive.name,
@@ -337,4 +337,4 @@ def _equations(
                 stablehlo.of_equation[number],
             )
         )
-    return tuple(found)
+    return tuple(views)

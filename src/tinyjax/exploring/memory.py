@@ -28,15 +28,15 @@ def moments(programs: Programs) -> tuple[Moment, ...]:
     A value lives from the equation that computes it to the last one that reads it, an argument from
     the beginning. Of a loop one iteration is followed, of a choice each branch.
     """
-    found: list[Moment] = []
+    timeline: list[Moment] = []
     main = programs.jaxprs[0]
     arguments = sum(v.aval.nbytes for v in main.in_binders)
-    _follow(main, arguments, frozenset(main.in_binders), programs, found)
-    return tuple(found)
+    _follow(main, arguments, frozenset(main.in_binders), programs, timeline)
+    return tuple(timeline)
 
 
 def _follow(
-    jaxpr: Jaxpr, live: int, owned: frozenset[Var], programs: Programs, found: list[Moment]
+    jaxpr: Jaxpr, live: int, owned: frozenset[Var], programs: Programs, timeline: list[Moment]
 ) -> None:
     """Append the moments of a program.
 
@@ -45,7 +45,7 @@ def _follow(
         live: bytes that are live when it starts.
         owned: the parameters that end with their last use; the others are the caller's.
         programs: for the numbers of equations.
-        found: where to append.
+        timeline: where to append.
     """
     last = {x: i for i, eqn in enumerate(jaxpr.eqns) for x in (*eqn.inputs, *eqn.out_binders)}
     kept = {x for x in jaxpr.outs if isinstance(x, Var)}
@@ -57,10 +57,10 @@ def _follow(
             # the results of a loop are filled while it runs
             early = iterations(eqn) != 1
             for inner in programs_run(eqn):
-                if len(found) < _MOST_MOMENTS:
-                    _follow(inner, live + early * results, frozenset(), programs, found)
+                if len(timeline) < _MOST_MOMENTS:
+                    _follow(inner, live + early * results, frozenset(), programs, timeline)
             live += results
-            found.append(Moment(number + i, live))
+            timeline.append(Moment(number + i, live))
             mine.update(eqn.out_binders)
             ended = {
                 x
@@ -73,7 +73,7 @@ def _follow(
 
 def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
     """Find the values that equations compute, or arguments, and that a backward pass reads."""
-    found: list[Waiting] = []
+    result: list[Waiting] = []
     for which, (jaxpr, first) in enumerate(zip(programs.jaxprs, programs.first, strict=True)):
         backward = [direction_of(eqn) == "backward" for eqn in jaxpr.eqns]
         if not any(backward):
@@ -97,7 +97,7 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
             if i is not None:
                 location = origin_of(jaxpr, var)[2]
                 line = lines.number(location)
-                found.append(Waiting(str(var.aval), var.aval.nbytes, line, first + i))
+                result.append(Waiting(str(var.aval), var.aval.nbytes, line, first + i))
             elif var in arguments:
-                found.append(Waiting(str(var.aval), var.aval.nbytes, None, None))
-    return tuple(found)
+                result.append(Waiting(str(var.aval), var.aval.nbytes, None, None))
+    return tuple(result)

@@ -57,29 +57,29 @@ class Programs:
 def unused(jaxpr: Jaxpr) -> list[bool]:
     """Which equations of a program compute what it does not need, and have no effects."""
     read = {x for x in jaxpr.outs if isinstance(x, Var)}
-    found: list[bool] = []
+    idle_eqns: list[bool] = []
     for eqn in reversed(jaxpr.eqns):
         idle = read.isdisjoint(eqn.out_binders) and not effects_of(eqn).any
-        found.append(idle)
+        idle_eqns.append(idle)
         if not idle:
             read.update(x for x in eqn.inputs if isinstance(x, Var))
-    found.reverse()
-    return found
+    idle_eqns.reverse()
+    return idle_eqns
 
 
 def programs_of(jaxpr: Jaxpr) -> Programs:
     """Find the programs within a program."""
     jaxprs = _in_order(jaxpr)
-    of_jaxpr = {id(found): i for i, found in enumerate(jaxprs)}
+    of_jaxpr = {id(program): i for i, program in enumerate(jaxprs)}
     times = [0.0] * len(jaxprs)
     times[0] = 1.0
     first: list[int] = []
     of_eqn: dict[int, list[int]] = defaultdict(list)
     bounded = True
     number = 0
-    for i, found in enumerate(jaxprs):
+    for i, program in enumerate(jaxprs):
         first.append(number)
-        for eqn, idle in zip(found.eqns, unused(found), strict=True):
+        for eqn, idle in zip(program.eqns, unused(program), strict=True):
             of_eqn[id(eqn)].append(number)
             number += 1
             count = iterations(eqn)
@@ -92,20 +92,20 @@ def programs_of(jaxpr: Jaxpr) -> Programs:
 
 def _in_order(jaxpr: Jaxpr) -> list[Jaxpr]:
     """A program and those nested in it, each once and before those that it runs."""
-    found: list[Jaxpr] = []
+    ordered: list[Jaxpr] = []
     seen: set[int] = {id(jaxpr)}
     pending: list[tuple[Jaxpr, Iterator[Jaxpr]]] = [(jaxpr, _nested(jaxpr))]
     while pending:
         current, rest = pending[-1]
         inner = next(rest, None)
         if inner is None:
-            found.append(current)
+            ordered.append(current)
             pending.pop()
         elif id(inner) not in seen:
             seen.add(id(inner))
             pending.append((inner, _nested(inner)))
-    found.reverse()
-    return found
+    ordered.reverse()
+    return ordered
 
 
 def _nested(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

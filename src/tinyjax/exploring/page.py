@@ -82,18 +82,18 @@ def _cut(text: str) -> str:
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:
-    found: list[str] = []
+    shown: list[str] = []
     room = _LONGEST_TEXT
     for line in lines:
         room -= len(line)
         if room < 0:
-            return [*found, f"… {len(lines) - len(found)} more lines"]
-        found.append(line)
-    return found
+            return [*shown, f"… {len(lines) - len(shown)} more lines"]
+        shown.append(line)
+    return shown
 
 
 def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     room = _LONGEST_TEXT
     for computation in computations:
         rows: list[list[Any]] = []
@@ -106,8 +106,8 @@ def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
             line = -1 if instruction.stablehlo is None else instruction.stablehlo
             rows.append([instruction.text, line, instruction.calls, instruction.seconds or 0])
         # a computation without room keeps its place, by which others call it
-        found.append({"heading": _cut(computation.heading), "rows": rows})
-    return found
+        entries.append({"heading": _cut(computation.heading), "rows": rows})
+    return entries
 
 
 def _thinned(moments: Sequence[Moment]) -> list[Moment]:
@@ -122,15 +122,15 @@ def _waiting(seen: Explored) -> list[list[Any]]:
     by_line: defaultdict[int, list[int]] = defaultdict(list)
     for value in seen.waiting:
         by_line[-1 if value.line is None else value.line].append(value.nbytes)
-    found: list[list[Any]] = []
+    rows: list[list[Any]] = []
     for line, sizes in sorted(by_line.items(), key=lambda item: -sum(item[1])):
         what = "arguments, or of no line of yours"
         if line >= 0:
             made = seen.lines[line]
             what = f"{made.number}: {made.text.strip()}"
         values = f"{len(sizes)} value{'' if len(sizes) == 1 else 's'}"
-        found.append([f"{values}  {what}", sum(sizes), line])
-    return found
+        rows.append([f"{values}  {what}", sum(sizes), line])
+    return rows
 
 
 def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
@@ -138,17 +138,17 @@ def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
     by_file: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for i, line in enumerate(lines):
         by_file[line.file][line.number] = i
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for file, numbers in by_file.items():
         text = linecache.getlines(file)
-        wanted = {
+        near_lines = {
             near
             for number in numbers
             for near in range(max(1, number - _AROUND), min(len(text), number + _AROUND) + 1)
         }
         rows: list[list[Any]] = []
         last = 0
-        for number in sorted(wanted | set(numbers)):
+        for number in sorted(near_lines | set(numbers)):
             if rows and number > last + 1:
                 rows.append(["", "…", -1])
             shown = text[number - 1].rstrip() if number <= len(text) else ""
@@ -156,5 +156,5 @@ def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
             last = number
         # a cell of a notebook has a name of its own
         name = place(file, min(numbers)).rpartition(", line ")[0] or file
-        found.append({"name": name, "rows": rows})
-    return found
+        entries.append({"name": name, "rows": rows})
+    return entries

@@ -90,14 +90,14 @@ def _is_made_of_others(instruction: Instruction) -> bool:
 
 def _sources(instruction: Instruction, hlo: Sequence[Computation]) -> Iterator[int]:
     """The lines of StableHLO that an instruction comes from."""
-    found = False
+    has_lines = False
     if _is_made_of_others(instruction) or instruction.stablehlo is None:
         for number in instruction.calls:
             for inner in hlo[number].instructions:
                 for line in _sources(inner, hlo):
-                    found = True
+                    has_lines = True
                     yield line
-    if not found and instruction.stablehlo is not None:
+    if not has_lines and instruction.stablehlo is not None:
         yield instruction.stablehlo
 
 
@@ -106,12 +106,12 @@ def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
     inside: dict[int, frozenset[str]] = {}
 
     def names(number: int) -> frozenset[str]:
-        found = inside.get(number)
-        if found is None:
+        inner_names = inside.get(number)
+        if inner_names is None:
             own = hlo[number].instructions
             inner = [names(called) for one in own for called in one.calls]
-            found = inside[number] = frozenset([one.name for one in own]).union(*inner)
-        return found
+            inner_names = inside[number] = frozenset([one.name for one in own]).union(*inner)
+        return inner_names
 
     return {
         one.name: frozenset[str]().union(*map(names, one.calls))
@@ -134,7 +134,7 @@ def _seconds(
 ) -> dict[str, float]:
     """How long each instruction takes in one run, without those that run within it."""
     runs = runs_of(events)
-    found: defaultdict[str, float] = defaultdict(float)
+    totals: defaultdict[str, float] = defaultdict(float)
     for run in runs.values():
         starts = [event.start for event in run]
         for event in run:
@@ -148,8 +148,8 @@ def _seconds(
                         start, end = max(other.start, reached), min(other.end, event.end)
                         passed -= max(end - start, 0.0)
                         reached = max(reached, end)
-            found[event.op] += passed
-    return {op: seconds / len(runs) for op, seconds in found.items()}
+            totals[event.op] += passed
+    return {op: seconds / len(runs) for op, seconds in totals.items()}
 
 
 def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
@@ -199,17 +199,17 @@ def line_times(
     return LineTimes(dict(lines), untold * runs)
 
 
-def read_compiled(hlo: str, wanted: xla.Compilation) -> tuple[Computation, ...]:
+def read_compiled(hlo: str, compilation: xla.Compilation) -> tuple[Computation, ...]:
     """Read compiled HLO, also where its metadata names the user's lines (setting ``locations``).
 
     Such a program is compiled once more. XLA names its instructions otherwise, but has them in the
     same order.
     """
-    found = read_hlo(hlo)
+    computations = read_hlo(hlo)
     if 'source_file="-"' in hlo:
-        return found
-    plain = read_hlo(xla.compile_anew(wanted).loaded.get_hlo_text())
-    names = [one.name for computation in found for one in computation.instructions]
+        return computations
+    plain = read_hlo(xla.compile_anew(compilation).loaded.get_hlo_text())
+    names = [one.name for computation in computations for one in computation.instructions]
     if len(names) != sum(len(computation.instructions) for computation in plain):
         return ()
     left = iter(names)

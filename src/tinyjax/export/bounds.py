@@ -44,11 +44,11 @@ class Knowledge:
     """What is known of sizes that are at least one.
 
     Args:
-        given: polynomials that are not negative.
+        premises: polynomials that are not negative.
     """
 
-    def __init__(self, given: Sequence[Polynomial]) -> None:
-        self._given = tuple(given)
+    def __init__(self, premises: Sequence[Polynomial]) -> None:
+        self._premises = tuple(premises)
         self._found: dict[tuple[Polynomial, int], int | None] = {}
 
     def bounds(self, p: Polynomial) -> Bounds:
@@ -71,11 +71,11 @@ class Knowledge:
         return self._found[p, depth]
 
     def _optimum(self, p: Polynomial, depth: int) -> int | None:
-        facts = [*self._given]
+        facts = [*self._premises]
         seen: set[Factor] = set()
         products: set[Term] = set()
         choices: list[tuple[Polynomial, ...]] = []
-        pending = [p, *self._given]
+        pending = [p, *self._premises]
         while pending:
             q = pending.pop()
             count(len(q))
@@ -91,14 +91,14 @@ class Knowledge:
                         pending += choices[-1]
         for term in sorted(products, key=_term_order):
             facts += self._product_facts(term, depth)
-        found: int | None = None
+        optimum: int | None = None
         for case in _cases(choices[:_MOST_CHOICES]):
             best = _optimum(p, [*facts, *case])
             if best is None:
                 return None
             if best != inf:  # else no sizes are like this
-                found = ceil(best) if found is None else min(found, ceil(best))
-        return found
+                optimum = ceil(best) if optimum is None else min(optimum, ceil(best))
+        return optimum
 
     def _facts(self, factor: Factor, depth: int) -> Iterator[Polynomial]:
         """Say of a factor what is not negative."""
@@ -185,8 +185,8 @@ def _optimum(p: Polynomial, facts: Sequence[Polynomial]) -> Fraction | float | N
         row = [Fraction(c.get(t, 0)) for c in (*columns, goal)]
         rows.append([-x for x in row] if row[-1] < 0 else row)
     # and of the constants, n = p[1] - sum_j y_j facts[j][1]
-    found = _maximised(rows, [Fraction(-c.get(ONE, 0)) for c in columns])
-    return None if found is None else goal.get(ONE, 0) + found
+    maximum = _maximised(rows, [Fraction(-c.get(ONE, 0)) for c in columns])
+    return None if maximum is None else goal.get(ONE, 0) + maximum
 
 
 def _term_order(term: Term) -> str:

@@ -98,8 +98,8 @@ def _call_evaluate(args: Arrays, params: CallExportedParams) -> Arrays:
 @call_exported_p.def_abstract_eval
 def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
     program = params.program
-    given, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
-    if given != expected:
+    actual, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
+    if actual != expected:
         raise ArgumentError(
             f"'{program.name}' was exported for ({', '.join(map(str, program.in_avals))}), but was "
             f"applied to ({', '.join(map(str, avals))})."
@@ -128,13 +128,13 @@ def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -
     outs = bind(call_exported_p, primals, params)
     n = program.num_consts
     args = primals[n:]
-    given = [
+    tangents_in = [
         instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
     ]
     out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
     map_params = ExportedTangentParams(program.name, program.pull_back, len(args), out_avals)
-    found = bind(exported_tangent_p, (*args, *given), map_params)
-    return outs, with_zeros([is_inexact(a.dtype) for a in program.out_avals], found)
+    tangents_out = bind(exported_tangent_p, (*args, *tangents_in), map_params)
+    return outs, with_zeros([is_inexact(a.dtype) for a in program.out_avals], tangents_out)
 
 
 @call_exported_p.def_batch
@@ -218,8 +218,8 @@ def _tangent_transpose(
     n = params.num_args
     args = defined(operands[:n])
     assert len(args) == n, "the program's arguments are no tangents"
-    found = params.pull_back(*args, *instantiate_all(cotangents, params.out_avals))
-    return [*[None] * n, *of_undefined(operands[n:], found)]
+    results = params.pull_back(*args, *instantiate_all(cotangents, params.out_avals))
+    return [*[None] * n, *of_undefined(operands[n:], results)]
 
 
 @lru_cache(maxsize=256)

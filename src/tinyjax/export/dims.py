@@ -82,11 +82,11 @@ class SymbolicScope:
         self._rules: dict[Term, tuple[int, Polynomial]] = {}
         self._bounds: dict[Polynomial, Bounds] = {}
         self._knowledge: Knowledge | None = None
-        for given in constraints_str:
-            if not isinstance(given, str):
-                raise ArgumentError(f"a symbolic constraint is a string, not {shortened(given)}.")
-            left, comparison, right = parse_constraint(given, self)
-            self._add(given, left, comparison, right)
+        for text in constraints_str:
+            if not isinstance(text, str):
+                raise ArgumentError(f"a symbolic constraint is a string, not {shortened(text)}.")
+            left, comparison, right = parse_constraint(text, self)
+            self._add(text, left, comparison, right)
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
@@ -131,7 +131,7 @@ class SymbolicScope:
     def normal(self, p: Polynomial) -> Polynomial:
         """Replace what the constraints say is equal to something else."""
         for _ in range(_MOST_REPLACED if self._rules else 0):
-            changed = next((found for t, k in p if (found := self._replaced(t, k))), None)
+            changed = next((match for t, k in p if (match := self._replaced(t, k))), None)
             if changed is None:
                 break
             old, replacement = changed
@@ -149,15 +149,15 @@ class SymbolicScope:
 
     def bounds(self, p: Polynomial) -> Bounds:
         """Return the least and the greatest value of a polynomial, as far as they are known."""
-        found = self._bounds.get(p)
-        if found is None:
+        bounds = self._bounds.get(p)
+        if bounds is None:
             if self._knowledge is None:
-                given = [c.difference for c in self._constraints]
+                differences = [c.difference for c in self._constraints]
                 equal = [c.difference for c in self._constraints if c.equal]
-                given += [polynomials.add((), difference, -1) for difference in equal]
-                self._knowledge = Knowledge(given)
-            found = self._bounds[p] = self._knowledge.bounds(p)
-        return found
+                differences += [polynomials.add((), difference, -1) for difference in equal]
+                self._knowledge = Knowledge(differences)
+            bounds = self._bounds[p] = self._knowledge.bounds(p)
+        return bounds
 
     def dim(self, p: Polynomial) -> int:
         """Return a polynomial as a size: an int if it is constant."""
@@ -336,10 +336,10 @@ class SymbolicDim(SymbolicSize):
             raise ArgumentError(
                 f"the symbolic size '{self}' cannot be raised to the negative power {power}."
             )
-        found = polynomials.constant(1)
+        power_of_self = polynomials.constant(1)
         for _ in range(min(power, polynomials.MOST_POWER + 1)):
-            found = polynomials.multiply(found, self._polynomial)
-        return self._scope.dim(found)
+            power_of_self = polynomials.multiply(power_of_self, self._polynomial)
+        return self._scope.dim(power_of_self)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return other ** dim_as_value(self)
@@ -436,8 +436,8 @@ class SymbolicDim(SymbolicSize):
         return self._polynomial == other._polynomial
 
     def __ne__(self, other: object) -> Any:
-        found = self.__eq__(other)
-        return found if found is NotImplemented else not found
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
 
     def __ge__(self, other: Any) -> Any:
         return self._compared(other, ">=", 0, 1)

@@ -94,12 +94,12 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
         raise calls_python(name)
     ins = tuple([x if isinstance(x, NamedSharding) else None for x in placement.ins])
     outs = tuple([x if isinstance(x, NamedSharding) else None for x in placement.outs])
-    found = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
+    divided = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
     try:
-        assert found.text, "it can be lowered"
+        assert divided.text, "it can be lowered"
     except CallsPythonError:
         raise calls_python(name) from None
-    return found
+    return divided
 
 
 class _Remeshing(Rewriting):

@@ -154,22 +154,22 @@ class Exported:
         """Call a program for several devices, on those where its arguments lie."""
         arrays = operands[len(self.consts) :]
         devices = devices_of(self.fun_name, arrays, divided.nr_devices)
-        found = divided
+        on_devices = divided
         if devices is not None:
-            found = self._once(("on devices", devices), lambda: divided.on(devices))
-        mesh = found.mesh if devices is None else Mesh(devices, ("devices",))
-        for sharding in (*found.ins, *found.outs):
+            on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
+        mesh = on_devices.mesh if devices is None else Mesh(devices, ("devices",))
+        for sharding in (*on_devices.ins, *on_devices.outs):
             mesh = mesh if sharding is None else sharding.mesh
-        operands = laid(operands, found.ins, mesh)
+        operands = laid(operands, on_devices.ins, mesh)
         program = Program(
             self.fun_name,
             "",
-            found.jaxpr.in_avals,
-            found.jaxpr.out_avals,
+            on_devices.jaxpr.in_avals,
+            on_devices.jaxpr.out_avals,
             len(self.consts),
             self.mlir_module,
             self._pull_back if self.has_vjp() else None,
-            divided=found.jaxpr,
+            divided=on_devices.jaxpr,
         )
         if current_trace() is EVAL:
             outs = bind(jit_p, operands, JitParams(calling(program), self.fun_name))
@@ -177,7 +177,7 @@ class Exported:
             outs = bind(call_exported_p, operands, CallExportedParams(program))
         placed = [
             constrain(x, sharding) if sharding is not None else x
-            for x, sharding in zip(outs, found.outs, strict=True)
+            for x, sharding in zip(outs, on_devices.outs, strict=True)
         ]
         return tree.unflatten(self.out_tree, placed)
 
@@ -268,8 +268,8 @@ class Exported:
     def _of_types(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Exported:
         """Return the program for arguments of certain types."""
         avals = tuple([x.aval for x in arrays])
-        found: Exported | None = self._made.get((in_tree, avals))
-        if found is None:
+        exported: Exported | None = self._made.get((in_tree, avals))
+        if exported is None:
             family = self._family
             assert family is not None, "other programs are of one type"
             if family.solution is None:  # made for its one caller
@@ -281,9 +281,9 @@ class Exported:
                         self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays
                     )
             sizes = family.solution.sizes(avals)
-            found = self.with_sizes(sizes)
-            self._made[in_tree, avals] = found
-        return found
+            exported = self.with_sizes(sizes)
+            self._made[in_tree, avals] = exported
+        return exported
 
     @property
     def calling_convention_version(self) -> int:
@@ -462,8 +462,8 @@ class Exported:
         """Return what ``make`` returned the first time."""
         if what not in self._made:
             self._made[what] = make()
-        found: T = self._made[what]
-        return found
+        result: T = self._made[what]
+        return result
 
 
 #: How long the sizes of a program may be compared while it is loaded: a program of tinyjax's takes

@@ -90,12 +90,12 @@ def export(
             "export(jit(f))(*args)."
         )
 
-    wanted = (default_export_platform(),) if platforms is None else tuple(platforms)
-    unknown = [p for p in wanted if p not in PLATFORMS]
-    if unknown or not wanted or len({*wanted}) < len(wanted):
+    requested = (default_export_platform(),) if platforms is None else tuple(platforms)
+    unknown = [p for p in requested if p not in PLATFORMS]
+    if unknown or not requested or len({*requested}) < len(requested):
         raise ArgumentError(
             f"export takes platforms out of {listed(PLATFORMS)}, each once, but got "
-            f"{[*wanted]!r:.100}."
+            f"{[*requested]!r:.100}."
         )
 
     @wraps(fun)
@@ -104,7 +104,7 @@ def export(
             return fun.lower(*args, **kwargs)
 
         with scoped(progress=False):  # bars are this process's
-            return _export(lower, wanted, tuple(disabled_checks))
+            return _export(lower, requested, tuple(disabled_checks))
 
     return exporter
 
@@ -114,15 +114,15 @@ def _export(
     platforms: tuple[str, ...],
     disabled_checks: tuple[DisabledSafetyCheck, ...],
 ) -> Exported:
-    found: dict[str, Lowered] = {}
+    by_platform: dict[str, Lowered] = {}
     for platform in main_first(platforms):
         with scoped(default_device=PLATFORM):  # which is another in other processes
             if platform == PLATFORM:
-                found[platform] = lower()
+                by_platform[platform] = lower()
             else:
                 with platform_in_view(platform):  # functions for platforms are chosen by it
-                    found[platform] = lower()
-    lowered = next(iter(found.values()))
+                    by_platform[platform] = lower()
+    lowered = next(iter(by_platform.values()))
     if any(isinstance(const, Tracer) for const in lowered.consts):
         raise ExportError(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
@@ -139,7 +139,7 @@ def _export(
             f"'{lowered.name}' is a program for several devices, which is exported for "
             f"'{PLATFORM}' alone, but platforms are {listed(platforms)}."
         )
-    for platform, other in found.items():
+    for platform, other in by_platform.items():
         _check_alike(platform, other, lowered)
     jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
     family, divided, portables = None, None, [""]
@@ -153,14 +153,16 @@ def _export(
         jaxpr = divided.jaxpr
     elif is_symbolic(jaxpr):
         jaxpr = closed(jaxpr)
-        if any(closed(other.jaxpr) != jaxpr for other in found.values()):
+        if any(closed(other.jaxpr) != jaxpr for other in by_platform.values()):
             raise ExportError(
                 f"'{lowered.name}' does different things on different platforms, and is exported "
                 "for symbolic sizes: export it for each platform by itself."
             )
         family = family_of(lowered.name, jaxpr, lowered.in_tree, num_consts)
     else:
-        portables = [portable_form(x.jaxpr, x.name, platform) for platform, x in found.items()]
+        portables = [
+            portable_form(x.jaxpr, x.name, platform) for platform, x in by_platform.items()
+        ]
     return Exported(
         lowered.name,
         lowered.in_tree,
@@ -170,7 +172,7 @@ def _export(
         tuple([i - num_consts for i in lowered.donated]),
         tuple([x.gathered if isinstance(x, ShardedArray) else x for x in lowered.consts]),
         portables[0],
-        lambda: _export_vjp(found, platforms, disabled_checks),
+        lambda: _export_vjp(by_platform, platforms, disabled_checks),
         family,
         platforms,
         tuple(portables[1:]),
@@ -193,21 +195,21 @@ def _check_alike(platform: str, other: Lowered, lowered: Lowered) -> None:
 
 
 def _export_vjp(
-    found: Mapping[str, Lowered],
+    by_platform: Mapping[str, Lowered],
     platforms: tuple[str, ...],
     disabled_checks: tuple[DisabledSafetyCheck, ...],
 ) -> Exported:
-    lowered = next(iter(found.values()))
+    lowered = next(iter(by_platform.values()))
     in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
     varies = [is_inexact(aval.dtype) for aval in in_avals]
 
     def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
         primals = primals_and_cotangents[: len(in_avals)]
         cotangents = primals_and_cotangents[len(in_avals) :]
-        jaxpr = found[platform_in_view.value].jaxpr
+        jaxpr = by_platform[platform_in_view.value].jaxpr
 
-        def differentiable(*given: Array) -> list[Array]:
-            rest = iter(given)
+        def differentiable(*operands: Array) -> list[Array]:
+            rest = iter(operands)
             args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
             outs = eval_jaxpr(jaxpr, (*lowered.consts, *args))
             return [out for out in outs if is_inexact(out.dtype)]

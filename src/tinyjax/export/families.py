@@ -172,29 +172,27 @@ class Solution:
         """
         sizes: dict[str, int] = {}
         for step in self.steps:
-            given = avals[step.place.argument].shape[step.place.axis]
-            over = given - polynomials.evaluate(step.rest, sizes)
+            size = avals[step.place.argument].shape[step.place.axis]
+            over = size - polynomials.evaluate(step.rest, sizes)
             value, remainder = divmod(over, step.factor)
             if remainder != 0:
                 raise self._error(
-                    f"{step.place.name} is {given}, which is not '{step.place.dim}' for any whole "
+                    f"{step.place.name} is {size}, which is not '{step.place.dim}' for any whole "
                     f"number '{step.variable}'",
                     sizes,
                 )
             if not value >= 1:
                 raise self._error(
-                    f"{step.place.name} is {given}, so that '{step.variable}' would be {value}, "
+                    f"{step.place.name} is {size}, so that '{step.variable}' would be {value}, "
                     "but it is at least 1",
                     sizes,
                 )
             sizes[step.variable] = value
         for place in self.places:
-            given = avals[place.argument].shape[place.axis]
+            size = avals[place.argument].shape[place.axis]
             expected = substituted(place.dim, sizes)
-            if given != expected:
-                raise self._error(
-                    f"{place.name} is {given}, but '{place.dim}' is {expected}", sizes
-                )
+            if size != expected:
+                raise self._error(f"{place.name} is {size}, but '{place.dim}' is {expected}", sizes)
         for constraint in self.scope.constraints:
             if not polynomials.variables(constraint.difference) <= sizes.keys():
                 continue
@@ -204,10 +202,10 @@ class Solution:
         return sizes
 
     def _error(self, what: str, sizes: Mapping[str, int]) -> ArgumentError:
-        found = f", and {told(sizes)}" if sizes else ""
+        sizes_text = f", and {told(sizes)}" if sizes else ""
         return ArgumentError(
             f"'{self.name}' was exported for {_shapes(self.places)}, and was called with arguments "
-            f"of other shapes: {what}{found}."
+            f"of other shapes: {what}{sizes_text}."
         )
 
 

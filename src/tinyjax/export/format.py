@@ -243,8 +243,8 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         if (content.jaxpr.in_avals, content.jaxpr.out_avals) != (ins, content.out_avals):
             raise ValueError("its program is of other types than it says")
     if lie is not None and content.jaxpr is not None:
-        wanted = (len(content.jaxpr.in_binders), len(content.jaxpr.outs))
-        if tuple(map(len, lie)) != wanted or len(_sizes(lie)) != 1 or scope is not None:
+        expected = (len(content.jaxpr.in_binders), len(content.jaxpr.outs))
+        if tuple(map(len, lie)) != expected or len(_sizes(lie)) != 1 or scope is not None:
             raise ValueError("it does not lie on so many devices")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
@@ -255,16 +255,16 @@ def _encode_all(shardings: Shardings) -> list[Any]:
     return [None if x is None else encode_sharding(x) for x in shardings]
 
 
-def _decode_all(given: object) -> Shardings:
-    return tuple([None if x is None else decode_sharding(x) for x in _of(list, given)])
+def _decode_all(entries: object) -> Shardings:
+    return tuple([None if x is None else decode_sharding(x) for x in _of(list, entries)])
 
 
 def _sizes(lie: tuple[Shardings, Shardings]) -> set[int]:
     return {x.mesh.size for shardings in lie for x in shardings if x is not None}
 
 
-def _decode_avals(given: object, scope: SymbolicScope | None) -> tuple[ShapedArray, ...]:
-    return tuple([decode_aval(x, scope) for x in _of(list, given)])
+def _decode_avals(entries: object, scope: SymbolicScope | None) -> tuple[ShapedArray, ...]:
+    return tuple([decode_aval(x, scope) for x in _of(list, entries)])
 
 
 def _of(kind: type[T], x: object) -> T:

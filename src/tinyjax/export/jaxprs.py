@@ -185,14 +185,14 @@ class _Writer:
         return [ins, eqns, [atom(x) for x in jaxpr.outs]]
 
     def _primitive(self, eqn: JaxprEqn) -> list[str]:
-        found = self._names.get(eqn.primitive)
-        if found is None or type(eqn.params) is not eqn.primitive.params:
+        names = self._names.get(eqn.primitive)
+        if names is None or type(eqn.params) is not eqn.primitive.params:
             raise ExportError(
                 f"'{eqn.primitive.name}' cannot be in a program for symbolic sizes, or for several "
                 "devices, that is written: another process would not know it, or it does more than "
                 "compute. Export for sizes that are numbers, and for one device."
             )
-        return [*found]
+        return [*names]
 
     def _fields(self, record: Any) -> dict[str, Any]:
         return {
@@ -231,15 +231,15 @@ class _Writer:
 
 def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
     """Return where the primitives are that may be in a program: all that are in one are loaded."""
-    found: dict[Primitive[Any], tuple[str, str]] = {}
+    names: dict[Primitive[Any], tuple[str, str]] = {}
     for name, module in sorted(sys.modules.items()):
         home = name.removeprefix(_OWN)
         if home != name and home.partition(".")[0] in _ROOMS:
             declared = vars(module).get("__annotations__", {})
             for attribute, value in vars(module).items():  # not where it is imported
                 if isinstance(value, Primitive) and attribute in declared:
-                    found.setdefault(value, (home, attribute))
-    return found
+                    names.setdefault(value, (home, attribute))
+    return names
 
 
 def _differing(name: Any) -> str | Share:
@@ -299,8 +299,8 @@ def decode_program(text: str, scope: SymbolicScope | None) -> Jaxpr:
     """
     programs: list[Jaxpr] = []
     depths: list[int] = []
-    for given in _of(list, json.loads(text)):
-        program = _Reader(scope, programs).program(given)
+    for entry in _of(list, json.loads(text)):
+        program = _Reader(scope, programs).program(entry)
         inner = [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
         numbers = {id(p): depth for p, depth in zip(programs, depths, strict=True)}
         depths.append(1 + max([numbers[id(p)] for p in inner], default=0))
@@ -332,8 +332,8 @@ class _Reader:
         self._scope = scope
         self._programs = programs
 
-    def program(self, given: object) -> Jaxpr:
-        ins, eqns, outs = _of(list, given)
+    def program(self, entry: object) -> Jaxpr:
+        ins, eqns, outs = _of(list, entry)
         bound: list[Var] = []
 
         def binder(aval: object) -> Var:
@@ -345,36 +345,39 @@ class _Reader:
             if type(x) is int:
                 return bound[x if x >= 0 else len(bound)]
             aval, element = _of(list, x)
-            found = decode_aval(aval, self._scope)
+            literal_aval = decode_aval(aval, self._scope)
             data = bytes.fromhex(_of(str, element))
-            if len(data) != found.dtype.itemsize:
+            if len(data) != literal_aval.dtype.itemsize:
                 raise ValueError("a literal is not one number")
-            return Lit(literal_splat(np.frombuffer(data, found.dtype)[0], found), found)
+            return Lit(
+                literal_splat(np.frombuffer(data, literal_aval.dtype)[0], literal_aval),
+                literal_aval,
+            )
 
         in_binders = tuple([binder(x) for x in _of(list, ins)])
-        found: list[JaxprEqn] = []
+        equations: list[JaxprEqn] = []
         for eqn in _of(list, eqns):
             name, inputs, params, results = _of(list, eqn)
             primitive = _primitive(*_of(list, name))
             operands = tuple([atom(x) for x in _of(list, inputs)])
             values = self._fields(params)
             made = _checked(primitive.params(**values), primitive.name)
-            found.append(
+            equations.append(
                 JaxprEqn(primitive, operands, made, tuple([binder(x) for x in _of(list, results)]))
             )
-        return Jaxpr(in_binders, tuple(found), tuple([atom(x) for x in _of(list, outs)]))
+        return Jaxpr(in_binders, tuple(equations), tuple([atom(x) for x in _of(list, outs)]))
 
-    def _fields(self, given: object) -> dict[str, Any]:
-        return {name: self._value(value) for name, value in _of(dict, given).items()}
+    def _fields(self, entry: object) -> dict[str, Any]:
+        return {name: self._value(value) for name, value in _of(dict, entry).items()}
 
-    def _value(self, given: object) -> Any:
-        if given is None or type(given) in (bool, str):
-            return given
-        if type(given) is int:
-            return _number(given)
-        if type(given) is list:
-            return tuple([self._value(item) for item in given])
-        ((tag, value),) = _of(dict, given).items()
+    def _value(self, entry: object) -> Any:
+        if entry is None or type(entry) in (bool, str):
+            return entry
+        if type(entry) is int:
+            return _number(entry)
+        if type(entry) is list:
+            return tuple([self._value(item) for item in entry])
+        ((tag, value),) = _of(dict, entry).items()
         match tag:
             case "sharding":
                 return decode_sharding(value)
@@ -409,21 +412,21 @@ def _primitive(module: object, attribute: object) -> Primitive[Any]:
     if home.partition(".")[0] not in _ROOMS:
         raise ValueError(f"no primitives are taken from {home!r:.100}")
     try:
-        found = vars(import_module(_OWN + home)).get(_of(str, attribute))
+        primitive = vars(import_module(_OWN + home)).get(_of(str, attribute))
     except (ImportError, TinyjaxError):
-        found = None
-    if not isinstance(found, Primitive) or found.effectful:
+        primitive = None
+    if not isinstance(primitive, Primitive) or primitive.effectful:
         raise ExportError(
             f"what was exported uses {_OWN}{home!s:.100}.{attribute!s:.100}, which this version of "
             "tinyjax does not have. Programs for symbolic sizes are loaded by the version that "
             "exported them: load it with that, or export it anew."
         )
-    return found.with_rules()
+    return primitive.with_rules()
 
 
-def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
+def decode_aval(entry: object, scope: SymbolicScope | None) -> ShapedArray:
     """Read a type; sizes that are texts are of a scope."""
-    dtype, shape, weak_type, *lies = _of(list, given)
+    dtype, shape, weak_type, *lies = _of(list, entry)
     sizes: list[int] = []
     for n in _of(list, shape):
         if type(n) is str and scope is not None:
@@ -433,32 +436,32 @@ def decode_aval(given: object, scope: SymbolicScope | None) -> ShapedArray:
         if not isinstance(size, SymbolicSize) and size < 0:
             raise ValueError(f"{shape!r:.100} is no shape")
         sizes.append(size)
-    found = ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
+    aval = ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
     match lies:
         case [list() as names, *lies]:
-            found = found.with_varying(frozenset(map(_differing, names)))
+            aval = aval.with_varying(frozenset(map(_differing, names)))
         case _:
             pass
     match lies:
         case []:
-            return found
+            return aval
         case [{"sharding": where}]:
             sharding = decode_sharding(where)
-            sharding.check(found.shape)
-            across = found.across
-            return ExplicitArray(found.shape, found.dtype, found.weak_type, sharding, across)
+            sharding.check(aval.shape)
+            across = aval.across
+            return ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding, across)
         case _:
             raise ValueError(f"{lies!r:.100} is no place")
 
 
-def decode_sharding(given: object) -> NamedSharding:
+def decode_sharding(entry: object) -> NamedSharding:
     """Read how a value lies on a mesh without devices."""
-    mesh, spec, kind = _of(list, given)
+    mesh, spec, kind = _of(list, entry)
     return NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=_of(str, kind))
 
 
-def _decode_mesh(given: object) -> AbstractMesh:
-    sizes, names, kinds = [_of(list, part) for part in _of(list, given)]
+def _decode_mesh(entry: object) -> AbstractMesh:
+    sizes, names, kinds = [_of(list, part) for part in _of(list, entry)]
     lengths = [_number(n) for n in sizes]
     if prod(lengths) > _MOST_DEVICES:
         raise ValueError("a mesh has too many devices")
@@ -466,8 +469,8 @@ def _decode_mesh(given: object) -> AbstractMesh:
     return AbstractMesh(lengths, [_of(str, name) for name in names], types)
 
 
-def _decode_spec(given: object) -> PartitionSpec:
-    entries, unreduced, reduced = [_of(list, part) for part in _of(list, given)]
+def _decode_spec(spec: object) -> PartitionSpec:
+    entries, unreduced, reduced = [_of(list, part) for part in _of(list, spec)]
     return PartitionSpec(
         *[
             PartitionSpec.UNCONSTRAINED if entry is False else tuple(_of(list, entry))

@@ -61,13 +61,13 @@ class _Parser:
         )
 
     def _next(self) -> None:
-        found = _TOKEN.match(self._text, self._after)
-        assert found is not None, "there is a token, or something else, or the end"
-        self._at, self._after = found.start(1), found.end()
-        self._token = found[1] or ""
-        if found[2]:
-            self._at = found.start(2)
-            self._fail(f"{found[2]!r} is unknown")
+        match = _TOKEN.match(self._text, self._after)
+        assert match is not None, "there is a token, or something else, or the end"
+        self._at, self._after = match.start(1), match.end()
+        self._token = match[1] or ""
+        if match[2]:
+            self._at = match.start(2)
+            self._fail(f"{match[2]!r} is unknown")
         if not self._token:
             self._at = len(self._text)
 
@@ -85,10 +85,10 @@ class _Parser:
         """Read a shape."""
         if self._token == "(":
             self._enter()
-            found = self.shape()
+            shape = self.shape()
             self._take(")")
             self._depth -= 1
-            return found
+            return shape
         dims: list[int] = []
         while self._token not in ("", ")"):
             if self._token == "...":
@@ -122,48 +122,48 @@ class _Parser:
 
     def _placed(self, i: int) -> int:
         """Return the size that a placeholder stands for."""
-        given = self._given("_")
-        size = given[i] if i < len(given) else None
+        sizes = self._given("_")
+        size = sizes[i] if i < len(sizes) else None
         if size is None:
-            self._fail(f"a placeholder stands for size {i} of {tuple(given)}, which is not there")
+            self._fail(f"a placeholder stands for size {i} of {tuple(sizes)}, which is not there")
         return size
 
     def _check(self, size: int, i: int) -> None:
-        given = self._given("_")
-        if i < len(given) and given[i] not in (None, size):
-            self._fail(f"size {i} is {size}, but the array has the shape {tuple(given)}")
+        sizes = self._given("_")
+        if i < len(sizes) and sizes[i] not in (None, size):
+            self._fail(f"size {i} is {size}, but the array has the shape {tuple(sizes)}")
 
     def sum(self) -> Polynomial:
         """Read a sum."""
-        found: Polynomial = ()
+        total: Polynomial = ()
         sign = 1
         if self._token in ("+", "-"):
             sign = 1 if self._token == "+" else -1
             self._next()
         while True:
-            found = polynomials.add(found, self._product(), sign)
+            total = polynomials.add(total, self._product(), sign)
             if self._token not in ("+", "-"):
-                return found
+                return total
             sign = 1 if self._token == "+" else -1
             self._next()
 
     def _product(self) -> Polynomial:
-        found = self._power()
+        product = self._power()
         while self._token == "*":
             self._next()
-            found = polynomials.multiply(found, self._power())
-        return found
+            product = polynomials.multiply(product, self._power())
+        return product
 
     def _power(self) -> Polynomial:
-        found = factor = self._factor()
+        product = factor = self._factor()
         if self._token == "^":
             self._next()
             power = self._number()
             if not 1 <= power <= polynomials.MOST_POWER:
                 self._fail(f"powers are from 1 to {polynomials.MOST_POWER}")
             for _ in range(power - 1):
-                found = polynomials.multiply(found, factor)
-        return found
+                product = polynomials.multiply(product, factor)
+        return product
 
     def _number(self) -> int:
         if not self._token.isdecimal():
@@ -213,8 +213,8 @@ class _Parser:
 
 def polynomial(dim: int) -> Polynomial:
     """Return a size as a polynomial."""
-    found: Polynomial | None = getattr(dim, "polynomial", None)
-    return polynomials.constant(dim) if found is None else found
+    terms: Polynomial | None = getattr(dim, "polynomial", None)
+    return polynomials.constant(dim) if terms is None else terms
 
 
 def parse_shape(
@@ -231,9 +231,9 @@ def parse_shape(
         ArgumentError: it is no shape, or has a placeholder for a size that is not there.
     """
     parser = _Parser(text, scope, like)
-    found = parser.shape()
+    shape = parser.shape()
     parser.end()
-    return found
+    return shape
 
 
 def parse_constraint(text: str, scope: Scope) -> tuple[Polynomial, str, Polynomial]:

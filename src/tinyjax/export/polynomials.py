@@ -105,16 +105,16 @@ def _polynomial_key(p: Polynomial) -> tuple[Any, ...]:
 
 def _sorted(terms: Mapping[Term, int]) -> Polynomial:
     count(1 + len(terms))
-    found = tuple(
+    ordered = tuple(
         sorted(
             [(t, k) for t, k in terms.items() if k],
             key=lambda item: _term_key(item[0]),
             reverse=True,
         )
     )
-    if len(found) > MOST_TERMS or any(abs(k) >= 10**MOST_DIGITS for _, k in found):
+    if len(ordered) > MOST_TERMS or any(abs(k) >= 10**MOST_DIGITS for _, k in ordered):
         raise ArgumentError("a symbolic size has too many terms, or too large numbers in it.")
-    return found
+    return ordered
 
 
 def constant(n: int) -> Polynomial:
@@ -141,21 +141,21 @@ def as_constant(p: Polynomial) -> int | None:
 
 def add(x: Polynomial, y: Polynomial, k: int = 1) -> Polynomial:
     """Return ``x + k * y``."""
-    found = dict(x)
+    coefficients = dict(x)
     for term, c in y:
-        found[term] = found.get(term, 0) + k * c
-    return _sorted(found)
+        coefficients[term] = coefficients.get(term, 0) + k * c
+    return _sorted(coefficients)
 
 
 def multiply(x: Polynomial, y: Polynomial) -> Polynomial:
     """Return ``x * y``."""
     count(len(x) * len(y))
-    found: dict[Term, int] = {}
+    coefficients: dict[Term, int] = {}
     for a, j in x:
         for b, k in y:
             term = multiply_terms(a, b)
-            found[term] = found.get(term, 0) + j * k
-    return _sorted(found)
+            coefficients[term] = coefficients.get(term, 0) + j * k
+    return _sorted(coefficients)
 
 
 def multiply_terms(a: Term, b: Term, sign: int = 1) -> Term:
@@ -222,13 +222,13 @@ def factors(p: Polynomial) -> Iterator[Factor]:
 
 def variables(p: Polynomial) -> set[str]:
     """Return the names of the variables in a polynomial."""
-    found: set[str] = set()
+    names: set[str] = set()
     for factor in factors(p):
         if factor.operands:
-            found.update(*map(variables, factor.operands))
+            names.update(*map(variables, factor.operands))
         else:
-            found.add(factor.name)
-    return found
+            names.add(factor.name)
+    return names
 
 
 def evaluate(p: Polynomial, sizes: Mapping[str, int]) -> int:

@@ -64,9 +64,9 @@ def with_sizes(jaxpr: Jaxpr, sizes: Mapping[str, int]) -> Jaxpr:
     Raises:
         ExportError: the program is not well typed for these sizes.
     """
-    found = _Substitution(sizes).program(jaxpr)
-    check(found, f"for the sizes {told(sizes)}")
-    return found
+    result = _Substitution(sizes).program(jaxpr)
+    check(result, f"for the sizes {told(sizes)}")
+    return result
 
 
 def told(sizes: Mapping[str, int]) -> str:
@@ -108,11 +108,11 @@ class Rewriting:
         self._done: dict[int, tuple[Jaxpr, Jaxpr]] = {}
 
     def program(self, jaxpr: Jaxpr) -> Jaxpr:
-        found = self._done.get(id(jaxpr))
-        if found is None:
+        entry = self._done.get(id(jaxpr))
+        if entry is None:
             with LEVEL:
-                found = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
-        return found[1]
+                entry = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
+        return entry[1]
 
     def _rewritten(self, jaxpr: Jaxpr) -> Jaxpr:
         env: dict[Var, Var] = {}
@@ -189,8 +189,8 @@ class _Substitution(Rewriting):
         self._avals: dict[ShapedArray, ShapedArray] = {}
 
     def aval(self, aval: ShapedArray) -> ShapedArray:
-        found = self._avals.get(aval)
-        if found is None:
+        substitute = self._avals.get(aval)
+        if substitute is None:
             if not any(isinstance(n, SymbolicSize) for n in aval.shape):
                 return aval
             shape = tuple([substituted(n, self._sizes) for n in aval.shape])
@@ -200,8 +200,8 @@ class _Substitution(Rewriting):
                     f"{shape} for the sizes {told(self._sizes)}. Programs for many sizes have "
                     "axes of less than 2**31 elements, and not less than none."
                 )
-            found = self._avals[aval] = aval.with_shape(shape)
-        return found
+            substitute = self._avals[aval] = aval.with_shape(shape)
+        return substitute
 
     def literal(self, x: Lit) -> Lit:
         aval = self.aval(x.aval)

@@ -173,10 +173,10 @@ def encode_tree(treedef: PyTreeDef, what: str) -> list[Any]:
 
 
 def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
-    found = node.node_data()
-    if found is None:
+    content = node.node_data()
+    if content is None:
         return _LEAF, None
-    kind, metadata = found
+    kind, metadata = content
     if kind in (tuple, list, NoneType):
         return kind.__name__, None
     if kind in (dict, OrderedDict):
@@ -264,16 +264,16 @@ def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
 
 
 def _own_result(module: str, name: str) -> type[tuple[Any, ...]]:
-    found = None
+    kind = None
     if module.partition(".")[0] in _ROOMS:
         with suppress(ImportError):
-            found = getattr(import_module(_OWN + module), name, None)
-    if not (isinstance(found, type) and issubclass(found, tuple)):
+            kind = getattr(import_module(_OWN + module), name, None)
+    if not (isinstance(kind, type) and issubclass(kind, tuple)):
         raise ExportError(
             f"what was exported returns a {_OWN}{module}.{name}, which this version of tinyjax "
             "does not have. Export it with the version that is to load it."
         )
-    return found
+    return kind
 
 
 # Keys, and the metadata of nodes

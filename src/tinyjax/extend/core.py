@@ -289,8 +289,8 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray
 
 def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> DType:
     """Return the dtype of tangents: float0 where there is no derivative."""
-    found = check(primal_dtype)
-    return found if is_inexact(found) else float0
+    dtype = check(primal_dtype)
+    return dtype if is_inexact(dtype) else float0
 
 
 def valid_jaxtype(x: object) -> bool:

@@ -37,10 +37,10 @@ def give_attributes() -> None:
     def of_process(self: Sharding) -> list[Device]:
         return [device_at(self.ids[i]) for i in self.addressable_places]
 
-    given: dict[str, tuple[type, Callable[[Any], object]]] = {
+    attributes: dict[str, tuple[type, Callable[[Any], object]]] = {
         "client": (Device, lambda self: get_backend(self.platform)),
         "_addressable_device_assignment": (Sharding, of_process),
         "_device_assignment": (Sharding, lambda self: [device_at(i) for i in self.ids]),
     }
-    for name, (kind, found) in given.items():
-        setattr(kind, name, property(found))
+    for name, (kind, getter) in attributes.items():
+        setattr(kind, name, property(getter))

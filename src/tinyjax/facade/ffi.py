@@ -50,8 +50,8 @@ def ffi_lowering(
         if isinstance(backend_config, str):
             config = backend_config
         else:
-            given = {**(backend_config or {}), **params}
-            config = {name: attribute(name, x) for name, x in given.items()}
+            entries = {**(backend_config or {}), **params}
+            config = {name: attribute(name, x) for name, x in entries.items()}
         return ctx.builder.custom_call(
             call_target_name,
             operands,
@@ -69,8 +69,8 @@ def ffi_lowering(
     return rule
 
 
-def _turned(given: Sequence[Any] | None) -> list[Any] | None:
+def _turned(layouts_in: Sequence[Any] | None) -> list[Any] | None:
     """Layouts from the axis along which elements lie farthest apart."""
-    if given is None:
+    if layouts_in is None:
         return None
-    return [x if x is None or hasattr(x, "major_to_minor") else [*x][::-1] for x in given]
+    return [x if x is None or hasattr(x, "major_to_minor") else [*x][::-1] for x in layouts_in]

@@ -107,8 +107,8 @@ def _as_it_is() -> Iterator[None]:
 def _mutable_type(x: object) -> MutableHiType | None:
     """Return the type of a value that holds arrays in place, or None for anything else."""
     to_aval = _types.get(type(x))
-    found = to_aval and to_aval(x)
-    return found if found and found.has_qdd else None
+    aval = to_aval and to_aval(x)
+    return aval if aval and aval.has_qdd else None
 
 
 def _normal(state: Any) -> Any:
@@ -166,8 +166,8 @@ class _Link:
         """Make a reference to a part of what the value itself holds."""
 
         def get() -> Array:
-            found = as_array(self.form.contents(self.value)[i])
-            return found.astype(found.dtype) if found.weak_type else found
+            array = as_array(self.form.contents(self.value)[i])
+            return array.astype(array.dtype) if array.weak_type else array
 
         def put(array: Array) -> None:
             contents = self.form.contents(self.value)
@@ -215,9 +215,9 @@ def _origin(value: object) -> tuple[_Made | None, Trace]:
     """Find where a value was made: unless it was under a trace that still runs, outside of all."""
     trace = current_trace()
     while True:
-        found = _made.get(trace, {}).get(id(value))
-        if found is not None:
-            return found, trace
+        entry = _made.get(trace, {}).get(id(value))
+        if entry is not None:
+            return entry, trace
         if trace.parent is trace:
             return None, base_trace()
         trace = trace.parent

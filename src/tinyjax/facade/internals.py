@@ -132,10 +132,10 @@ def infer_argnums_and_argnames(
     parameters = list(signature.parameters.values())
     if numbers is None and names is not None:
         names = [*names]
-        wanted = {*names}
+        name_set = {*names}
         by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         numbers = [
-            i for i, p in enumerate(parameters) if p.kind in by_position and p.name in wanted
+            i for i, p in enumerate(parameters) if p.kind in by_position and p.name in name_set
         ]
     elif names is None and numbers is not None:
         numbers = [*numbers]

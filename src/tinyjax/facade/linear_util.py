@@ -42,8 +42,8 @@ def wrap_init(f: Callable[..., Any], params: Any = None, debug_info: object = No
         params: keyword arguments of it.
         debug_info: of no account.
     """
-    given = dict(params or {})
-    return WrappedFun(lambda *args, **kwargs: f(*args, **given, **kwargs))
+    keywords = dict(params or {})
+    return WrappedFun(lambda *args, **kwargs: f(*args, **keywords, **kwargs))
 
 
 def transformation(
@@ -71,8 +71,8 @@ def transformation(
     def transformed(f: WrappedFun, *own: Any) -> WrappedFun:
         def call(*args: Any, **kwargs: Any) -> Any:
             running = steps(*own, *args, **kwargs)
-            given, named = next(running)
-            return running.send(f.call_wrapped(*given, **named))
+            positional, named = next(running)
+            return running.send(f.call_wrapped(*positional, **named))
 
         return WrappedFun(call)
 
@@ -151,9 +151,9 @@ def argnums_partial(
                 f"argnums_partial fixes argument {i}, a {type(x).__name__}, which is not hashable."
             )
 
-    def call(*given: Any, **kwargs: Any) -> Any:
+    def call(*values: Any, **kwargs: Any) -> Any:
         whole = [*args]
-        for i, x in zip(places, given, strict=True):
+        for i, x in zip(places, values, strict=True):
             whole[i] = x
         return f.call_wrapped(*whole, **kwargs)
 
@@ -187,9 +187,9 @@ def flatten_fun(f: WrappedFun, in_tree: PyTreeDef) -> tuple[WrappedFun, Callable
 
     def flat(*leaves: Any) -> list[Any]:
         args, kwargs = tree.unflatten(in_tree, leaves)
-        found, out_tree = tree.flatten(f.call_wrapped(*args, **kwargs))
+        results, out_tree = tree.flatten(f.call_wrapped(*args, **kwargs))
         out_trees[:] = [out_tree]
-        return found
+        return results
 
     return WrappedFun(flat), lambda: out_trees[0]
 

@@ -270,9 +270,9 @@ class JaxModule(ModuleType):
             return import_module(path)
         if name.startswith("__") and name not in _SPECIAL:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-        found = self._find(name)
-        setattr(self, name, found)
-        return found
+        attribute = self._find(name)
+        setattr(self, name, attribute)
+        return attribute
 
     def _find(self, name: str) -> Any:
         if name == "__all__":

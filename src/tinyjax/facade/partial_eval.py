@@ -64,8 +64,8 @@ def trace_to_jaxpr_nounits(
 
     def of_unknown(*unknown: Array) -> list[Array]:
         rest = iter(unknown)
-        found = fun.call_wrapped(*[p.value if p.is_known() else next(rest) for p in pvals])
-        return [as_array(x) for x in found]
+        results = fun.call_wrapped(*[p.value if p.is_known() else next(rest) for p in pvals])
+        return [as_array(x) for x in results]
 
     staged = stage(of_unknown, [p.aval for p in pvals if p.aval is not None])
     jaxpr, consts = staged.jaxpr, staged.consts

@@ -57,14 +57,14 @@ def _key(value: object) -> bytes:
     except (ArgumentError, TypeError):
         pass
     try:
-        found = _known.get((type(value), value))  # type parameters such as 1 and True differ
+        key = _known.get((type(value), value))  # type parameters such as 1 and True differ
     except TypeError:  # unhashable
         return b"u%d;" % next(_counter)
-    if found is None:
-        found = _known[type(value), value] = b"v%d;" % next(_counter)
+    if key is None:
+        key = _known[type(value), value] = b"v%d;" % next(_counter)
         if len(_known) > _MOST_KNOWN:
             _known.popitem(last=False)
-    return found
+    return key
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -80,10 +80,10 @@ class KeywordParams(Params):
     given: Mapping[str, Any] = attrs.field(eq=False)
 
     @staticmethod
-    def of(given: Mapping[str, Any]) -> KeywordParams:
+    def of(values: Mapping[str, Any]) -> KeywordParams:
         """Make parameters of keyword arguments."""
-        parts = [b"%s=%s" % (name.encode(), _key(value)) for name, value in given.items()]
-        return KeywordParams(b",".join(parts), given)
+        parts = [b"%s=%s" % (name.encode(), _key(value)) for name, value in values.items()]
+        return KeywordParams(b",".join(parts), values)
 
     def keys(self) -> tuple[str, ...]:
         return tuple(self.given)
@@ -198,11 +198,11 @@ def register_jvp(primitive: _Primitive[Any], rule: Callable[..., Any]) -> None:
     """Register a derivative in JAX's way: ``rule(primals, tangents, **params)``."""
 
     def jvp(primals: Arrays, tangents: Tangents, params: Any) -> JvpResult:
-        given = [
+        tangents_in = [
             Zero(x.aval.tangent()) if t is ZERO else t
             for x, t in zip(primals, tangents, strict=True)
         ]
-        outs, out_tangents = rule(tuple(primals), tuple(given), **_mapping(params))
+        outs, out_tangents = rule(tuple(primals), tuple(tangents_in), **_mapping(params))
         return (
             [as_array(out) for out in _pack(primitive, outs)],
             [_tangent(t) for t in _pack(primitive, out_tangents)],
@@ -216,16 +216,16 @@ def register_transpose(primitive: _Primitive[Any], rule: Callable[..., Any]) -> 
 
     def transpose(cotangents: Tangents, operands: Operands, params: Any) -> Cotangents:
         types = primitive.rules.abstract_eval([x.aval for x in operands], params)
-        given = [
+        cotangents_in = [
             Zero(aval.tangent()) if ct is ZERO else ct
             for ct, aval in zip(cotangents, types, strict=True)
         ]
-        found = rule(_unpack(primitive, given), *operands, **_mapping(params))
-        if found is Zero or isinstance(found, Zero):
-            found = [None] * len(operands)
+        results = rule(_unpack(primitive, cotangents_in), *operands, **_mapping(params))
+        if results is Zero or isinstance(results, Zero):
+            results = [None] * len(operands)
         return [
             _tangent(ct) if isinstance(x, UndefinedPrimal) else None
-            for ct, x in zip(found, operands, strict=True)
+            for ct, x in zip(results, operands, strict=True)
         ]
 
     primitive.def_transpose(transpose)

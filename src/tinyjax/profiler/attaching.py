@@ -107,12 +107,12 @@ def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
     return executing
 
 
-def _noting(notes: Notes, wanted: Callable[[Any], xla.Compilation]) -> Stand:
+def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> Stand:
     """A method of something whose program runs."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         def run(runs: Any, *args: Any, **kwargs: Any) -> Any:
-            notes.note(wanted(runs))
+            notes.note(compilation_of(runs))
             return original(runs, *args, **kwargs)
 
         return run

@@ -26,9 +26,9 @@ class Notes:
         factory=dict[int, JitFunction[..., Any]]
     )
 
-    def note(self, wanted: xla.Compilation) -> None:
+    def note(self, compilation: xla.Compilation) -> None:
         """Note that a program runs."""
-        self.programs.setdefault(wanted.jaxpr.digest, wanted)
+        self.programs.setdefault(compilation.jaxpr.digest, compilation)
 
     def sourced(self) -> dict[bytes, Jaxpr]:
         """The programs, by digest, whose equations know their lines.
@@ -37,10 +37,10 @@ class Notes:
         with the bookkeeping of ``debug_nans``. That is done once more here; where it gives another
         program, they have the line that asked for the derivative.
         """
-        found = {digest: wanted.jaxpr for digest, wanted in self.programs.items()}
-        wanted = set(found)
+        sourced = {digest: compilation.jaxpr for digest, compilation in self.programs.items()}
+        compilation = set(sourced)
         with scoped(debug_nans=True):
             for function in self.functions.values():
-                for traced in function.retraced(wanted):
-                    found[traced.digest] = traced
-        return found
+                for traced in function.retraced(compilation):
+                    sourced[traced.digest] = traced
+        return sourced

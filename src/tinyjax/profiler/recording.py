@@ -120,13 +120,13 @@ def stop_trace() -> None:
     with _lock:
         if not _recording:
             raise ProfilerError("no profile is being recorded. Call start_trace first.")
-        found = _recording.pop()
-        found.detach()
-        data = found.session.stop()
-        _recorded[:] = [Recorded(data, found.notes)]
-        found.session.export(data, str(found.folder))
-    if found.perfetto:
-        written = max(found.folder.glob("plugins/profile/*/*.trace.json.gz"), key=_time)
+        recording = _recording.pop()
+        recording.detach()
+        data = recording.session.stop()
+        _recorded[:] = [Recorded(data, recording.notes)]
+        recording.session.export(data, str(recording.folder))
+    if recording.perfetto:
+        written = max(recording.folder.glob("plugins/profile/*/*.trace.json.gz"), key=_time)
         shutil.copyfile(written, written.with_name("perfetto_trace.json.gz"))
 
 

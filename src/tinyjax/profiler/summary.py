@@ -57,13 +57,13 @@ class _Candidate:
     """A program that may be the one of some events.
 
     Attributes:
-        wanted: what was compiled.
+        compilation: what was compiled.
         jaxpr: the program, whose equations know their lines.
         text: the compiled program.
         events: the events that are its.
     """
 
-    wanted: xla.Compilation
+    compilation: xla.Compilation
     jaxpr: Jaxpr
     text: str
     events: list[xla.OpEvent] = attrs.field(factory=list[xla.OpEvent])
@@ -81,12 +81,12 @@ class _Candidate:
 
 def _candidates(notes: Notes) -> list[_Candidate]:
     sourced = notes.sourced()
-    found: list[_Candidate] = []
-    for digest, wanted in notes.programs.items():
-        for executable in xla.held(wanted.jaxpr):
+    candidates: list[_Candidate] = []
+    for digest, compilation in notes.programs.items():
+        for executable in xla.held(compilation.jaxpr):
             text = executable.loaded.get_hlo_text()
-            found.append(_Candidate(wanted, sourced[digest], text))
-    return found
+            candidates.append(_Candidate(compilation, sourced[digest], text))
+    return candidates
 
 
 def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
@@ -103,7 +103,7 @@ def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
     heads: list[str] = []
     for candidate in candidates:
         if candidate.events:
-            hlo = read_compiled(candidate.text, candidate.wanted)
+            hlo = read_compiled(candidate.text, candidate.compilation)
             times = line_times(candidate.events, hlo, candidate.jaxpr)
             for line, seconds in times.lines.items():
                 total[line] += seconds
@@ -111,7 +111,7 @@ def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
             number = candidate.runs
             took = seconds_text(sum(times.lines.values()) + times.untold)
             heads.append(
-                f"{candidate.wanted.name}: {number} run{'s' * (number > 1)}, {took} in all"
+                f"{candidate.compilation.name}: {number} run{'s' * (number > 1)}, {took} in all"
             )
     if not heads:
         return ["No compiled program of a jitted function ran to its end while this was recorded."]
@@ -140,19 +140,19 @@ def _spans(profile: xla.Profile) -> str:
     """How often there was each of tinyjax's spans, and how long these took."""
     told: list[str] = []
     for name in SPANS:
-        found = [span for span in profile.spans if span.name == name]
-        if found:
-            told.append(f"{name} {len(found)} ({seconds_text(_covered(found))})")
+        spans = [span for span in profile.spans if span.name == name]
+        if spans:
+            told.append(f"{name} {len(spans)} ({seconds_text(_covered(spans))})")
     return f"Spans: {', '.join(told) or 'none'}"
 
 
 def _covered(spans: Sequence[xla.SpanEvent]) -> float:
     """How long spans took, those within others of the same name not counted again."""
-    found = 0.0
+    total = 0.0
     thread, reached = -1, 0.0
     for span in sorted(spans, key=lambda x: (x.thread, x.start)):
         if span.thread != thread:
             thread, reached = span.thread, span.start
-        found += max(span.end - max(span.start, reached), 0.0)
+        total += max(span.end - max(span.start, reached), 0.0)
         reached = max(reached, span.end)
-    return found
+    return total

@@ -249,10 +249,10 @@ class Grad:
     has_aux: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        value, found = with_room(
+        value, gradient = with_room(
             value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
         )
-        return (found, value[1]) if self.has_aux else found
+        return (gradient, value[1]) if self.has_aux else gradient
 
 
 def _gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Grad:

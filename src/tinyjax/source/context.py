@@ -232,9 +232,9 @@ def run_leaf(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, An
 def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call that a program makes: of the context, unless it is the machinery's own."""
     if is_own(fun):
-        given = NotImplemented if kwargs else layer.context.own(fun, args)
-        if given is not NotImplemented:
-            return given
+        result = NotImplemented if kwargs else layer.context.own(fun, args)
+        if result is not NotImplemented:
+            return result
         if rule_of(fun) is not None or is_inert(fun):
             return fun(*args, **kwargs)
         return enter(layer, fun, args, kwargs)
@@ -346,5 +346,5 @@ def counting(ir: IR) -> frozenset[Variable]:
         for s in of(operator.add, indices, None)
         if isinstance(s.call.args[1], Constant) and s.variable.name == "index"
     ]
-    found = [*of(operator.getitem, items, indices), *tests, *steps]
-    return frozenset({s.variable for s in found} | lengths)
+    counters = [*of(operator.getitem, items, indices), *tests, *steps]
+    return frozenset({s.variable for s in counters} | lengths)

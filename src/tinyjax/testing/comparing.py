@@ -129,8 +129,8 @@ def type_text(x: Any) -> str:
 
 def describe(params: Mapping[str, Any], operands: Sequence[Any]) -> str:
     """Name operands, arrays or descriptions of them, by their types, with the parameters."""
-    given = ", ".join(f"{x.dtype}{list(x.shape)}" for x in operands)
-    return f"({given}) {dict(params) or ''}".rstrip()
+    types = ", ".join(f"{x.dtype}{list(x.shape)}" for x in operands)
+    return f"({types}) {dict(params) or ''}".rstrip()
 
 
 # Directions

@@ -141,14 +141,14 @@ def _check_stable(spec: Spec) -> None:
         fun = spec.applied(case.params)
         if not any(dtypes.is_inexact(x.dtype) for x in operands):
             continue
-        for wanted in (dtypes.float32, dtypes.float64):
-            given = [_of_precision(x, wanted.itemsize) for x in operands]
-            on = describe({}, given)
-            out = fun(*given)
+        for precision in (dtypes.float32, dtypes.float64):
+            args = [_of_precision(x, precision.itemsize) for x in operands]
+            on = describe({}, args)
+            out = fun(*args)
             with blaming(spec.name, "the type of a result", on):
                 for i, y in enumerate(map(as_array, tree.leaves(out))):
                     real = dtypes.real_part(y.dtype)
-                    if dtypes.is_inexact(y.dtype) and real != wanted:
+                    if dtypes.is_inexact(y.dtype) and real != precision:
                         raise AssertionError(f"result {i} is {y.dtype}, of another precision")
                     if y.weak_type:
                         raise AssertionError(
@@ -156,7 +156,7 @@ def _check_stable(spec: Spec) -> None:
                             "jnp.asarray(y, x.dtype)"
                         )
             with blaming(spec.name, "jit", on):
-                compiled = jit(fun)(*given)
+                compiled = jit(fun)(*args)
                 assert_types(compiled, out, "compiled, against eager evaluation")
                 compare(compiled, out, spec.tol, "compiled, against eager evaluation")
 

@@ -211,8 +211,8 @@ def as_case(example: Any) -> Case:
     """An example as a case, whose floats are tried in several dtypes."""
     if isinstance(example, Case):
         return Case(*map(_operand, example.operands), **example.params)
-    given = example if isinstance(example, tuple) else (example,)
-    return Case(*map(_operand, given))
+    operands = example if isinstance(example, tuple) else (example,)
+    return Case(*map(_operand, operands))
 
 
 def _operand(x: Any) -> Operand:
@@ -233,12 +233,12 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[DType, ...
 
     There are none if the examples give values of several dtypes, which have to go together.
     """
-    given = {x.values.dtype for case in cases for x in case.operands if isinstance(x, Values)}
+    dtypes_in = {x.values.dtype for case in cases for x in case.operands if isinstance(x, Values)}
     is_drawn = any(isinstance(x, ArraySpec) and x.dtype is None for c in cases for x in c.operands)
-    if len(given) > 1 or not (given or is_drawn):
+    if len(dtypes_in) > 1 or not (dtypes_in or is_drawn):
         return ()
-    kinds = "".join(dtypes.kind(d) for d in given) or "fc"
-    found: list[DType] = []
+    kinds = "".join(dtypes.kind(d) for d in dtypes_in) or "fc"
+    result: list[DType] = []
     for dtype in _expanded(kinds):
         operands = cases[0].sample(np.random.default_rng(0), dtype)
         try:
@@ -247,13 +247,13 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[DType, ...
             raise
         except (TypeError, ValueError):
             continue
-        found.append(dtype)
-    if not found:
+        result.append(dtype)
+    if not result:
         raise ArgumentError(
             f"no dtype of kind '{kinds}' is taken: give operands that the primitive takes, and its "
             "parameters, as Case(x, axis=0)."
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _expanded(kinds: str | Iterable[DType]) -> tuple[DType, ...]:

@@ -237,22 +237,22 @@ def called(body: Body, x: Array, c: Array, k: int) -> Array:
 
 
 def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
-    found: Array = checkpoint(body)(x, c)
-    return found
+    result: Array = checkpoint(body)(x, c)
+    return result
 
 
 def ruled(body: Body, x: Array, c: Array, k: int) -> Array:
     fun = custom_jvp(body)
     fun.defjvp(lambda primals, tangents: (fun(*primals), like(tangents[0], fun(*primals))))
-    found: Array = jit(fun)(x, c)
-    return found
+    result: Array = jit(fun)(x, c)
+    return result
 
 
 def branch(body: Body, x: Array, c: Array, k: int) -> Array:
     place = converted(like(c, full((), 0, c.dtype)), dtypes.int32)
     choices = [lambda x: like(body(x, c), x), lambda x: x, lambda x: like(c, x)]
-    found: Array = switch(place, choices, x)
-    return found
+    result: Array = switch(place, choices, x)
+    return result
 
 
 def scanned(body: Body, x: Array, c: Array, k: int) -> Array:
@@ -292,14 +292,14 @@ def _body_of(steps: Sequence[Step]) -> Body:
 
 def run(steps: Sequence[Step], values: Sequence[Array]) -> list[Array]:
     """The values, and what each step makes of them."""
-    found = list(values)
+    results = list(values)
     for step in steps:
-        a, b = found[-1 - step.a % len(found)], found[-1 - step.b % len(found)]
+        a, b = results[-1 - step.a % len(results)], results[-1 - step.b % len(results)]
         if step.op in OPERATIONS:
-            found.append(OPERATIONS[step.op](a, b, step.k))
+            results.append(OPERATIONS[step.op](a, b, step.k))
         else:
-            found.append(WITH_BODY[step.op](_body_of(step.body), a, b, step.k))
-    return found
+            results.append(WITH_BODY[step.op](_body_of(step.body), a, b, step.k))
+    return results
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -331,13 +331,13 @@ class TypedProgram:
             return int(rng.integers(MOST_NUMBER + 1))
 
         def steps(most: int, depth: int) -> tuple[Step, ...]:
-            found = []
+            result = []
             for _ in range(most):
                 nested = depth and rng.random() < 0.25
                 op = str(rng.choice(sorted(WITH_BODY if nested else OPERATIONS)))
                 body = steps(1 + number() % 3, depth - 1) if nested else ()
-                found.append(Step(op, number(), number(), number(), body))
-            return tuple(found)
+                result.append(Step(op, number(), number(), number(), body))
+            return tuple(result)
 
         avals = [
             ShapedArray(((), (3,), (2, 3), (0,))[number() % 4], DTYPES[number() % len(DTYPES)])
@@ -489,16 +489,16 @@ def _values(arrays: Sequence[Array]) -> list[Any]:
 def _moved(args: Sequence[Array], turn: int) -> list[Array]:
     """The arguments, but for their last digits."""
     rng = np.random.default_rng(turn)
-    found = []
+    result = []
     for x in args:
         host = np.asarray(x)
         if dtypes.is_inexact(x.dtype) and not x.weak_type:
             eps = float(dtypes.finfo(dtypes.real_part(x.dtype)).eps)
             step = 1 + 4 * eps * rng.choice([-1.0, 1.0], host.shape)
-            found.append(as_array(np.asarray(wide(host) * step).astype(x.dtype)))
+            result.append(as_array(np.asarray(wide(host) * step).astype(x.dtype)))
         else:
-            found.append(x)
-    return found
+            result.append(x)
+    return result
 
 
 def _epsilon(jaxpr: Jaxpr) -> float:

@@ -81,13 +81,13 @@ def check_kernel(spec: Spec) -> None:
         known = dict(zip(binders, operands, strict=True))
         for eqn in jaxpr.eqns:
             kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
-            given = [x.value.host if isinstance(x, Lit) else known.get(x) for x in eqn.inputs]
-            found = [x for x in given if x is not None]
-            if kernel is None or len(found) < len(given):
+            values = [x.value.host if isinstance(x, Lit) else known.get(x) for x in eqn.inputs]
+            known_values = [x for x in values if x is not None]
+            if kernel is None or len(known_values) < len(values):
                 continue
-            columns = [np.array(x, order="F") for x in found]
-            backwards = [np.flip(np.flip(x).copy()) if x.ndim else x for x in found]
-            for laid_out in (found, columns, backwards):
+            columns = [np.array(x, order="F") for x in known_values]
+            backwards = [np.flip(np.flip(x).copy()) if x.ndim else x for x in known_values]
+            for laid_out in (known_values, columns, backwards):
                 with blaming(eqn.primitive.name, "kernel", on), np.errstate(all="ignore"):
                     (expected,) = eqn.primitive.rules.impl(laid_out, eqn.params)
                     got, expected = np.asarray(kernel(*laid_out)), np.asarray(expected)
@@ -151,9 +151,9 @@ def check_lowering(spec: Spec) -> None:
     types = [describe({}, x) for x in operands]
     with blaming(spec.name, "lowering", "; ".join(dict.fromkeys(types))):
         compiled = jit(run)(operands)
-    for (case, _, given), got in zip(spec.samples(DTYPES_COMPILED), compiled, strict=True):
-        expected = spec.applied(case.params)(*given)
-        with blaming(spec.name, "lowering or impl", describe(case.params, given)):
+    for (case, _, args), got in zip(spec.samples(DTYPES_COMPILED), compiled, strict=True):
+        expected = spec.applied(case.params)(*args)
+        with blaming(spec.name, "lowering or impl", describe(case.params, args)):
             compare(got, expected, spec.tol, "compiled, against eager evaluation")
 
 
@@ -164,13 +164,13 @@ def check_weak_types(spec: Spec) -> None:
             continue
         fun = spec.applied(case.params)
         for chosen in subsets(len(operands)):
-            given = [weakened(x) if i in chosen else as_array(x) for i, x in enumerate(operands)]
+            args = [weakened(x) if i in chosen else as_array(x) for i, x in enumerate(operands)]
             on = f"{describe(case.params, operands)}, of which {list(chosen)} are weakly typed"
-            said = refusal(partial(eval_shape, fun), *given)
+            said = refusal(partial(eval_shape, fun), *args)
             if said:
                 continue
             with blaming(spec.name, "abstract_eval or impl", on):
-                assert_types(fun(*given), eval_shape(fun, *given), "impl against types")
+                assert_types(fun(*args), eval_shape(fun, *args), "impl against types")
         with blaming(spec.name, "abstract_eval", describe(case.params, operands)):
             for i, out in enumerate(tree.leaves(eval_shape(fun, *operands))):
                 if out.weak_type:
@@ -197,13 +197,13 @@ def refusal(fun: Function, *operands: Any) -> str:
 
 def misfits(operands: Arrays) -> list[Arrays]:
     """The operands with one of another dtype, with an axis more, and with an axis less."""
-    found = []
+    result = []
     for i, x in enumerate(operands):
         others = [np.ones(x.shape, np.int32 if x.dtype == np.float32 else np.float32), x[None]]
         if x.ndim and len(x):
             others.append(np.asarray(x[0]))
-        found += [(*operands[:i], other, *operands[i + 1 :]) for other in others]
-    return found
+        result += [(*operands[:i], other, *operands[i + 1 :]) for other in others]
+    return result
 
 
 def applications(spec: Spec, fun: Function, operands: Arrays) -> list[tuple[Function, Arrays]]:
@@ -263,9 +263,9 @@ def check_dtypes(spec: Spec) -> None:
         pairs = zip(taken.values(), all_operands, strict=True)
         return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
-    given = [operands for _, operands, _ in taken.values()]
+    every_operands = [operands for _, operands, _ in taken.values()]
     with blaming(spec.name, "lowering", ", ".join(map(str, taken))):
-        compiled = jit(run)(given) if taken else []
+        compiled = jit(run)(every_operands) if taken else []
     for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
         with blaming(spec.name, "lowering or impl", describe(params, operands)):
             compare(got, expected, spec.tol, "compiled, against eager evaluation")
@@ -277,27 +277,27 @@ def resized(spec: Spec) -> list[tuple[Case, Arrays]]:
     Every size that an axis of the operands has is made zero, wherever it occurs.
     """
     rng = spec.rng("sizes")
-    found: list[tuple[Case, Arrays]] = []
+    result: list[tuple[Case, Arrays]] = []
     for case in spec.cases[:3]:
         operands = case.sample(rng, spec.dtypes[-1] if case.generic else None, special=False)
         shapes = [x.shape for x in operands]
-        wanted = [
+        new_shapes = [
             [tuple(0 if n == size else n for n in shape) for shape in shapes]
             for size in sorted({n for shape in shapes for n in shape if n})
         ]
-        wanted.append([()] * len(shapes))
-        for others in wanted:
-            given = tuple(
+        new_shapes.append([()] * len(shapes))
+        for others in new_shapes:
+            args = tuple(
                 np.resize(x, shape).astype(x.dtype) if x.size else np.zeros(shape, x.dtype)
                 for x, shape in zip(operands, others, strict=True)
             )
             fun = spec.applied(case.params)
             try:
-                eval_shape(fun, *given)
+                eval_shape(fun, *args)
             except (TinyjaxError, ValueError, IndexError):
                 continue  # parameters that do not fit
-            found.append((case, given))
-    return found
+            result.append((case, args))
+    return result
 
 
 def check_sizes(spec: Spec) -> None:
@@ -327,9 +327,9 @@ def check_sizes(spec: Spec) -> None:
 
     if "compiled" in spec.skip:
         return
-    given = [operands for _, operands in cases]
-    with blaming(spec.name, "lowering", "; ".join(describe({}, x) for x in given)):
-        compiled = jit(run)(given) if cases else []
+    every_operands = [operands for _, operands in cases]
+    with blaming(spec.name, "lowering", "; ".join(describe({}, x) for x in every_operands)):
+        compiled = jit(run)(every_operands) if cases else []
     for (case, operands), out, got in zip(cases, expected, compiled, strict=True):
         with blaming(spec.name, "lowering or impl", describe(case.params, operands)):
             compare(got, out, spec.tol, "compiled, against eager evaluation")
@@ -354,10 +354,10 @@ def of_some(fun: Function, operands: Sequence[Any], chosen: Sequence[int]) -> Fu
     """A function of some of the operands, the others being given; it returns what has tangents."""
 
     def of_chosen(*xs: Any) -> Any:
-        given: list[Any] = list(operands)
+        args: list[Any] = list(operands)
         for i, x in zip(chosen, xs, strict=True):
-            given[i] = x
-        return tuple([y for y in tree.leaves(fun(*given)) if dtypes.is_inexact(y.dtype)])
+            args[i] = x
+        return tuple([y for y in tree.leaves(fun(*args)) if dtypes.is_inexact(y.dtype)])
 
     return of_chosen
 
@@ -481,10 +481,10 @@ def linear_sets(spec: Spec, case: Case, operands: Arrays) -> list[tuple[int, ...
         chosen = tuple([i for i in spec.linear if i < len(operands)])
         return [chosen] if chosen else []
     rng = spec.rng("linear?")
-    found: list[tuple[int, ...]] = []
+    sets: list[tuple[int, ...]] = []
     for some in sorted(subsets(len(operands)), key=len, reverse=True):
         if all(dtypes.is_inexact(operands[i].dtype) for i in some) and not any(
-            set(some) <= set(larger) for larger in found
+            set(some) <= set(larger) for larger in sets
         ):
             fun = of_some(spec.applied(case.params), operands, some)
             xs, ys = ([tangent_like(rng, operands[i]) for i in some] for _ in range(2))
@@ -494,8 +494,8 @@ def linear_sets(spec: Spec, case: Case, operands: Arrays) -> list[tuple[int, ...
                 np.allclose(wide(z), wide(1.25 * x - 0.75 * y), 1e-2, 1e-2)
                 for z, (x, y) in zip(together, apart, strict=True)
             ):
-                found.append(some)
-    return found
+                sets.append(some)
+    return sets
 
 
 def check_linear(spec: Spec) -> None:
@@ -511,10 +511,10 @@ def _check_linear(spec: Spec, case: Case, operands: Arrays, linear: tuple[int, .
     fun = spec.applied(case.params)
 
     def of_linear(*xs: Any) -> Any:
-        given: list[Any] = list(operands)
+        args: list[Any] = list(operands)
         for i, x in zip(linear, xs, strict=True):
-            given[i] = x
-        return fun(*given)
+            args[i] = x
+        return fun(*args)
 
     xs = [tangent_like(rng, operands[i]) for i in linear]
     ys = [tangent_like(rng, operands[i]) for i in linear]
@@ -612,14 +612,14 @@ def check_jit(spec: Spec) -> None:
     many = tuple(stacked(rng, x, 0, 2) for x in operands)
 
     def everything(f: Function, operands: Any, many: Any) -> list[Any]:
-        found = [f(*operands), vmap(f)(*many)] if operands else [f()]
+        results = [f(*operands), vmap(f)(*many)] if operands else [f()]
         if chosen:
             some = of_some(f, operands, chosen)
             xs = [as_array(operands[i]) for i in chosen]
-            found.append(jvp(some, xs, [full(x.shape, 1, x.dtype) for x in xs]))
+            results.append(jvp(some, xs, [full(x.shape, 1, x.dtype) for x in xs]))
             out, pull_back = vjp(some, *xs)
-            found.append(pull_back(tuple(full(y.shape, 1, y.dtype) for y in out)))
-        return found
+            results.append(pull_back(tuple(full(y.shape, 1, y.dtype) for y in out)))
+        return results
 
     expected = everything(fun, operands, many)
     with blaming(spec.name, "a rule under jit", describe(case.params, operands)):

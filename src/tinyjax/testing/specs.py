@@ -55,16 +55,16 @@ _RANGES = {"f": (-2.0, 2.0), "c": (-2.0, 2.0), "i": (-100, 100), "u": (0, 200), 
 _EXTREMES = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, np.inf, -np.inf, np.nan, 1e-3, 100.0)
 
 
-def _ints(given: Iterable[int]) -> tuple[int, ...]:
-    return tuple(given)
+def _ints(values: Iterable[int]) -> tuple[int, ...]:
+    return tuple(values)
 
 
-def _values(given: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(given)
+def _values(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(values)
 
 
-def _dtype(given: DTypeLike) -> DType | None:
-    return None if given is None else np.dtype(given)
+def _dtype(dtype: DTypeLike) -> DType | None:
+    return None if dtype is None else np.dtype(dtype)
 
 
 @attrs.frozen
@@ -112,12 +112,12 @@ class ArraySpec:
             if kind == "c":
                 values = np.asarray(values + 1j * rng.uniform(low, high, self.shape))
         values = np.array(values).astype(dtype)
-        wanted = self._special(dtype) if special else ()
-        if wanted and values.size:
+        specials = self._special(dtype) if special else ()
+        if specials and values.size:
             flat = values.reshape(-1)
-            places = rng.permutation(flat.size)[: len(wanted)]
+            places = rng.permutation(flat.size)[: len(specials)]
             with np.errstate(all="ignore"):
-                chosen = np.array(wanted)[rng.permutation(len(wanted))[: len(places)]]
+                chosen = np.array(specials)[rng.permutation(len(specials))[: len(places)]]
                 flat[places] = chosen.astype(dtype)
             values = flat.reshape(self.shape)
         return values
@@ -190,14 +190,14 @@ class Case:
 Sample: TypeAlias = tuple[Case, DType | None, tuple[HostArray, ...]]
 
 
-def _expand(given: str | Iterable[Any]) -> tuple[DType, ...]:
-    if isinstance(given, str):
-        return tuple(dtype for letter in given for dtype in KINDS[letter])
-    return tuple(np.dtype(dtype) for dtype in given)
+def _expand(letters: str | Iterable[Any]) -> tuple[DType, ...]:
+    if isinstance(letters, str):
+        return tuple(dtype for letter in letters for dtype in KINDS[letter])
+    return tuple(np.dtype(dtype) for dtype in letters)
 
 
-def _cases(given: Iterable[Case]) -> tuple[Case, ...]:
-    return tuple(given)
+def _cases(cases: Iterable[Case]) -> tuple[Case, ...]:
+    return tuple(cases)
 
 
 @attrs.frozen(eq=False)
@@ -265,21 +265,21 @@ class Spec:
                 is to be compiled, all of them would take too long.
         """
         rng = self.rng("values")
-        found: list[Sample] = []
+        result: list[Sample] = []
         for i, case in enumerate(self.cases):
-            wanted: Sequence[DType | None] = self.dtypes if case.generic else (None,)
-            if most is not None and i > 1 and len(wanted) > most:
-                wanted = [wanted[(i * most + k) % len(wanted)] for k in range(most)]
-            found.extend((case, dtype, case.sample(rng, dtype)) for dtype in wanted)
-        return found
+            row: Sequence[DType | None] = self.dtypes if case.generic else (None,)
+            if most is not None and i > 1 and len(row) > most:
+                row = [row[(i * most + k) % len(row)] for k in range(most)]
+            result.extend((case, dtype, case.sample(rng, dtype)) for dtype in row)
+        return result
 
     def smooth_samples(self, cases: Sequence[int] | None = None) -> list[Sample]:
         """Every case in the dtypes for derivatives, without the special values."""
         rng = self.rng("smooth")
         chosen = range(len(self.cases)) if cases is None else cases
-        wanted = self.grad_dtypes if self.grad or self.linear else self.dtypes[-1:]
+        row = self.grad_dtypes if self.grad or self.linear else self.dtypes[-1:]
         return [
             (case, dtype, case.sample(rng, dtype, special=False))
             for case in (self.cases[i] for i in chosen)
-            for dtype in (wanted if case.generic else (None,))
+            for dtype in (row if case.generic else (None,))
         ]

@@ -122,8 +122,8 @@ def pulled(fun: Function, outs: int) -> Function:
     def cotangents(*both: Array) -> Values:
         n = len(both) - outs
         _, pull_back = vjp(fun, *both[:n])
-        found: Values = pull_back(tuple(both[n:]))
-        return found
+        result: Values = pull_back(tuple(both[n:]))
+        return result
 
     return cotangents
 
@@ -165,8 +165,8 @@ def summed(fun: Function) -> Callable[..., Array]:
 
 def graded(fun: Function) -> Function:
     def gradients(*xs: Array) -> Values:
-        found: Values = grad(summed(fun), argnums=tuple(range(len(xs))))(*xs)
-        return found
+        result: Values = grad(summed(fun), argnums=tuple(range(len(xs))))(*xs)
+        return result
 
     return gradients
 
@@ -193,8 +193,8 @@ def axes_for(args: Sequence[HostArray], k: int) -> list[int | None]:
 
 def mapped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:
     def batched(*xs: Array) -> Values:
-        found: Values = vmap(fun, in_axes=tuple(axes), out_axes=out_axis)(*xs)
-        return found
+        result: Values = vmap(fun, in_axes=tuple(axes), out_axes=out_axis)(*xs)
+        return result
 
     return batched
 
@@ -238,10 +238,10 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
         specs = tuple([P() if a is None else P(*[None] * a, "devices") for a in axes])
         ndims = [out.ndim for out in eval_shape(looped(fun, axes, out_axis), *xs)]
         outs = tuple([P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
-        found: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
+        result: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
             *xs
         )
-        return found
+        return result
 
     return mapped
 
@@ -458,12 +458,12 @@ def realified(
 
     def of_reals(*xs: Array) -> Values:
         left = iter(xs)
-        given: list[Any] = [as_array(x) for x in operands]
+        args: list[Any] = [as_array(x) for x in operands]
         for i in chosen:
             x = next(left)
-            given[i] = ew.complex_(x, next(left)) if dtypes.is_complex(operands[i].dtype) else x
+            args[i] = ew.complex_(x, next(left)) if dtypes.is_complex(operands[i].dtype) else x
         results: list[Array] = []
-        for y in tree.leaves(fun(*given)):
+        for y in tree.leaves(fun(*args)):
             if dtypes.is_complex(y.dtype):
                 results += [ew.real(y), ew.imag(y)]
             elif dtypes.is_inexact(y.dtype):

@@ -74,16 +74,20 @@ def arrays(
         special: whether there are NaN, infinities, zeros of either sign and the ends of integers.
     """
     chosen = draw(dtypes()) if dtype is None else dtype
-    found = np.dtype(draw(chosen) if isinstance(chosen, st.SearchStrategy) else chosen)
-    wanted = shapes() if shape is None else shape
-    sizes = draw(wanted) if isinstance(wanted, st.SearchStrategy) else tuple(wanted)
+    kind = np.dtype(draw(chosen) if isinstance(chosen, st.SearchStrategy) else chosen)
+    shape_or_strategy = shapes() if shape is None else shape
+    sizes = (
+        draw(shape_or_strategy)
+        if isinstance(shape_or_strategy, st.SearchStrategy)
+        else tuple(shape_or_strategy)
+    )
     size = int(np.prod(sizes))
-    values = draw(st.lists(_elements(found, special), min_size=size, max_size=size))
-    host = np.empty(size, np.complex128 if found.kind == "c" else object)
+    values = draw(st.lists(_elements(kind, special), min_size=size, max_size=size))
+    host = np.empty(size, np.complex128 if kind.kind == "c" else object)
     host[:] = values
     with np.errstate(all="ignore"):
-        wide = host if found.kind in "biuc" else host.astype(np.float64)
-        return np.asarray(wide).astype(found).reshape(sizes)
+        wide = host if kind.kind in "biuc" else host.astype(np.float64)
+        return np.asarray(wide).astype(kind).reshape(sizes)
 
 
 def _elements(dtype: DType, special: bool) -> st.SearchStrategy[Any]:

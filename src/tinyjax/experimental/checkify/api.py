@@ -135,8 +135,10 @@ def checkify(
     """
     if not callable(f):
         raise ArgumentError(f"f of checkify must be a function, but got {described(f)}.")
-    given: object = errors
-    if not (isinstance(given, Collection) and all(isinstance(x, Category) for x in given)):
+    categories: object = errors
+    if not (
+        isinstance(categories, Collection) and all(isinstance(x, Category) for x in categories)
+    ):
         raise ArgumentError(
             f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
@@ -161,11 +163,11 @@ def checkify(
 
         arrays = [as_argument(leaf, f, in_tree, i) for i, leaf in enumerate(leaves) if dynamic[i]]
         staged = stage(of_arrays, [x.aval for x in arrays], f)
-        found = discharge(staged.jaxpr, frozenset(errors))
-        outs = eval_jaxpr(found.jaxpr, [*staged.consts, *arrays])
+        discharged = discharge(staged.jaxpr, frozenset(errors))
+        outs = eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
         results, (code,), values = split_list(outs, flat.out_tree.num_leaves, 1)
         result: R = tree.unflatten(flat.out_tree, results)
-        return Error(code, tuple(values), found.sites), result
+        return Error(code, tuple(values), discharged.sites), result
 
     return returning
 

@@ -191,11 +191,11 @@ def _run_custom(
     """
     (program,) = inner
     count = len(eqn.out_binders)
-    found = eval_jaxpr(program.jaxpr, args)
+    results = eval_jaxpr(program.jaxpr, args)
     if effects(program.jaxpr).any:  # which happen once
-        return _take(found, count, program.sites, outcome)
-    _take([stop_gradient(x) for x in found], count, program.sites, outcome)
-    unchecked = dce(program.jaxpr, [i < count for i in range(len(found))])
+        return _take(results, count, program.sites, outcome)
+    _take([stop_gradient(x) for x in results], count, program.sites, outcome)
+    unchecked = dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     if rule.jvp is not None:
         rule = attrs.evolve(rule, jvp=_without_checks(rule.jvp))
@@ -217,10 +217,10 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
             nonzero_out[:] = nonzeros(out_tangents)
             return [*outs, *present(out_tangents)]
 
-        given = [*consts, *primals, *present(tangents)]
-        staged = stage(run, [x.aval for x in given])
+        operands = [*consts, *primals, *present(tangents)]
+        staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr
-        results = eval_jaxpr(program, [*staged.consts, *given])
+        results = eval_jaxpr(program, [*staged.consts, *operands])
         outs, out_tangents, _ = split_list(results, len(nonzero_out), sum(nonzero_out))
         return outs, with_zeros(nonzero_out, out_tangents)
 

@@ -96,8 +96,8 @@ def safetensors() -> ModuleType:
         raise CheckpointError(
             "checkpoints are files of the package safetensors: pip install safetensors."
         ) from error
-    found: ModuleType = safetensors
-    return found
+    module: ModuleType = safetensors
+    return module
 
 
 def new_version() -> str:
@@ -182,12 +182,12 @@ def replace_json(file: Path, record: object) -> None:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(file, error) from error
-    if not isinstance(found, dict):
-        raise _damaged(file, TypeError(f"it holds a {type(found).__name__}"))
-    return found
+    if not isinstance(content, dict):
+        raise _damaged(file, TypeError(f"it holds a {type(content).__name__}"))
+    return content
 
 
 def _dtype(name: object) -> DType:
@@ -317,9 +317,9 @@ class Reader:
                 raise _damaged(self.file, TypeError(f"a shard of {path} has other axes"))
             here: list[slice] = []
             there: list[slice] = []
-            for wanted, start, n in zip(part, shard.start, shard.shape, strict=True):
-                low, high = max(wanted.start, start), min(wanted.stop, start + n)
-                here.append(slice(low - wanted.start, high - wanted.start))
+            for bounds, start, n in zip(part, shard.start, shard.shape, strict=True):
+                low, high = max(bounds.start, start), min(bounds.stop, start + n)
+                here.append(slice(low - bounds.start, high - bounds.start))
                 there.append(slice(low - start, high - start))
             if all(s.start < s.stop for s in there):
                 self._check_shape(shard, dtype)
@@ -327,12 +327,13 @@ class Reader:
 
     def _check_shape(self, shard: Shard, dtype: DType) -> None:
         try:
-            found = tuple(self._tensors.get_slice(shard.name).get_shape())
+            stored_shape = tuple(self._tensors.get_slice(shard.name).get_shape())
         except self._errors as error:
             raise _damaged(self.file, error) from error
-        if found != _stored_shape(shard.shape, dtype):
+        if stored_shape != _stored_shape(shard.shape, dtype):
             raise _damaged(
-                self.file, TypeError(f"a shard of the shape {shard.shape} is stored as {found}")
+                self.file,
+                TypeError(f"a shard of the shape {shard.shape} is stored as {stored_shape}"),
             )
 
     def read(self, shard: Shard, dtype: DType, part: Part) -> HostArray:

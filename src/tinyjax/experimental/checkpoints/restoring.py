@@ -68,18 +68,18 @@ def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     if like is None:
         return {path: _read(readers, path, x, on_first()) for path, x in manifest.types.items()}
     leaves, treedef = tree.flatten_with_path(like)
-    wanted = [(tree.keystr(path), leaf) for path, leaf in leaves]
-    _check_paths(place, manifest, [path for path, _ in wanted])
+    entries = [(tree.keystr(path), leaf) for path, leaf in leaves]
+    _check_paths(place, manifest, [path for path, _ in entries])
     arrays = [
         _read(readers, path, manifest.types[path], _sharding(path, manifest.types[path], leaf))
-        for path, leaf in wanted
+        for path, leaf in entries
     ]
     return tree.unflatten(treedef, arrays)
 
 
-def _check_paths(folder: Path, manifest: Manifest, wanted: Sequence[str]) -> None:
-    missing = [path for path in wanted if path not in manifest.types]
-    unexpected = [path for path in manifest.types if path not in wanted]
+def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> None:
+    missing = [path for path in requested if path not in manifest.types]
+    unexpected = [path for path in manifest.types if path not in requested]
     if missing or unexpected:
         both = [
             f"{what} {', '.join(paths[:4])}{' and more' if len(paths) > 4 else ''}"
@@ -129,10 +129,10 @@ def _read(
     made: dict[str, HostArray] = {}
     parts: list[HostArray] = []
     for part in sharding.addressable_devices_indices_map(aval.shape).values():
-        found = made.get(str(part))
-        if found is None:
-            found = made[str(part)] = _part(readers, path, aval, part)
-        parts.append(dtypes.to_physical(found) if aval.dtype in dtypes.PHYSICAL else found)
+        host = made.get(str(part))
+        if host is None:
+            host = made[str(part)] = _part(readers, path, aval, part)
+        parts.append(dtypes.to_physical(host) if aval.dtype in dtypes.PHYSICAL else host)
     return xla.of_parts(aval, sharding, parts)
 
 
@@ -141,10 +141,10 @@ def _part(readers: Sequence[Reader], path: str, aval: ShapedArray, part: Part) -
     shape = tuple([s.stop - s.start for s in bounds])
     pieces = [p for reader in readers for p in reader.pieces(path, bounds, aval.dtype)]
     # Files may say anything: memory is taken only for what is there, and all of it is written to.
-    found, size = sum([piece.size for piece in pieces]), math.prod(shape)
-    if found != size or any(p.overlaps(q) for p, q in combinations(pieces, 2)):
+    stored, size = sum([piece.size for piece in pieces]), math.prod(shape)
+    if stored != size or any(p.overlaps(q) for p, q in combinations(pieces, 2)):
         raise CheckpointError(
-            f"the checkpoint's shards of the array {path} have {found} elements of a part with "
+            f"the checkpoint's shards of the array {path} have {stored} elements of a part with "
             f"{size}: it is damaged."
         )
     try:

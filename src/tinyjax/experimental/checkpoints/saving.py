@@ -226,8 +226,8 @@ def _write(
 
 
 def _is_current(folder: Path, version: str) -> bool:
-    found = read_manifest(folder)
-    return found is not None and found.version == version
+    manifest = read_manifest(folder)
+    return manifest is not None and manifest.version == version
 
 
 def _await(condition: Callable[[], bool], who: str, data: Path) -> None:

@@ -19,10 +19,10 @@ def arrays_of(name: str, args: object, count: int) -> list[Array]:
     Raises:
         ArgumentError: they are not as many, or not arrays.
     """
-    found = [jnp.asarray(x) for x in listed(args, f"args of {name}")]
-    if len(found) != count:
-        raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(found)}.")
-    return found
+    arrays = [jnp.asarray(x) for x in listed(args, f"args of {name}")]
+    if len(arrays) != count:
+        raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(arrays)}.")
+    return arrays
 
 
 class JAXSparse(ABC):

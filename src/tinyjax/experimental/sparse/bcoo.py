@@ -120,9 +120,9 @@ class BCOO(JAXSparse):
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike = dtypes.int32) -> BCOO:
         """Return SciPy's sparse matrix as a sparse array."""
-        given = mat.tocoo()
-        indices = np.stack([given.row, given.col], 1).astype(dtypes.check(index_dtype))
-        return cls((given.data, indices), shape=given.shape)
+        coo = mat.tocoo()
+        indices = np.stack([coo.row, coo.col], 1).astype(dtypes.check(index_dtype))
+        return cls((coo.data, indices), shape=coo.shape)
 
     def todense(self) -> Array:
         """Return the dense array."""
@@ -155,15 +155,15 @@ class BCOO(JAXSparse):
 
     def taken_from(self, dense: Array) -> Array:
         """Return the elements of a dense array of this shape at these places, zeros elsewhere."""
-        found = dense.at[self._places()].get(mode="fill", fill_value=0) if self.ndim else dense
-        return jnp.where(self.is_inside(), found, 0)
+        elements = dense.at[self._places()].get(mode="fill", fill_value=0) if self.ndim else dense
+        return jnp.where(self.is_inside(), elements, 0)
 
     # Rearranged
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """Return the array with its axes in another order, reversed by default."""
-        given = range(self.ndim)[::-1] if axes is None else axes
-        order = [canonical_axis(axis, self.ndim) for axis in given]
+        axes_in = range(self.ndim)[::-1] if axes is None else axes
+        order = [canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
             raise ArgumentError(f"axes must be an order of {self.ndim} axes, but got {axes}.")
         return BCOO(
@@ -206,8 +206,8 @@ class BCOO(JAXSparse):
     def reshape(self, *shape: int | Sequence[int]) -> BCOO:
         """Return the array in another shape, given as one or as sizes, of which one may be -1."""
         sizes: list[int] = []
-        for given in shape:
-            sizes += given if isinstance(given, Sequence) else [given]
+        for part in shape:
+            sizes += part if isinstance(part, Sequence) else [part]
         if sizes.count(-1) == 1:
             sizes[sizes.index(-1)] = self.size // max(-math.prod(sizes), 1)
         if math.prod(sizes) != self.size or min(sizes, default=0) < 0:
@@ -249,9 +249,9 @@ class BCOO(JAXSparse):
 
     def sum(self, axis: int | Sequence[int] | None = None) -> Any:
         """Return the sums over axes: a sparse array, or the dense sum over all of them."""
-        given = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
-        found = self.summed(given)
-        return found if found.ndim else found.data.sum()
+        axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+        result = self.summed(axes)
+        return result if result.ndim else result.data.sum()
 
     def summed(self, axes: Sequence[int]) -> BCOO:
         """Return the sums over axes, a sparse array in which places may occur several times."""
@@ -287,16 +287,16 @@ class BCOO(JAXSparse):
             ArgumentError: there is an array in the index.
             IndexError: an int is out of bounds, or there are too many.
         """
-        given = index if isinstance(index, tuple) else (index,)
-        for part in given:
+        indexer = index if isinstance(index, tuple) else (index,)
+        for part in indexer:
             if not (part is None or part is ... or isinstance(part, (int, np.integer, slice))):
                 raise ArgumentError(
                     "a sparse array is indexed by ints, slices, None and ..., "
                     f"but got {shortened(part)}. "
                     "Index x.todense(), or multiply by a sparse array that chooses rows."
                 )
-        shape = np.shape(np.broadcast_to(0, self.shape)[given])
-        parts = [part for part in given if part is not None]
+        shape = np.shape(np.broadcast_to(0, self.shape)[indexer])
+        parts = [part for part in indexer if part is not None]
         if ... in parts:
             place = parts.index(...)
             missing = self.ndim - len(parts) + 1
@@ -313,14 +313,14 @@ class BCOO(JAXSparse):
             starts.append(chosen.start)
             sizes.append(len(chosen))
             steps.append(chosen.step)
-        found = self.between(starts, sizes, steps)
+        result = self.between(starts, sizes, steps)
         for axis in back:
             turned = jnp.where(
-                found.indices[:, axis] < sizes[axis], sizes[axis] - 1, 2 * sizes[axis]
+                result.indices[:, axis] < sizes[axis], sizes[axis] - 1, 2 * sizes[axis]
             )
-            indices = found.indices.at[:, axis].set(turned - found.indices[:, axis])
-            found = BCOO((found.data, indices), shape=sizes, unique_indices=found.unique_indices)
-        return found.reshape(shape)
+            indices = result.indices.at[:, axis].set(turned - result.indices[:, axis])
+            result = BCOO((result.data, indices), shape=sizes, unique_indices=result.unique_indices)
+        return result.reshape(shape)
 
     def __iter__(self) -> Iterator[BCOO]:
         for i in range(len(self)):
@@ -371,8 +371,8 @@ class BCOO(JAXSparse):
         at = jnp.clip(jnp.searchsorted(places, mine), 0, max(other.nse - 1, 0))
         if not other.nse:
             return self.with_data(jnp.zeros_like(self.data * other.dtype.type(0)))
-        found = jnp.where((places[at] == mine) & (mine < self.size), theirs.data[at], False)
-        return self.with_data(self.data * found)
+        factors = jnp.where((places[at] == mine) & (mine < self.size), theirs.data[at], False)
+        return self.with_data(self.data * factors)
 
     def __truediv__(self, other: ArrayLike) -> BCOO:
         return self * (1 / as_array(other))

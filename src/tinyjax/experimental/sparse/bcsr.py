@@ -108,9 +108,9 @@ class BCSR(JAXSparse):
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike = dtypes.int32) -> BCSR:
         """Return SciPy's sparse matrix by its rows."""
-        given, dtype = mat.tocsr(), dtypes.check(index_dtype)
-        parts = (given.data, given.indices.astype(dtype), given.indptr.astype(dtype))
-        return cls(parts, shape=given.shape)
+        csr, dtype = mat.tocsr(), dtypes.check(index_dtype)
+        parts = (csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype))
+        return cls(parts, shape=csr.shape)
 
     def to_bcoo(self) -> BCOO:
         """Return the matrix by the coordinates of its elements."""

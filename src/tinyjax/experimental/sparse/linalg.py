@@ -73,15 +73,15 @@ def spsolve(
     def solve(transposed: bool) -> Callable[[Any, Array], Array]:
         def call(_: Any, y: Array) -> Array:
             on_host = _solve_transposed if transposed else _solve
-            found: Array = pure_callback(on_host, y, *parts, y, vmap_method="sequential")
-            return found
+            result: Array = pure_callback(on_host, y, *parts, y, vmap_method="sequential")
+            return result
 
         return call
 
-    found: Array = custom_linear_solve(
+    result: Array = custom_linear_solve(
         lambda x: matrix @ x, right, solve(transposed=False), solve(transposed=True)
     )
-    return found
+    return result
 
 
 def _solve(data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray) -> HostArray:
@@ -176,21 +176,21 @@ def lobpcg_standard(
         return values[::-1][:k], coordinates[:, ::-1][:, :k], basis
 
     def goes_on(state: Any) -> Array:
-        found: Array = (state[0] < m) & ~state[-1]
-        return found
+        condition: Array = (state[0] < m) & ~state[-1]
+        return condition
 
     def iterate(state: Any) -> Any:
         count, x, p, residuals, _, _ = state
         values, coordinates, basis = best(jnp.linalg.qr(jnp.concatenate([x, p, residuals], 1))[0])
-        found = basis @ coordinates
+        vectors = basis @ coordinates
         # the directions of this step are what is new, orthogonal to what was found
         new = basis[:, k:] @ coordinates[k:]
-        directions = new - found @ (found.conj().T @ new)
-        product = multiply(found)
-        rest = product - values * found
+        directions = new - vectors @ (vectors.conj().T @ new)
+        product = multiply(vectors)
+        rest = product - values * vectors
         sizes = jnp.linalg.norm(product, axis=0)
         good = jnp.linalg.norm(rest, axis=0) < 10 * n * precision * (abs(values) + sizes)
-        return count + 1, found, directions, rest, values, good.all()
+        return count + 1, vectors, directions, rest, values, good.all()
 
     x = jnp.linalg.qr(start)[0]
     product = multiply(x)

@@ -330,9 +330,9 @@ def bcoo_dot_general(
     if isinstance(left, BCOO):
         return _with_dense(left, as_array(right), ours, theirs, batches)
     assert isinstance(right, BCOO), "one of them is sparse"
-    found = _with_dense(right, left, theirs, ours, batches)
+    result = _with_dense(right, left, theirs, ours, batches)
     free = right.ndim - len(theirs)  # its axes come first
-    return jnp.moveaxis(found, range(batches, batches + free), range(-free, 0))
+    return jnp.moveaxis(result, range(batches, batches + free), range(-free, 0))
 
 
 def _shown(x: BCOO | Array) -> object:
@@ -405,11 +405,11 @@ def bcoo_dot_general_sampled(
     columns = list(places.T)
     rows = tuple(columns[: batches + free])
     others = tuple(columns[:batches] + columns[batches + free :])
-    found = [
+    factors = [
         array.at[at].get(mode="fill", fill_value=0) if at else array[None]
         for array, at in ((x, rows), (y, others))
     ]
-    return (found[0] * found[1]).sum(tuple(range(1, 1 + len(of_left))))
+    return (factors[0] * factors[1]).sum(tuple(range(1, 1 + len(of_left))))
 
 
 @explained

@@ -175,10 +175,10 @@ def _dot(params: Any, x: Value, y: Value) -> list[Value]:
         (params.lhs_batch, params.rhs_batch),
     )
     dtype = params.dtype
-    found: Value = op.bcoo_dot_general(
+    result: Value = op.bcoo_dot_general(
         x, y, dimension_numbers=numbers, preferred_element_type=dtype
     )
-    return [found]
+    return [result]
 
 
 def _concatenate(params: Any, *xs: Value) -> list[Value]:
@@ -208,8 +208,8 @@ def _call(params: Any, *operands: Value) -> Sequence[Value]:
 def _cond(params: CondParams, index: Value, *operands: Value) -> Sequence[Value]:
     branches = [lambda *xs, b=branch: _evaluate(b, xs) for branch in params.branches]
     assert isinstance(index, Array), "it is a scalar"
-    found: Sequence[Value] = lax.switch(index, branches, *operands)
-    return found
+    result: Sequence[Value] = lax.switch(index, branches, *operands)
+    return result
 
 
 def _scan(params: ScanParams, *operands: Value) -> Sequence[Value]:
@@ -236,8 +236,8 @@ def _while(params: WhileParams, *operands: Value) -> Sequence[Value]:
     def body(state: list[Value]) -> list[Value]:
         return _evaluate(params.body, [*other, *state])
 
-    found: list[Value] = lax.while_loop(goes_on, body, list(operands[m:]))
-    return found
+    result: list[Value] = lax.while_loop(goes_on, body, list(operands[m:]))
+    return result
 
 
 _LINEAR: Final = (p.neg_p, p.real_p, p.imag_p, p.conj_p, p.copy_p, p.stop_gradient_p)

@@ -144,10 +144,10 @@ def value_and_grad(
         splits = [_split(args[i]) for i in several]
 
         def of_data(data: tuple[Any, ...]) -> Any:
-            given = list(args)
+            operands = list(args)
             for i, value, (_, joined) in zip(several, data, splits, strict=True):
-                given[i] = joined(value)
-            return fun(*given, **kwargs)
+                operands[i] = joined(value)
+            return fun(*operands, **kwargs)
 
         start = tuple([data for data, _ in splits])
         value, slopes = api.value_and_grad(of_data, has_aux=has_aux)(start)

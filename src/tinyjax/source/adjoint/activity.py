@@ -66,7 +66,7 @@ class Activity:
         self.live_in: list[list[Variable]]
         self.live_out: list[list[Variable]]
         self.live_in, self.live_out = (
-            [sorted(found, key=lambda v: v.number) for found in sets]
+            [sorted(variables, key=lambda v: v.number) for variables in sets]
             for sets in (live.entry, leaving)
         )
 
@@ -128,5 +128,5 @@ class Activity:
 
     def branch_between(self, source: int, target: int) -> Branch:
         """The branch from one block to another."""
-        (found,) = [b for b in self.ir.blocks[source].branches if b.target == target]
-        return found
+        (branch,) = [b for b in self.ir.blocks[source].branches if b.target == target]
+        return branch

@@ -100,13 +100,13 @@ def _cotangents(adjoint: Adjoint, fun: FunctionType, values: tuple[Any, ...]) ->
     return _tuple_of(types)
 
 
-def _cotangent(atom: Atom, given: Any) -> str:
+def _cotangent(atom: Atom, argument: Any) -> str:
     """The type of the cotangent of an argument."""
     if isinstance(atom, Constant) and atom.value is None:
         return "None"
-    if kind_of(given) is Kind.FLOAT:
+    if kind_of(argument) is Kind.FLOAT:
         return "float"
-    kind = type_of(given)
+    kind = type_of(argument)
     return ANY if kind == ANY else f"{kind} | None"
 
 

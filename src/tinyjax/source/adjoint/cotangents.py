@@ -138,8 +138,8 @@ def gradient_like(ct: Any, x: Any) -> Any:
             return None
         if isinstance(ct, Array):
             return ct
-        found = np.broadcast_to(np.asarray(0 if ct is None else ct, x.dtype), x.shape)
-        return found[()] if isinstance(x, np.generic) else found.copy()
+        gradient = np.broadcast_to(np.asarray(0 if ct is None else ct, x.dtype), x.shape)
+        return gradient[()] if isinstance(x, np.generic) else gradient.copy()
     if isinstance(x, (float, complex)):
         return type(x)(0) if ct is None else _python_number(ct)
     if isinstance(x, (tuple, list)):
@@ -151,11 +151,11 @@ def gradient_like(ct: Any, x: Any) -> Any:
     if isinstance(x, dict):
         return {k: gradient_like((ct or {}).get(k), v) for k, v in x.items()}
     if is_record(x):
-        found = copy.copy(x)
+        gradient = copy.copy(x)
         for name in field_names(type(x)):
             value = gradient_like((ct or {}).get(name), getattr(x, name))
-            object.__setattr__(found, name, value)
-        return found
+            object.__setattr__(gradient, name, value)
+        return gradient
     if isinstance(x, (FunctionType, MethodType)):
         return ct
     return None

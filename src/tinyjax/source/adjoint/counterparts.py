@@ -83,8 +83,8 @@ def counterpart(fun: Any) -> Callable[..., Any] | None:
         (sys.modules.get("scipy.special"), special),
     ):
         if getattr(theirs, name, None) is fun and fun not in _NONE:
-            found: Callable[..., Any] | None = getattr(ours, name, None)
-            return _WRITTEN.get(fun, found)
+            replacement: Callable[..., Any] | None = getattr(ours, name, None)
+            return _WRITTEN.get(fun, replacement)
     return None
 
 
@@ -116,13 +116,13 @@ class TakingLists:
         return signature_of(self.fun).bind(*args, **by_name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = self.bind(args, kwargs)
-        for name, value in given.arguments.items():
-            parameter = given.signature.parameters[name]
+        arguments = self.bind(args, kwargs)
+        for name, value in arguments.arguments.items():
+            parameter = arguments.signature.parameters[name]
             several = parameter.kind is parameter.VAR_POSITIONAL
             annotation = f"Sequence[{parameter.annotation}]" if several else parameter.annotation
-            given.arguments[name] = _as_arrays(value, annotation)
-        return self.fun(*given.args, **given.kwargs)
+            arguments.arguments[name] = _as_arrays(value, annotation)
+        return self.fun(*arguments.args, **arguments.kwargs)
 
 
 signature_of: Final = functools.cache(inspect.signature)
@@ -140,10 +140,10 @@ def _as_arrays(x: Any, annotation: str) -> Any:
 @functools.cache
 def taking_lists(fun: Any) -> TakingLists:
     """The function of tinyjax that does what one of NumPy does, called as that is."""
-    found = counterpart(fun)
-    assert found is not None, "it is asked for where there is one"
+    replacement = counterpart(fun)
+    assert replacement is not None, "it is asked for where there is one"
     if isinstance(fun, np.ufunc):
-        return TakingLists(found, ())
-    theirs, ours = [*signature_of(fun).parameters], [*signature_of(found).parameters]
+        return TakingLists(replacement, ())
+    theirs, ours = [*signature_of(fun).parameters], [*signature_of(replacement).parameters]
     renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
-    return TakingLists(found, tuple(renamed))
+    return TakingLists(replacement, tuple(renamed))

@@ -179,6 +179,6 @@ class Reversal:
         index: int,
         args: Callable[[BlockWriter, int], list[Atom]],
     ) -> None:
-        given = args(writer, index)
+        cotangents = args(writer, index)
         target = self.writers.index(self.reversed[index].writer)
-        writer.exits = (Branch(target, (stack, *given)),)
+        writer.exits = (Branch(target, (stack, *cotangents)),)

@@ -72,9 +72,9 @@ def kind_of(value: Any) -> Kind:
     kind = type(value)
     if kind is np.ndarray:
         return _ACTIVE if value.dtype.kind in "fcO" else _INERT
-    found = _BY_TYPE.get(kind)
-    if found is not None:
-        return found
+    by_type = _BY_TYPE.get(kind)
+    if by_type is not None:
+        return by_type
     if kind is FunctionType:
         return _of_function(value)
     if isinstance(value, np.ndarray):

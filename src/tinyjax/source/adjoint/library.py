@@ -78,12 +78,12 @@ def _found_modes(fun: Callable[..., Any]) -> frozenset[int | str]:
         parameters = inspect.signature(fun, eval_str=True).parameters.values()
     except (NameError, TypeError, ValueError):
         return frozenset()
-    found: set[int | str] = set()
+    modes: set[int | str] = set()
     for i, parameter in enumerate(parameters):
         kinds = set(get_args(parameter.annotation))
         if str in kinds and kinds <= _WORDS:
-            found |= {i, parameter.name}
-    return frozenset(found)
+            modes |= {i, parameter.name}
+    return frozenset(modes)
 
 
 def value_and_pullback(
@@ -97,14 +97,14 @@ def value_and_pullback(
     leaves, treedef = tree.flatten_arguments(args, kwargs)
     places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
 
-    def filled(others: list[Any], given: tuple[Any, ...]) -> Any:
-        found = list(others)
-        for place, leaf in zip(places, given, strict=True):
-            found[place] = leaf
-        return tree.unflatten(treedef, found)
+    def filled(others: list[Any], values: tuple[Any, ...]) -> Any:
+        merged = list(others)
+        for place, leaf in zip(places, values, strict=True):
+            merged[place] = leaf
+        return tree.unflatten(treedef, merged)
 
-    def call(*given: Any) -> Any:
-        args, kwargs = filled(leaves, given)
+    def call(*values: Any) -> Any:
+        args, kwargs = filled(leaves, values)
         args = [given_args[i] if i in modes else arg for i, arg in enumerate(args)]
         kwargs = {name: given_kwargs[name] if name in modes else x for name, x in kwargs.items()}
         return fun(*args, **kwargs)
@@ -112,8 +112,8 @@ def value_and_pullback(
     value, back = vjp(call, *[leaves[place] for place in places])
 
     def pull_back(ct: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = filled([None] * len(leaves), back(_conforming(ct, value)))
-        return found
+        cotangents: tuple[Any, ...] = filled([None] * len(leaves), back(_conforming(ct, value)))
+        return cotangents
 
     return value, pull_back
 
@@ -231,11 +231,11 @@ class OnHost:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             with default_dtypes("float64"):
-                found = self.fun(*args, **kwargs)
+                result = self.fun(*args, **kwargs)
         except TinyjaxError as error:
             raise refusal(error.message) from error
-        given = tree.leaves((args, kwargs))
-        return found if any(isinstance(x, Array) for x in given) else tree.map(_on_host, found)
+        operands = tree.leaves((args, kwargs))
+        return result if any(isinstance(x, Array) for x in operands) else tree.map(_on_host, result)
 
 
 def _on_host(x: Any) -> Any:

@@ -130,8 +130,8 @@ def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     if type(fun) is FunctionType and not kwargs:  # as route does, in a third of the time
         plan = known_plan(fun, args)
         if plan is not None:
-            found: tuple[Any, Any] = plan.forward(fun, *args)
-            return found
+            result: tuple[Any, Any] = plan.forward(fun, *args)
+            return result
     way = route(fun, args, kwargs)
     value, back = way.forward(*way.inputs, **way.keywords)
     return value, OuterPullback(back) if fun is pull else back
@@ -156,8 +156,8 @@ class UnboundPullback:
 
     def __call__(self, ct: Any) -> Any:
         parts = self.back(ct)
-        found = unbind(self.bound, parts[1:])
-        return (accumulate(parts[0], found[0]), *found[1:])
+        cotangents = unbind(self.bound, parts[1:])
+        return (accumulate(parts[0], cotangents[0]), *cotangents[1:])
 
 
 def pull_back(back: Any, ct: Any, count: int) -> Any:
@@ -182,9 +182,9 @@ CALLEES: Final = Callees(pull, pull_back, guarded, Pullback)
 
 def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function that has a rule."""
-    found = places(fun, len(args), tuple(kwargs))
+    positions = places(fun, len(args), tuple(kwargs))
     y = fun(*args, **kwargs)
-    return y, RulePullback(rule_adjoint(fun), y, args, kwargs, found)
+    return y, RulePullback(rule_adjoint(fun), y, args, kwargs, positions)
 
 
 def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -307,8 +307,8 @@ class PartialPullback:
 
 def call_of(instance: Any) -> Callable[..., Any]:
     """The function that runs when an object is called."""
-    found: Callable[..., Any] = type(instance).__call__
-    return found
+    method: Callable[..., Any] = type(instance).__call__
+    return method
 
 
 inert.update((generated, bound, places, program_location, call_of, ZeroPullback))
@@ -373,8 +373,8 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         forward = builtin_method_forward if written else method_forward
         return Route(forward, (fun, *args), kwargs)
     if isinstance(fun, FunctionType):
-        found = bound(fun, args, kwargs)
-        if not found.plain:
+        binding = bound(fun, args, kwargs)
+        if not binding.plain:
             return Route(python_forward, (fun, *args), kwargs)
         return Route(plan_of(fun, args).forward, (fun, *args), {})
     if isinstance(fun, functools.partial):

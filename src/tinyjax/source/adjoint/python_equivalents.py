@@ -23,8 +23,8 @@ def method_function(method: Any) -> Callable[..., Any]:
         return tuple_replace
     if not isinstance(method.__self__, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(method.__self__), name]
-    found: Callable[..., Any] = METHODS.get(name) or getattr(np, name)
-    return found
+    function: Callable[..., Any] = METHODS.get(name) or getattr(np, name)
+    return function
 
 
 def dict_get(d: Any, key: Any, default: Any = None) -> Any:
@@ -97,18 +97,18 @@ def chained(*parts: Any) -> Any:
 
 def paired(items: Any) -> Any:
     """``itertools.pairwise(items)``, at once."""
-    given = [*items]
-    return [(given[i], given[i + 1]) for i in range(len(given) - 1)]
+    values = [*items]
+    return [(values[i], values[i + 1]) for i in range(len(values) - 1)]
 
 
 def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
     """``itertools.accumulate(items, func)``, at once."""
     total = initial
-    found: Any = None if initial is None else (None, initial)
+    chain: Any = None if initial is None else (None, initial)
     for item in items:
-        total = item if found is None else total + item if func is None else func(total, item)
-        found = (found, total)
-    return runtime.collected(found)
+        total = item if chain is None else total + item if func is None else func(total, item)
+        chain = (chain, total)
+    return runtime.collected(chain)
 
 
 def with_room(fun: Any, *args: Any) -> Any:
@@ -152,17 +152,17 @@ def starmapped(fun: Any, items: Any) -> Any:
 
 def multiplied(*parts: Any, repeat: int = 1) -> Any:
     """``itertools.product(*parts, repeat=repeat)``, at once."""
-    found: Any = [()]
+    tuples: Any = [()]
     for part in parts * repeat:
-        found = [(*before, item) for before in found for item in part]
-    return found
+        tuples = [(*before, item) for before in tuples for item in part]
+    return tuples
 
 
 def combined(items: Any, r: int) -> Any:
     """``itertools.combinations(items, r)``, at once."""
-    given = [*items]
-    places = [*itertools.combinations(range(len(given)), r)]
-    return [tuple([given[i] for i in chosen]) for chosen in places]
+    values = [*items]
+    places = [*itertools.combinations(range(len(values)), r)]
+    return [tuple([values[i] for i in chosen]) for chosen in places]
 
 
 #: Functions of Python's that take functions or go through iterators, written in Python.

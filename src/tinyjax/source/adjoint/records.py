@@ -18,8 +18,8 @@ class RecordPullback:
     keys: tuple[str | int, ...]
 
     def __call__(self, ct: Any) -> Any:
-        found = [ct.get(key) if isinstance(ct, dict) else ct[key] for key in self.keys]
-        return (None, *found)
+        cotangents = [ct.get(key) if isinstance(ct, dict) else ct[key] for key in self.keys]
+        return (None, *cotangents)
 
 
 def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:

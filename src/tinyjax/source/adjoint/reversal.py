@@ -108,8 +108,8 @@ class ReverseBlock:
                 self.statement(statement, ct)
         rest = self.unpack()
         if self.index == 0:
-            found = [self.final(v) for v in self.block.arguments]
-            self.writer.exits = (Return(self.writer.emit(runtime.make_tuple, *found)),)
+            gradients = [self.final(v) for v in self.block.arguments]
+            self.writer.exits = (Return(self.writer.emit(runtime.make_tuple, *gradients)),)
         return rest
 
     def unpack(self) -> Atom:
@@ -137,17 +137,17 @@ class ReverseBlock:
         """The cotangents that the reverse of a block before this one takes."""
         activity = self.activity
         branch = activity.branch_between(source, self.index)
-        found: dict[Variable, list[Atom]] = {v: [] for v in activity.live_out[source]}
+        cotangents: dict[Variable, list[Atom]] = {v: [] for v in activity.live_out[source]}
         for v in activity.live_in[self.index]:
-            if v in self.cotangents and v in found:
-                found[v].append(self.cotangents[v].atom)
+            if v in self.cotangents and v in cotangents:
+                cotangents[v].append(self.cotangents[v].atom)
         for parameter, arg in activity.ir.passed(branch):
-            if isinstance(arg, Variable) and arg in found and parameter in self.cotangents:
+            if isinstance(arg, Variable) and arg in cotangents and parameter in self.cotangents:
                 atom = self.cotangents[parameter].atom
                 if activity.kind(arg) is Kind.FLOAT and activity.kind(parameter) is not Kind.FLOAT:
                     atom = writer.emit(number, atom, name=cotangent_name(arg))
-                found[arg].append(atom)
-        return [self.total(writer, v, atoms) for v, atoms in found.items()]
+                cotangents[arg].append(atom)
+        return [self.total(writer, v, atoms) for v, atoms in cotangents.items()]
 
     def total(self, writer: BlockWriter, v: Variable, atoms: list[Atom]) -> Atom:
         scalar = self.activity.kind(v) is Kind.FLOAT
@@ -195,14 +195,14 @@ class ReverseBlock:
             return
         places = self.activity.places(statement)
         writer = self.writer
-        given = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
+        operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
         keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
         function = rule.adjoint
         if rule.of_rest is not None and not self.activity.active(call.args[0]):
             function = rule.of_rest
         adjoint = Constant(function, function.__name__)
         if ct.definite:
-            parts = writer.emit_call(Call(adjoint, (ct.atom, *given), keywords))
+            parts = writer.emit_call(Call(adjoint, (ct.atom, *operands), keywords))
         else:
             last = max([i for i in places if i is not None], default=-1)
             number = max(len(call.args), last + 1)
@@ -210,7 +210,7 @@ class ReverseBlock:
             parts = writer.emit_call(
                 Call(
                     Constant(self.activity.callees.guarded, "guarded"),
-                    (adjoint, count, ct.atom, *given),
+                    (adjoint, count, ct.atom, *operands),
                     keywords,
                 )
             )
@@ -252,17 +252,17 @@ class ReverseBlock:
         floats = self.activity.kind(statement.variable) is Kind.FLOAT
         if not floats and (len(call.args) > 1 or rule.overloaded):
             return False
-        given = dict(zip(rule.parameters, call.args, strict=True))
-        found: list[tuple[Atom, Atom]] = []
+        atoms = dict(zip(rule.parameters, call.args, strict=True))
+        cotangents: list[tuple[Atom, Atom]] = []
         for target, text in zip(call.args, rule.formulas, strict=True):
             if not self.activity.active(target):
                 continue
             if text is None:
                 continue
             tree = ast.parse(text, mode="eval").body
-            atom = self.formula(tree, rule, {**given, "y": statement.variable}, ct.atom)
-            found.append((target, atom if atom is ct.atom else self.named(atom, target)))
-        for target, atom in found:
+            atom = self.formula(tree, rule, {**atoms, "y": statement.variable}, ct.atom)
+            cotangents.append((target, atom if atom is ct.atom else self.named(atom, target)))
+        for target, atom in cotangents:
             self.give(target, atom, definite=True)
         return True
 
@@ -275,17 +275,17 @@ class ReverseBlock:
             return named
         return atom
 
-    def formula(self, node: ast.expr, rule: Rule, given: dict[str, Atom], ct: Atom) -> Atom:
+    def formula(self, node: ast.expr, rule: Rule, atoms: dict[str, Atom], ct: Atom) -> Atom:
         """Write an expression of a formula."""
 
         def write(part: ast.expr) -> Atom:
-            return self.formula(part, rule, given, ct)
+            return self.formula(part, rule, atoms, ct)
 
         match node:
             case ast.Name(id="ct"):
                 return ct
             case ast.Name(id=name):
-                return self.local(given[name])
+                return self.local(atoms[name])
             case ast.Constant(value=value):
                 return Constant(value, repr(value))
             case ast.UnaryOp(op=op, operand=operand):
@@ -302,10 +302,10 @@ class ReverseBlock:
 
 def _function(rule: Rule, name: str) -> Constant:
     """What a formula calls: a function of the rule's library, or a helper."""
-    found = vars_of(rule.library).get(name) or SHARED[name]
-    if getattr(rule.library, name, None) is found:
-        return Constant(found, f"{'math' if rule.library is math else 'np'}.{name}")
-    return Constant(found, name)
+    function = vars_of(rule.library).get(name) or SHARED[name]
+    if getattr(rule.library, name, None) is function:
+        return Constant(function, f"{'math' if rule.library is math else 'np'}.{name}")
+    return Constant(function, name)
 
 
 def item_of(atom: Atom, index: int) -> Call:

@@ -64,8 +64,8 @@ class TracedCall:
                 return f" {INFIX[self.function]} ".join(args)
             if self.function in PREFIX:
                 return f"{PREFIX[self.function]}{args[0]}"
-        given = [*args, *[f"{name}={shown(v)}" for name, v in self.kwargs.items()]]
-        return f"{_name(self.function)}({', '.join(given)})"
+        arguments = [*args, *[f"{name}={shown(v)}" for name, v in self.kwargs.items()]]
+        return f"{_name(self.function)}({', '.join(arguments)})"
 
 
 def shown(value: Any) -> str:
@@ -79,8 +79,8 @@ def shown(value: Any) -> str:
 
 
 def _name(fun: Any) -> str:
-    found = getattr(fun, "__name__", None)
-    return found if isinstance(found, str) else shown(fun)
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) else shown(fun)
 
 
 class CallTracer(Context):

@@ -14,12 +14,12 @@ T = TypeVar("T")
 
 def predecessors(blocks: tuple[Block, ...]) -> list[list[int]]:
     """The blocks that branch to each block, each once."""
-    found: list[list[int]] = [[] for _ in blocks]
+    before: list[list[int]] = [[] for _ in blocks]
     for index, block in enumerate(blocks):
         for branch in block.branches:
-            if index not in found[branch.target]:
-                found[branch.target].append(index)
-    return found
+            if index not in before[branch.target]:
+                before[branch.target].append(index)
+    return before
 
 
 def reverse_postorder(blocks: tuple[Block, ...]) -> list[int]:
@@ -43,23 +43,23 @@ def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
     """For each block, the blocks that every path to it goes through."""
     before = predecessors(blocks)
     everything = set(range(len(blocks)))
-    found = [{0}] + [set(everything) for _ in blocks[1:]]
+    dominating = [{0}] + [set(everything) for _ in blocks[1:]]
     order = [index for index in reverse_postorder(blocks) if index]
     changed = True
     while changed:
         changed = False
         for index in order:  # so that few rounds are needed
-            paths = [found[p] for p in before[index]]
+            paths = [dominating[p] for p in before[index]]
             now = {index} | (set.intersection(*paths) if paths else set())
-            if now != found[index]:
-                found[index], changed = now, True
-    return found
+            if now != dominating[index]:
+                dominating[index], changed = now, True
+    return dominating
 
 
 def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
     """The loops, by their headers: the blocks from which the header is reached again."""
     before, dominating = predecessors(blocks), dominators(blocks)
-    found: dict[int, frozenset[int]] = {}
+    loops: dict[int, frozenset[int]] = {}
     for head, leading in enumerate(before):
         work = [index for index in leading if head in dominating[index]]
         body = {head}
@@ -70,8 +70,8 @@ def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
             if index not in body:
                 body.add(index)
                 work += before[index]
-        found[head] = frozenset(body)
-    return found
+        loops[head] = frozenset(body)
+    return loops
 
 
 @attrs.frozen(eq=False)
@@ -142,21 +142,21 @@ def propagate(
         of_call: what is known of a result, from what is known of the atoms of its call.
         join: what is known of an argument of a block, from what is known of two of its values.
     """
-    found = dict(known)
+    facts = dict(known)
 
     def of(atom: Atom) -> T | None:
-        return found.get(atom) if isinstance(atom, Variable) else of_constant(atom)
+        return facts.get(atom) if isinstance(atom, Variable) else of_constant(atom)
 
     before: dict[Variable, T] = {}
-    while found != before:
-        before = dict(found)
+    while facts != before:
+        before = dict(facts)
         for block in ir.blocks:
             for statement in block.statements:
-                given = [one for one in map(of, statement.call.atoms) if one is not None]
-                if len(given) == len(statement.call.atoms):
-                    found[statement.variable] = of_call(statement.call, given)
+                operands = [one for one in map(of, statement.call.atoms) if one is not None]
+                if len(operands) == len(statement.call.atoms):
+                    facts[statement.variable] = of_call(statement.call, operands)
             for argument, atom in [pair for branch in block.branches for pair in ir.passed(branch)]:
                 one = of(atom)
                 if one is not None:
-                    found[argument] = join(found.get(argument, one), one)
-    return found
+                    facts[argument] = join(facts.get(argument, one), one)
+    return facts

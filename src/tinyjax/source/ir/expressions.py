@@ -116,11 +116,11 @@ class Expressions(Functions):
         """Write so many values one by one, until one is as given; give the last."""
         name = self.hide("")
         after = self.new_block()
-        for i, found in enumerate(values, 1):
-            self.write(name, found)
+        for i, value in enumerate(values, 1):
+            self.write(name, value)
             if i < count:
                 rest = self.new_block()
-                self.split(found, after if until else rest, rest if until else after)
+                self.split(value, after if until else rest, rest if until else after)
                 self.draft = self.seal(rest)
         self.jump(after)
         self.draft = self.seal(after)
@@ -137,8 +137,8 @@ class Expressions(Functions):
     def attribute(self, node: ast.Attribute) -> Atom:
         value = self.expression(node.value)
         if isinstance(value, Constant) and isinstance(value.value, ModuleType):
-            found = getattr(value.value, node.attr, runtime.UNDEFINED)
-            if found is runtime.UNDEFINED or runtime.is_static(found):
+            attribute = getattr(value.value, node.attr, runtime.UNDEFINED)
+            if attribute is runtime.UNDEFINED or runtime.is_static(attribute):
                 return Constant(getattr(value.value, node.attr), f"{value.text}.{node.attr}")
         return self.emit(getattr, value, self.literal(node.attr))
 
@@ -213,8 +213,8 @@ class Expressions(Functions):
 
     def makes_iterator(self, node: ast.Call) -> bool:
         """Whether it is a call of zip() or its like, whose result can be gone through once only."""
-        found = self.known(node.func)
-        return any(found is kind for kind in ITERATORS)
+        function = self.known(node.func)
+        return any(function is kind for kind in ITERATORS)
 
     def known(self, node: ast.expr) -> Any:
         """A global function or module that an expression names, before it is written."""
@@ -264,9 +264,9 @@ class Expressions(Functions):
             case ast.UnaryOp(op=ast.Not()):
                 self.branch(test.operand, no, yes)
             case ast.Compare() if len(test.ops) > 1:
-                for i, found in enumerate(self.compared(test), 1):
+                for i, comparison in enumerate(self.compared(test), 1):
                     rest = yes if i == len(test.ops) else self.new_block()
-                    self.split(found, rest, no)
+                    self.split(comparison, rest, no)
                     if rest is not yes:
                         self.draft = self.seal(rest)
             case _:

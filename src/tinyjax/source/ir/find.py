@@ -48,16 +48,16 @@ def find_definition(code: CodeType) -> FunctionNode:
             "function in a file or a notebook.",
             here,
         )
-    found = [node for node in _functions("".join(lines)) if _is_of(node, code)]
-    if not found:
-        found = [node for node in _block(tuple(lines), code) if _is_of(node, code)]
-    if not found:
+    candidates = [node for node in _functions("".join(lines)) if _is_of(node, code)]
+    if not candidates:
+        candidates = [node for node in _block(tuple(lines), code) if _is_of(node, code)]
+    if not candidates:
         raise SourceError(
             f"{code.co_qualname} is not found in {code.co_filename}, which may have been changed "
             "since it was loaded.",
             here,
         )
-    return min(found, key=_extent)  # a lambda lies within others
+    return min(candidates, key=_extent)  # a lambda lies within others
 
 
 def _extent(node: FunctionNode) -> tuple[int, int]:

@@ -109,7 +109,7 @@ class Functions(BlocksBuilder):
     def make_functions(self, nodes: Sequence[FunctionNode]) -> Variable:
         """Write the making of functions that may call each other."""
         codes = tuple([self.code_of(node) for node in nodes])
-        given = [self.defaults(node) for node in nodes]
+        defaults = [self.defaults(node) for node in nodes]
         values: list[Atom] = []
         for free in runtime.free_names(codes):
             for node, code in zip(nodes, codes, strict=True):
@@ -120,8 +120,8 @@ class Functions(BlocksBuilder):
             runtime.make_functions,
             self.self_variable,
             Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>"),
-            self.tuple_of([positional for positional, _ in given]),
-            self.tuple_of([by_keyword for _, by_keyword in given]),
+            self.tuple_of([positional for positional, _ in defaults]),
+            self.tuple_of([by_keyword for _, by_keyword in defaults]),
             *values,
         )
 
@@ -170,12 +170,12 @@ class Functions(BlocksBuilder):
                             return inner
             return None
 
-        found = search(self.scope.code)
-        if found is None:
+        nested = search(self.scope.code)
+        if nested is None:
             if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
                 self.fail("a generator", "return a list", node)
             self.fail("this nested function", "define it in the module", node)
-        return found
+        return nested
 
     def check_captured(self, name: str, node: FunctionNode) -> None:
         """Python looks up what a function closes over when it is called; here it is taken at once.

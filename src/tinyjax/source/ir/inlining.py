@@ -74,15 +74,15 @@ class Inlining(Expressions):
             self.fail_shared(name)
 
     def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
-        found = self.written_out.get(self.name_of(name))
+        function = self.written_out.get(self.name_of(name))
         self.fail(
             f"{name.partition('.')[0]!r}, a function that uses variables assigned by nested "
             "functions (nonlocal), as a value"
-            if found
+            if function
             else f"a lambda that closes over {name!r}, which a nested function assigns (nonlocal),",
             "only call it, by its name, where it is defined; or return what has become of the "
             "variable"
-            if found
+            if function
             else "define it with def, and only call it",
             node,
         )
@@ -100,12 +100,12 @@ class Inlining(Expressions):
             )
         args = node.args
         positional = [*args.posonlyargs, *args.args]
-        given = dict(
+        expressions = dict(
             zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
         )
-        given |= {a: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
+        expressions |= {a: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
         defaults = {}
-        for parameter, default in given.items():
+        for parameter, default in expressions.items():
             defaults[parameter.arg] = self.hide(parameter.arg)
             self.write(defaults[parameter.arg], self.expression(default))
         name = self.name_of(node.name)
@@ -113,35 +113,36 @@ class Inlining(Expressions):
         self.write(name, self.literal(None))  # it is defined from here on
 
     def call_shared(self, node: ast.Call, name: str) -> Atom:
-        found = self.written_out.get(name)
-        if found is None:
+        function = self.written_out.get(name)
+        if function is None:
             self.fail(f"a call of {name!r} before its definition", "define it first", node)
-        if self.scope.is_within(found.node):
+        if self.scope.is_within(function.node):
             self.fail(
-                f"{found.node.name!r}, a function with nonlocal that calls itself,",
+                f"{function.node.name!r}, a function with nonlocal that calls itself,",
                 "write a loop, or return what has become of the variable",
                 node,
             )
         if self.draft is not None:
-            plain = self.literal(found.node.name)
-            self.emit_call(Call(DEFINED, (self.read(name, self.draft), plain)), found.node.name)
-        given = self.bind(node, found)
+            plain = self.literal(function.node.name)
+            self.emit_call(Call(DEFINED, (self.read(name, self.draft), plain)), function.node.name)
+        arguments = self.bind(node, function)
         before = self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes
-        scope = Scope(found.node, found.code, self.new_block(), self.hide(""), self.scope)
+        scope = Scope(function.node, function.code, self.new_block(), self.hide(""), self.scope)
         assert scope.after is not None, "it was just made"
         self.scope: Scope = scope
         self.loops, self.cleanups = [], []
         self.loop_nodes: list[ast.AST] = []
         names = {
-            name: self.hide(name) for name in (*found.code.co_varnames, *found.code.co_cellvars)
+            name: self.hide(name)
+            for name in (*function.code.co_varnames, *function.code.co_cellvars)
         }
-        self.renamed: list[dict[str, str]] = [*found.renamed, names]
-        self.find_shared(found.code)
+        self.renamed: list[dict[str, str]] = [*function.renamed, names]
+        self.find_shared(function.code)
         for plain_name, hidden in names.items():
-            if plain_name not in given:
+            if plain_name not in arguments:
                 self.unsure.add(hidden)
-            self.write(hidden, given.get(plain_name, UNDEFINED))
-        self.body(found.node.body)
+            self.write(hidden, arguments.get(plain_name, UNDEFINED))
+        self.body(function.node.body)
         self.write(scope.result, self.literal(None))
         self.jump(scope.after)
         self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes = before
@@ -149,9 +150,9 @@ class Inlining(Expressions):
         self.line: int = node.lineno
         return self.result(scope.result)
 
-    def bind(self, node: ast.Call, found: WrittenOut) -> dict[str, Atom]:
+    def bind(self, node: ast.Call, function: WrittenOut) -> dict[str, Atom]:
         """The values of a function's parameters in a call."""
-        name, args, code = found.node.name, found.node.args, found.code
+        name, args, code = function.node.name, function.node.args, function.code
         if any(isinstance(arg, ast.Starred) for arg in node.args) or any(
             keyword.arg is None for keyword in node.keywords
         ):
@@ -163,25 +164,25 @@ class Inlining(Expressions):
         values: list[Atom] = [self.expression(arg) for arg in node.args]
         keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
         declared = parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
-        given = dict(zip(declared[: code.co_argcount], values, strict=False))
+        arguments = dict(zip(declared[: code.co_argcount], values, strict=False))
         rest = values[code.co_argcount :]
         extra: dict[str, Atom] = {}
         for key, value in keywords.items():
             own = key in declared[code.co_posonlyargcount :]
-            (given if own and key not in given else extra)[key] = value
-        missing = [n for n in declared if n not in given and n not in found.defaults]
+            (arguments if own and key not in arguments else extra)[key] = value
+        missing = [n for n in declared if n not in arguments and n not in function.defaults]
         if missing or (rest and not args.vararg) or (extra and not args.kwarg):
             self.fail(
                 f"a call of {name!r} with arguments that its parameters do not take",
                 "give one for each parameter",
                 node,
             )
-        for parameter, hidden in found.defaults.items():
-            if parameter not in given:
-                given[parameter] = self.result(hidden)
+        for parameter, hidden in function.defaults.items():
+            if parameter not in arguments:
+                arguments[parameter] = self.result(hidden)
         if args.vararg:
-            given[args.vararg.arg] = self.emit(runtime.make_tuple, *rest)
+            arguments[args.vararg.arg] = self.emit(runtime.make_tuple, *rest)
         if args.kwarg:
             items = [atom for key, value in extra.items() for atom in (self.literal(key), value)]
-            given[args.kwarg.arg] = self.emit(runtime.make_dict, *items)
-        return given
+            arguments[args.kwarg.arg] = self.emit(runtime.make_dict, *items)
+        return arguments

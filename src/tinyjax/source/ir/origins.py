@@ -38,9 +38,9 @@ def write_function(
     name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
 ) -> FunctionType:
     """Compile the text of a function, and keep the text where the front end finds it."""
-    found = run_text(name, text, namespace, origin)[name]
-    assert isinstance(found, FunctionType), f"{name} is no function in\n{text}"
-    return found
+    function = run_text(name, text, namespace, origin)[name]
+    assert isinstance(function, FunctionType), f"{name} is no function in\n{text}"
+    return function
 
 
 def run_text(
@@ -62,11 +62,11 @@ def program_location() -> Location | None:
     library: Location | None = None
     while frame is not None:
         origin, line = _origins.get(frame.f_code.co_filename), frame.f_lineno
-        found: int | None = line
-        while origin is not None and found is not None:  # an adjoint's adjoint is that of a text
-            found = origin.lines.get(found)
-            if found is not None and not origin.filename.startswith(PACKAGE_DIRECTORY):
-                here = Location(origin.filename, found, origin.function)
+        number: int | None = line
+        while origin is not None and number is not None:  # an adjoint's adjoint is that of a text
+            number = origin.lines.get(number)
+            if number is not None and not origin.filename.startswith(PACKAGE_DIRECTORY):
+                here = Location(origin.filename, number, origin.function)
                 if not is_library(origin.filename):
                     return here
                 library = library or here

@@ -252,8 +252,11 @@ def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence
         return f"({', '.join(args)}{',' if len(args) == 1 else ''})"
     if known is runtime.make_list:
         return f"[{', '.join(args)}]"
-    given = [*args, *[f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)]]
-    return f"{function}({', '.join(given)})"
+    arguments = [
+        *args,
+        *[f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)],
+    ]
+    return f"{function}({', '.join(arguments)})"
 
 
 def _listing(blocks: tuple[Block, ...]) -> str:

@@ -172,9 +172,9 @@ def make_functions(
     cells = {name: CellType(v) for name, v in zip(free_names(codes), values, strict=True)}
     cells.update({code.co_name: CellType() for code in codes})
     made: list[FunctionType] = []
-    for code, given, by_keyword in zip(codes, defaults, keyword_defaults, strict=True):
+    for code, positional, by_keyword in zip(codes, defaults, keyword_defaults, strict=True):
         closure = tuple([cells[name] for name in code.co_freevars])
-        fun = FunctionType(code, maker.__globals__, code.co_name, given or None, closure)
+        fun = FunctionType(code, maker.__globals__, code.co_name, positional or None, closure)
         fun.__kwdefaults__ = by_keyword or None
         cells[code.co_name].cell_contents = fun
         made.append(fun)
@@ -184,8 +184,8 @@ def make_functions(
 def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
     """What several functions that call each other close over, themselves aside."""
     own = {code.co_name for code in codes}
-    found = [name for code in codes for name in code.co_freevars if name not in own]
-    return tuple(dict.fromkeys(found))
+    names = [name for code in codes for name in code.co_freevars if name not in own]
+    return tuple(dict.fromkeys(names))
 
 
 def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:

@@ -23,15 +23,15 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 def assigned_outside(code: CodeType) -> set[str]:
     """The variables outside of a function that it assigns, or that a function inside it does."""
-    found = {
+    names = {
         str(instruction.argval)
         for instruction in dis.get_instructions(code)
         if instruction.opname in ("STORE_DEREF", "DELETE_DEREF")
     }
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= assigned_outside(constant)
-    return found.intersection(code.co_freevars)
+            names |= assigned_outside(constant)
+    return names.intersection(code.co_freevars)
 
 
 def shared_names(code: CodeType, is_shared: Callable[[str], bool]) -> tuple[set[str], set[str]]:

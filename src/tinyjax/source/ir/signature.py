@@ -37,16 +37,16 @@ class Bound:
         """Whether the arguments were exactly the values of the parameters."""
         return self.count is None
 
-    def unbind(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
+    def unbind(self, cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
         """Bring one cotangent per parameter in the order of the call's arguments.
 
         The first is a dict of those of the parameters whose defaults were taken.
         """
         if self.count is None:
-            return (None, *found)
+            return (None, *cotangents)
         own: dict[str, Any] = {}
         results: list[Any] = [None] * self.count
-        for (name, place), part in zip(self.places, found, strict=True):
+        for (name, place), part in zip(self.places, cotangents, strict=True):
             match place:
                 case None:
                     own[name] = part
@@ -60,22 +60,22 @@ class Bound:
                         results[i] = (part or {}).get(key)
         return (own or None, *results)
 
-    def rebind(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
+    def rebind(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
         """Bring what ``unbind`` gives back in the order of the parameters."""
-        own, *given = found
+        own, *cotangents = results
         if self.count is None:
-            return tuple(given)
+            return tuple(cotangents)
         parts: list[Any] = []
         for name, place in self.places:
             match place:
                 case None:
                     parts.append((own or {}).get(name))
                 case int():
-                    parts.append(given[place])
+                    parts.append(cotangents[place])
                 case tuple():
-                    parts.append(tuple([given[i] for i in place]) or None)
+                    parts.append(tuple([cotangents[i] for i in place]) or None)
                 case dict():
-                    parts.append({key: given[i] for key, i in place.items()})
+                    parts.append({key: cotangents[i] for key, i in place.items()})
         return tuple(parts)
 
 
@@ -102,12 +102,12 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ):
         return Bound(args)
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
-    found = signature.bind(*args, **kwargs)
-    found.apply_defaults()
+    arguments = signature.bind(*args, **kwargs)
+    arguments.apply_defaults()
     key = code, len(args), tuple(kwargs)
     if key not in _places:
         _places[key] = _places_in(signature, code, len(args), kwargs)
-    values = tuple([found.arguments[name] for name, _ in _places[key]])
+    values = tuple([arguments.arguments[name] for name, _ in _places[key]])
     return Bound(values, len(args) + len(kwargs), _places[key])
 
 
@@ -118,13 +118,15 @@ _places: Final[dict[tuple[CodeType, int, tuple[str, ...]], Places]] = {}
 def _places_in(
     signature: inspect.Signature, code: CodeType, start: int, kwargs: dict[str, Any]
 ) -> Places:
-    given = signature.bind(*range(start), **{name: start + i for i, name in enumerate(kwargs)})
+    bound_places = signature.bind(
+        *range(start), **{name: start + i for i, name in enumerate(kwargs)}
+    )
     empty: dict[Any, ArgumentPlace] = {
         inspect.Parameter.VAR_POSITIONAL: (),
         inspect.Parameter.VAR_KEYWORD: {},
     }
     places: list[tuple[str, ArgumentPlace]] = [
-        (name, given.arguments.get(name, empty.get(signature.parameters[name].kind)))
+        (name, bound_places.arguments.get(name, empty.get(signature.parameters[name].kind)))
         for name in parameters_of(code)
     ]
     return tuple(places)

@@ -27,20 +27,20 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
             return exit_
         return attrs.evolve(exit_, target=order[exit_.target])
 
-    found = []
+    results = []
     for block in [block.map(rename) for block in kept]:
         statements = [Statement(names[s.variable], s.call, s.line) for s in block.statements]
         parameters = tuple([names[v] for v in block.arguments])
-        found.append(Block(parameters, tuple(statements), tuple(map(leave, block.exits))))
-    return tuple(found)
+        results.append(Block(parameters, tuple(statements), tuple(map(leave, block.exits))))
+    return tuple(results)
 
 
 def simplified(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The same program with as few blocks as its branches need, numbered in order."""
-    found = list(renumbered(blocks))
-    while _skip_jumps(found) or _join_chains(found):
+    work = list(renumbered(blocks))
+    while _skip_jumps(work) or _join_chains(work):
         pass
-    return renumbered(tuple(found))
+    return renumbered(tuple(work))
 
 
 def _skip_jumps(blocks: list[Block]) -> bool:
@@ -74,7 +74,7 @@ def _join_chains(blocks: list[Block]) -> bool:
     """Take the parameters out of a block that one branch leads to; append it where it follows."""
     before = predecessors(tuple(blocks))
     touched: set[int] = set()
-    given: dict[Variable, Atom] = {}
+    values: dict[Variable, Atom] = {}
     for index in range(len(blocks)):
         for branch in blocks[index].branches:
             target = branch.target
@@ -85,7 +85,7 @@ def _join_chains(blocks: list[Block]) -> bool:
                 continue
             touched |= {index, target}
             first, follower = blocks[index], blocks[target]
-            given.update(zip(follower.arguments, branch.args, strict=True))
+            values.update(zip(follower.arguments, branch.args, strict=True))
             if alone:
                 blocks[index] = Block(
                     first.arguments, first.statements + follower.statements, follower.exits
@@ -100,8 +100,8 @@ def _join_chains(blocks: list[Block]) -> bool:
                 blocks[target] = attrs.evolve(follower, arguments=())
 
     def replace(atom: Atom) -> Atom:
-        while isinstance(atom, Variable) and atom in given:
-            atom = given[atom]
+        while isinstance(atom, Variable) and atom in values:
+            atom = values[atom]
         return atom
 
     if touched:

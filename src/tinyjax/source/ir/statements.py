@@ -100,7 +100,7 @@ class Builder(Inlining):
 
     def is_local(self, name: str) -> bool:
         """Whether a name is one of the program's variables."""
-        return (found := self.name_of(name)) in self.locals or "." in found
+        return (variable := self.name_of(name)) in self.locals or "." in variable
 
     def assignment(self, node: ast.Assign) -> None:
         match node:
@@ -108,8 +108,8 @@ class Builder(Inlining):
                 targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
                 value=ast.Tuple(elts=values),
             ) if _fit(targets, values):
-                found = [self.expression(part) for part in values]
-                for target, part in zip(targets, found, strict=True):
+                parts = [self.expression(part) for part in values]
+                for target, part in zip(targets, parts, strict=True):
                     self.assign(target, part)
             case ast.Assign(
                 targets=[ast.Tuple() | ast.List() as target], value=ast.Call() as call

@@ -65,9 +65,9 @@ def _check_exits(ir: IR, index: int) -> None:
     for branch in ir.blocks[index].branches:
         if not 0 < branch.target < len(ir.blocks):
             raise JaxprTypeError(f"block {index + 1} branches to no block, in\n{ir}")
-        wanted = len(ir.blocks[branch.target].arguments)
-        if len(branch.args) != wanted:
+        expected = len(ir.blocks[branch.target].arguments)
+        if len(branch.args) != expected:
             raise JaxprTypeError(
                 f"block {index + 1} gives block {branch.target + 1} {len(branch.args)} values for "
-                f"{wanted} parameters, in\n{ir}"
+                f"{expected} parameters, in\n{ir}"
             )

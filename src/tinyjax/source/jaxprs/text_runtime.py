@@ -57,12 +57,12 @@ def aval(text: str) -> ShapedArray:
     if not (bracket and whole and isinstance(dtype, np.dtype)):
         raise ArgumentError(f"a type is written as 'float32[3,4]', but got {shortened(text)}.")
     shape = tuple([int(size) for size in sizes[:-1].split(",") if size.strip()])
-    found = ShapedArray(shape, dtype, text.startswith(WEAK))
+    result = ShapedArray(shape, dtype, text.startswith(WEAK))
     across: set[Hashable] = set()
     for letter, names in re.findall(r"([VUR]):(\([^)]*\)|[^,)]*)", axes[:-1]):
         several = names.strip("()").split(",")
         across.update(several if letter == "V" else [Share(letter, axis) for axis in several])
-    return found.with_varying(frozenset(across))
+    return result.with_varying(frozenset(across))
 
 
 def lying(text: str, sharding: Sharding) -> ShapedArray:
@@ -92,8 +92,8 @@ def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
     if not isinstance(written, str):
         return _scalar(dtype, written)
     if written.startswith("0x"):
-        found: np.generic = np.frombuffer(bytes.fromhex(written[2:]), dtype)[0]
-        return found
+        element: np.generic = np.frombuffer(bytes.fromhex(written[2:]), dtype)[0]
+        return element
     match dtypes.kind(dtype):
         case "b":
             return _scalar(dtype, written == "True")
@@ -106,8 +106,8 @@ def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
 
 
 def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:
-    found: np.generic = np.array(value).astype(dtype).reshape(-1)[0]
-    return found
+    element: np.generic = np.array(value).astype(dtype).reshape(-1)[0]
+    return element
 
 
 def literal(kind: str | ShapedArray, value: complex | str) -> Array:
@@ -210,8 +210,8 @@ def program(
           in ( c ) }
     """
     declared = tuple([_typed(kind) for kind in types])
-    given = None if constants is None else tuple(constants)
-    return lambda fun: TypedFunction(fun, declared, given)
+    consts = None if constants is None else tuple(constants)
+    return lambda fun: TypedFunction(fun, declared, consts)
 
 
 @attrs.frozen
@@ -226,19 +226,19 @@ class Operation:
         if RECORDED_IN in extensions:
             within = self.primitive.rule(RECORDED_IN)(params)
         with within:
-            given = {name: _parameter(value) for name, value in params.items()}
-        outs = bind(self.primitive, operands, self._kind(given)(**given))
+            values = {name: _parameter(value) for name, value in params.items()}
+        outs = bind(self.primitive, operands, self._kind(values)(**values))
         return outs[0] if len(outs) == 1 else tuple(outs)
 
-    def _kind(self, given: Mapping[str, object]) -> type[Any]:
+    def _kind(self, values: Mapping[str, object]) -> type[Any]:
         """The class of parameters that has all these: where values lie by types, there are more."""
         plain = self.primitive.params
         known = {field.alias for field in attrs.fields(plain)}
-        several = () if known.issuperset(given) else plain.__subclasses__()
+        several = () if known.issuperset(values) else plain.__subclasses__()
         fitting = [
             kind
             for kind in several
-            if {field.alias for field in attrs.fields(kind)}.issuperset(given)
+            if {field.alias for field in attrs.fields(kind)}.issuperset(values)
         ]
         return fitting[0] if fitting else plain
 

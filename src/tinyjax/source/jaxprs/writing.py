@@ -111,15 +111,15 @@ def jaxpr_of_source(
         True
     """
     try:
-        found = run_text("jaxpr", text, dict(objects or {})).get("main")
+        main = run_text("jaxpr", text, dict(objects or {})).get("main")
     except NameError as error:
         raise SourceError(f"the text uses what it does not define: {error}.") from None
-    if not isinstance(found, TypedFunction):
+    if not isinstance(main, TypedFunction):
         raise SourceError(
             "the text defines no program called main. Give jaxpr_of_source what jaxpr_source has "
             "written."
         )
-    return found.jaxpr if found.constants is None else found.closed
+    return main.jaxpr if main.constants is None else main.closed
 
 
 class ModuleWriter:
@@ -142,8 +142,8 @@ class ModuleWriter:
             name = self.fresh(f"constant_{i + 1}")
             names.append(name)
             constants += self.constant(name, value)
-        given = None if consts is None else group("constants=(", names, ")")
-        body = self.function(jaxpr, "main", given, 0)
+        constants_doc = None if consts is None else group("constants=(", names, ")")
+        body = self.function(jaxpr, "main", constants_doc, 0)
         declared = [f"{name}: Any  # given when the text is run" for name in self.objects or ()]
         if declared:
             self.imports.add(("typing", "Any"))
@@ -160,9 +160,9 @@ class ModuleWriter:
         }
         return import_block(plain, {(m, name) for m, name in self.imports if m})
 
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, stem: str) -> str:
         for i in count(1):
-            name = wanted if i == 1 else f"{wanted}_{i}"
+            name = stem if i == 1 else f"{stem}_{i}"
             if name not in self.taken and not keyword.iskeyword(name):
                 self.taken.add(name)
                 return name
@@ -200,10 +200,10 @@ class ModuleWriter:
         types: list[Doc] = [self.kind(v.aval) for v in jaxpr.in_binders]
         if constants is not None:
             types.append(constants)
-        given: list[Doc] = [f"{scope.define(v)}: Array" for v in jaxpr.in_binders]
+        parameters: list[Doc] = [f"{scope.define(v)}: Array" for v in jaxpr.in_binders]
         indent = 4 * depth
         lines = laid_out(group("@program(", types, ")"), indent)
-        lines += laid_out(group(f"def {name}(", given, ") -> tuple[Array, ...]:"), indent)
+        lines += laid_out(group(f"def {name}(", parameters, ") -> tuple[Array, ...]:"), indent)
         for eqn in jaxpr.eqns:
             lines += self.equation(eqn, scope, depth + 1)
         outs = group("(", [scope.read(x) for x in jaxpr.outs], ")")
@@ -253,9 +253,9 @@ class Scope:
         self.programs: dict[int, str] = {}
 
     def define(self, var: Var) -> str:
-        found = next(self.fresh)
-        self.names[var] = found
-        return found
+        name = next(self.fresh)
+        self.names[var] = name
+        return name
 
     def read(self, atom: Atom) -> Doc:
         if isinstance(atom, Var):

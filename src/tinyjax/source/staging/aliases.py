@@ -74,43 +74,43 @@ class Aliases:
 
     def outer_roots(self, value: Array) -> Roots:
         """The arrays whose data an array shares, but for itself."""
-        found = self.views.get(id(value))
-        return Roots() if found is None else found[1]
+        view = self.views.get(id(value))
+        return Roots() if view is None else view[1]
 
     def roots(self, value: Any) -> Roots:
         """The arrays whose data an array shares."""
-        found = self.views.get(id(value))
-        return frozenset((id(value),)) if found is None else found[1]
+        view = self.views.get(id(value))
+        return frozenset((id(value),)) if view is None else view[1]
 
     def follow(self, array: Array, roots: Iterable[int]) -> None:
         """Write down that an array may share the data of others."""
-        if array.shape and (found := frozenset(roots)):
-            self.views[id(array)] = (array, self.views.get(id(array), (array, Roots()))[1] | found)
+        if array.shape and (shared := frozenset(roots)):
+            self.views[id(array)] = (array, self.views.get(id(array), (array, Roots()))[1] | shared)
 
-    def after(self, function: Any, args: Sequence[Any], found: Any) -> Any:
+    def after(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         """Write down what a call gives; a copy is another array even if it is equal."""
-        if isinstance(found, Array):
-            return self._noted(function, args, found) if found.shape else found
+        if isinstance(result, Array):
+            return self._noted(function, args, result) if result.shape else result
         name = _name_of(function, args)
-        if type(found) in (tuple, list) and name in _VIEWS and name != "getitem":
-            for part in found:
+        if type(result) in (tuple, list) and name in _VIEWS and name != "getitem":
+            for part in result:
                 if isinstance(part, Array) and part.shape:
                     self._noted(function, args, part)
-        return found
+        return result
 
-    def _noted(self, function: Any, args: Sequence[Any], found: Any) -> Any:
+    def _noted(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         name = _name_of(function, args)
         owner = function.__self__ if isinstance(function, MethodType) else args[0] if args else None
         if name in _COPIES:
-            if any(found is arg for arg in (owner, *args)):
-                params = ConvertParams(found.dtype, found.weak_type)
-                return bind(convert_element_type_p, (found,), params)[0]
+            if any(result is arg for arg in (owner, *args)):
+                params = ConvertParams(result.dtype, result.weak_type)
+                return bind(convert_element_type_p, (result,), params)[0]
         elif function in _READING and not isinstance(owner, Array):
-            self.kept.append(found)
-            self.held |= self.roots(found)
+            self.kept.append(result)
+            self.held |= self.roots(result)
         elif name in _VIEWS and (name != "getitem" or not _is_advanced(args[1])):
-            self.follow(found, self._roots_within(owner))
-        return found
+            self.follow(result, self._roots_within(owner))
+        return result
 
     def _roots_within(self, owner: Any) -> Roots:
         if isinstance(owner, Array):

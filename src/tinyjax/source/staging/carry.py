@@ -161,7 +161,7 @@ class Carry:
         if again is None:
             raise OnceError
         after = self.following(again)
-        found: list[Array] = []
+        carry: list[Array] = []
         before = iter(arrays)
         for i, (parts, others) in enumerate(zip(self.parts, after.parts, strict=True)):
             if _is_undefined(parts) and not _is_undefined(others):
@@ -169,12 +169,12 @@ class Carry:
             same = self.structures[i] == after.structures[i]
             for j, (old, new) in enumerate(zip(parts, others, strict=same)):
                 if self.varies(i, j) and is_dynamic(new):
-                    found.append(_converted(as_array(new), next(before).aval))
+                    carry.append(_converted(as_array(new), next(before).aval))
                 elif (i, j) not in self.fixed:
                     same = same and is_same(old, new)
             if not same:
                 raise RestructuredError(self._restructured(after, i))
-        return found
+        return carry
 
     def match(
         self, iteration: Callable[..., list[Array]], rows: Sequence[ShapedArray] = ()

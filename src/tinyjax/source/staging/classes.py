@@ -78,10 +78,10 @@ def has_attribute(value: Any, name: str) -> bool:
     """``hasattr(value, name)``."""
     if not is_scalar(value):
         return hasattr(value, name)
-    found = hasattr(number_class(value), name)
-    if found != hasattr(value, name):
+    result = hasattr(number_class(value), name)
+    if result != hasattr(value, name):
         raise _unknown(value, f"whether it has an attribute {name}")
-    return found
+    return result
 
 
 def attribute_of(value: Any, name: str, *default: Any) -> Any:

@@ -23,20 +23,20 @@ Binary = Callable[[Any, Any], Any]
 
 def negated(value: Any) -> Any:
     """``not value``."""
-    found = truth(value)
-    return jnp.logical_not(found) if isinstance(found, Array) else not found
+    condition = truth(value)
+    return jnp.logical_not(condition) if isinstance(condition, Array) else not condition
 
 
 def any_of(values: Any) -> Any:
     """``any`` of values of which some may be traced."""
-    found: Any = False
+    condition: Any = False
     for value in runtime.items_of(values):
         here = truth(value)
         if here is True:
             return True
         if isinstance(here, Array):
-            found = here if found is False else jnp.logical_or(found, here)
-    return found
+            condition = here if condition is False else jnp.logical_or(condition, here)
+    return condition
 
 
 def all_of(values: Any) -> Any:
@@ -63,14 +63,14 @@ def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
     if operation in (operator.eq, operator.ne):
         equal = len(xs) == len(ys) and all_of(same)
         return equal if operation is operator.eq else negated(equal)
-    found: Any = operation(len(xs), len(ys))
+    result: Any = operation(len(xs), len(ys))
     for x, y, equal in reversed([*zip(xs, ys, same, strict=False)]):
         decided = truth(equal)
         if decided is True:
             continue
         here = compare(operation)(x, y)
-        found = here if decided is False else jnp.where(decided, found, here)
-    return found
+        result = here if decided is False else jnp.where(decided, result, here)
+    return result
 
 
 def contained(item: Any, container: Any) -> Any:
@@ -131,12 +131,12 @@ def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any)
     best, *rest = candidates
     measure = _measured(options, best)
     for value in rest:
-        found = _measured(options, value)
-        better = truth(compared(found, measure))
+        key = _measured(options, value)
+        better = truth(compared(key, measure))
         if isinstance(better, Array):
-            best, measure = _chosen(better, value, best), _chosen(better, found, measure)
+            best, measure = _chosen(better, value, best), _chosen(better, key, measure)
         elif better:
-            best, measure = value, found
+            best, measure = value, key
     return best
 
 
@@ -169,7 +169,7 @@ def in_order(values: Any, **options: Any) -> Any:
     values = [*runtime.items_of(values)]
     if options.get("key") is not None or not any(map(is_undecided, values)):
         return sorted(values, **options)
-    found = jnp.sort(jnp.stack([as_array(value) for value in values]))
+    ordered = jnp.sort(jnp.stack([as_array(value) for value in values]))
     if options.get("reverse"):
-        found = found[::-1]
-    return [found[i] for i in range(found.shape[0])]
+        ordered = ordered[::-1]
+    return [ordered[i] for i in range(ordered.shape[0])]

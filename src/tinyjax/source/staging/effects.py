@@ -96,8 +96,8 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
         if isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, ModuleType):
             _known_pure.add(fun)
         handed = () if fun is functools.partial else (*args, *kwargs.values())
-        found = [effect_of_argument(x) for x in handed]
-        reason = next(filter(None, found), None)
+        reasons = [effect_of_argument(x) for x in handed]
+        reason = next(filter(None, reasons), None)
     if reason is not None:
         raise SourceError(
             f"{_name_of(fun)} depends on a traced condition, and {reason}: "
@@ -125,9 +125,9 @@ def is_pure(fun: FunctionType, args: tuple[Any, ...]) -> bool:
 def _effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
     if not isinstance(fun, FunctionType) or not is_read(fun):
         return effect_of(fun)
-    given = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
-    own = [name for name, x in given.items() if isinstance(x, _FIXED)]
-    return _effect_of_function(fun, frozenset(), own, given)
+    arguments = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
+    own = [name for name, x in arguments.items() if isinstance(x, _FIXED)]
+    return _effect_of_function(fun, frozenset(), own, arguments)
 
 
 def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
@@ -169,8 +169,8 @@ def effect_of_argument(value: Any) -> str | None:
 
 def property_of(value: Any, name: str) -> Any:
     """The function that computes an attribute, if it is a property."""
-    found = getattr(type(value), name, None)
-    return found.fget if isinstance(found, property) else None
+    attribute = getattr(type(value), name, None)
+    return attribute.fget if isinstance(attribute, property) else None
 
 
 def _effect_of_module(module: str) -> str | None:
@@ -187,9 +187,9 @@ def _effect_of_class(kind: type, seen: frozenset[object]) -> str | None:
         if not isinstance(method, FunctionType) or not is_read(method) or _is_generated(method):
             continue
         if method.__code__ not in seen:
-            found = _effect_of_function(method, seen, own=method.__code__.co_varnames[:1])
-            if found is not None:
-                return found
+            reason = _effect_of_function(method, seen, own=method.__code__.co_varnames[:1])
+            if reason is not None:
+                return reason
     return None
 
 
@@ -207,8 +207,8 @@ def _article(kind: type) -> str:
 def _name_of(fun: Any) -> str:
     if isinstance(fun, functools.partial):
         return _name_of(fun.func)
-    found = getattr(fun, "__qualname__", None) or type(fun).__qualname__
-    return f"{str(found).rpartition('<locals>.')[2]}()"
+    name = getattr(fun, "__qualname__", None) or type(fun).__qualname__
+    return f"{str(name).rpartition('<locals>.')[2]}()"
 
 
 # Functions of the user's
@@ -218,15 +218,15 @@ def _effect_of_function(
     fun: FunctionType,
     seen: frozenset[object],
     own: Sequence[str] = (),
-    given: Mapping[str, Any] = MappingProxyType({}),
+    arguments: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     try:
         node = find_definition(fun.__code__)
     except SourceError:
         return "may do more than return a value, as its source cannot be read"
-    body = Body(fun, node, seen | {fun.__code__}, own, given)
-    found = next(body.effects(), None)
-    return None if found is None else f"{found[1]} in line {found[0].lineno}"
+    body = Body(fun, node, seen | {fun.__code__}, own, arguments)
+    effect = next(body.effects(), None)
+    return None if effect is None else f"{effect[1]} in line {effect[0].lineno}"
 
 
 class Body:
@@ -236,7 +236,7 @@ class Body:
         fun: the function.
         nodes: its syntax tree.
         seen: the code of functions that are being looked at.
-        given: the values of its parameters, as far as they are known.
+        arguments: the values of its parameters, as far as they are known.
         own: the variables whose values it has made itself, or that are numbers.
         local: the variables that it gives values.
         defined: the functions that it defines.
@@ -248,10 +248,10 @@ class Body:
         node: ast.AST,
         seen: frozenset[object],
         own: Sequence[str],
-        given: Mapping[str, Any],
+        arguments: Mapping[str, Any],
     ) -> None:
         self.fun = fun
-        self.given = given
+        self.arguments = arguments
         self.seen = seen
         parts = [node.body] if isinstance(node, ast.Lambda) else getattr(node, "body", [])
         self.nodes: list[ast.AST] = [inner for part in parts for inner in ast.walk(part)]
@@ -321,18 +321,18 @@ class Body:
             case ast.Name(id=name):
                 return name in self.own
             case ast.Call(func=func):
-                found = self.value_of(func)
-                if isinstance(found, (type, np.ufunc)) or runtime.is_in(found, _MAKING):
+                function = self.value_of(func)
+                if isinstance(function, (type, np.ufunc)) or runtime.is_in(function, _MAKING):
                     return True
-                return getattr(found, "__module__", None) in ("math", "cmath")
+                return getattr(function, "__module__", None) in ("math", "cmath")
             case _:
                 return False
 
     def effect_of_call(self, node: ast.Call) -> str | None:
         function = node.func
-        found = self.value_of(function)
-        if found is not None:
-            what = effect_of(found, self.seen)
+        value = self.value_of(function)
+        if value is not None:
+            what = effect_of(value, self.seen)
         elif isinstance(function, ast.Name):
             what = None if function.id in self.defined else f"calls the variable {function.id}"
         elif isinstance(function, ast.Attribute):
@@ -351,8 +351,8 @@ class Body:
             manager = self.object_of(node)
             kind, known = type(manager), manager is not None
         methods = [getattr(kind, name, None) for name in ("__enter__", "__exit__")]
-        found = [effect_of(method, self.seen) for method in methods if is_read(method)]
-        return next(filter(None, found), None if known else "enters a context")
+        reasons = [effect_of(method, self.seen) for method in methods if is_read(method)]
+        return next(filter(None, reasons), None if known else "enters a context")
 
     def effect_of_method(self, node: ast.Attribute) -> str | None:
         if node.attr in WRITING and not self.is_own(node.value):
@@ -366,7 +366,7 @@ class Body:
         """What an expression names; None where it is not known."""
         match node:
             case ast.Name(id=name) if name in self.local:
-                return self.given.get(name)
+                return self.arguments.get(name)
             case ast.Name(id=name):
                 try:
                     if name in self.fun.__code__.co_freevars:
@@ -382,8 +382,8 @@ class Body:
 
     def value_of(self, node: ast.expr) -> Any:
         """The function, class or module that an expression names; None where it is not known."""
-        found = self.object_of(node)
-        return found if isinstance(found, ModuleType) or callable(found) else None
+        value = self.object_of(node)
+        return value if isinstance(value, ModuleType) or callable(value) else None
 
 
 #: ``x.at[i].add(v)`` changes nothing.

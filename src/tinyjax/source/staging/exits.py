@@ -149,7 +149,7 @@ class Piece:
 
         arrivals = {}
         for key, values in self.parts.items():
-            found = [
+            wholes = [
                 self.wholes[key, i]
                 if (key, i) in self.wholes
                 else tree.unflatten(structure, list(map(resolve, value)))
@@ -157,7 +157,7 @@ class Piece:
                     zip(self.structures[key], values, strict=True)
                 )
             ]
-            arrivals[key] = Arrival(tuple(found), self.lines[key])
+            arrivals[key] = Arrival(tuple(wholes), self.lines[key])
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
@@ -192,7 +192,7 @@ class Piece:
                 outs.append(places[id(array)])
         jaxpr = Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
         if [*jaxpr.out_avals] != [*avals]:  # in weakness too: a Python number stays one
-            jaxpr = convert_outputs(jaxpr, lambda found: convert_all(found, avals))
+            jaxpr = convert_outputs(jaxpr, lambda outs: convert_all(outs, avals))
         return pruned(Staged(jaxpr, tuple(consts)))
 
 
@@ -225,7 +225,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
     lines = {key: arrival.lines for key, arrival in outcome.arrivals.items()}
     for key, arrival in outcome.arrivals.items():
         taken = [take_apart(value) for value in arrival.values]
-        parts[key] = [[hold(part) for part in found] for found, _ in taken]
+        parts[key] = [[hold(part) for part in leaves] for leaves, _ in taken]
         structures[key] = [structure for _, structure in taken]
     wholes = {
         (key, i): value
@@ -283,29 +283,29 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     Raises:
         BranchTypeError: the values for a block cannot be given one type.
     """
-    wanted: list[Wanted] = []
+    choices: list[Wanted] = []
     parts: dict[int, list[list[Any]]] = {}
     structures = {**second.structures, **first.structures}
     lines = {**second.lines, **first.lines}
     for key in [*first.parts, *(k for k in second.parts if k not in first.parts)]:
         if key in first.parts and key in second.parts:
-            parts[key] = _join(key, first, second, wanted, places, line)
+            parts[key] = _join(key, first, second, choices, places, line)
             continue
         piece = first if key in first.parts else second
         parts[key] = [
-            [_pass(part, piece, piece is first, wanted) for part in value]
+            [_pass(part, piece, piece is first, choices) for part in value]
             for value in piece.parts[key]
         ]
     exit_part: Any = None
     if len(parts) > 1:
-        exit_part = Slot(len(wanted))
-        wanted.append(
+        exit_part = Slot(len(choices))
+        choices.append(
             Wanted(first.exit_part, second.exit_part, ShapedArray((), dtypes.int32, False))
         )
-    arrays = _take(pred, first, second, wanted)
+    arrays = _take(pred, first, second, choices)
     aliases = current_aliases.get()
     if aliases is not None:
-        for array, part in zip(arrays, wanted, strict=False):
+        for array, part in zip(arrays, choices, strict=False):
             aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
     missing = object()
     wholes = {
@@ -327,17 +327,17 @@ def _roots(aliases: Aliases, part: Any) -> Roots:
     return aliases.roots(part) if isinstance(part, Array) else Roots()
 
 
-def _pass(part: Any, piece: Piece, is_first: bool, wanted: list[Wanted]) -> Any:
+def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Wanted]) -> Any:
     """A part that only one of the pieces has."""
     if not isinstance(part, Slot):
         return part
     aval = piece.aval(part)
-    wanted.append(Wanted(part, None, aval) if is_first else Wanted(None, part, aval))
-    return Slot(len(wanted) - 1)
+    choices.append(Wanted(part, None, aval) if is_first else Wanted(None, part, aval))
+    return Slot(len(choices) - 1)
 
 
 def _join(
-    key: int, first: Piece, second: Piece, wanted: list[Wanted], places: Places, line: int
+    key: int, first: Piece, second: Piece, choices: list[Wanted], places: Places, line: int
 ) -> list[list[Any]]:
     """The parts of the values for a block that both pieces come to."""
     plan = []
@@ -363,8 +363,8 @@ def _join(
                 aval = join_avals(*avals)
             except PromotionError:
                 raise mismatch(path, shown) from None
-            wanted.append(Wanted(a, b, aval))
-            joined.append(Slot(len(wanted) - 1))
+            choices.append(Wanted(a, b, aval))
+            joined.append(Slot(len(choices) - 1))
         plan.append(joined)
     return plan
 
@@ -392,9 +392,9 @@ def _differ(
     where = [f" (line {n})" if n else "" for n in known]
     if NOTHING in shown:
         holds = shown[1] == NOTHING
-        given = where[0 if holds else 1]
+        at_line = where[0 if holds else 1]
         text = (
-            f"{name} has a value{given} only if the traced condition of line {line} "
+            f"{name} has a value{at_line} only if the traced condition of line {line} "
             f"{'holds' if holds else 'does not hold'}, and is used afterwards. Give it a value of "
             "the same type before, or in both cases."
         )
@@ -415,26 +415,26 @@ def _differ(
     return error
 
 
-def _take(pred: Array, first: Piece, second: Piece, wanted: Sequence[Wanted]) -> Sequence[Array]:
+def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Wanted]) -> Sequence[Array]:
     if not first.staged.jaxpr.eqns and not second.staged.jaxpr.eqns:
-        return [_select(pred, w) for w in wanted]  # nothing is computed, so nothing is saved
-    avals = [w.aval for w in wanted]
-    no = second.with_results([w.second for w in wanted], avals)
-    yes = first.with_results([w.first for w in wanted], avals)
-    if not no.jaxpr.eqns and not yes.jaxpr.eqns and not wanted:
+        return [_select(pred, w) for w in choices]  # nothing is computed, so nothing is saved
+    avals = [w.aval for w in choices]
+    no = second.with_results([w.second for w in choices], avals)
+    yes = first.with_results([w.first for w in choices], avals)
+    if not no.jaxpr.eqns and not yes.jaxpr.eqns and not choices:
         return []
     return bind_branches(convert_element_type(pred, dtypes.int32), [no, yes], [])
 
 
-def _select(pred: Array, wanted: Wanted) -> Array:
+def _select(pred: Array, choice: Wanted) -> Array:
     """A part of which both pieces know the value."""
     x, y = [
-        None if part is None else convert_all([as_array(part)], [wanted.aval])[0]
-        for part in (wanted.first, wanted.second)
+        None if part is None else convert_all([as_array(part)], [choice.aval])[0]
+        for part in (choice.first, choice.second)
     ]
     if x is None or y is None:
-        found = y if x is None else x
-        assert found is not None, "a part is wanted of a piece that has it"
-        return found
-    shape = wanted.aval.shape
+        value = y if x is None else x
+        assert value is not None, "a part is wanted of a piece that has it"
+        return value
+    shape = choice.aval.shape
     return select(broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)

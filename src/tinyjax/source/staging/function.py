@@ -49,8 +49,8 @@ class StagedFunction(Generic[P, R]):
         self.fun = fun
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        found: R = call(self.fun, args, kwargs)
-        return found
+        result: R = call(self.fun, args, kwargs)
+        return result
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
         """Bind as a method does."""
@@ -110,9 +110,9 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         and loop_invariants.holds_known((args, kwargs))
         and not _passes_on(fun)
     ):
-        found, args, kwargs = _call_known(iterations, fun, args, kwargs)
-        if found is not loop_invariants.NOT_KNOWN:
-            return found
+        result, args, kwargs = _call_known(iterations, fun, args, kwargs)
+        if result is not loop_invariants.NOT_KNOWN:
+            return result
     match fun:
         case functools.partial():
             return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
@@ -181,9 +181,9 @@ def _call_known(
         or opaque_calls.makes_text(fun)
     ):
         check_effects(fun, *sample)
-        found = loop_invariants.in_each_iteration(iterations, fun, args, kwargs)
-        if found is not loop_invariants.NOT_KNOWN:
-            return found, args, kwargs
+        result = loop_invariants.in_each_iteration(iterations, fun, args, kwargs)
+        if result is not loop_invariants.NOT_KNOWN:
+            return result, args, kwargs
     traced = loop_invariants.replaced((args, kwargs), iterations, loop_invariants.Known.array)
     return loop_invariants.NOT_KNOWN, *traced
 
@@ -223,14 +223,14 @@ def _staged(value: Any) -> Any:
 @contextmanager
 def _in_session() -> Iterator[Session]:
     """The staging that goes on, or a new one."""
-    found = current_session.get()
-    if found is not None:
-        yield found
+    session = current_session.get()
+    if session is not None:
+        yield session
         return
-    made = Session(call, run_loop)
-    token, aliases = current_session.set(made), current_aliases.set(made.aliases)
+    session_here = Session(call, run_loop)
+    token, aliases = current_session.set(session_here), current_aliases.set(session_here.aliases)
     try:
-        yield made
+        yield session_here
     finally:
         current_aliases.reset(aliases)
         current_session.reset(token)
@@ -297,8 +297,8 @@ def _run_shared(
     Without this a function that calls itself twice, to a static depth, would be staged two to the
     depth times.
     """
-    fun, *given = values
-    parts, structure = take_apart(given)
+    fun, *args = values
+    parts, structure = take_apart(args)
     arrays = [part for part in parts if isinstance(part, Array)]
     known = [part.aval if isinstance(part, Array) else part for part in parts]
     known += take_apart(_closed_over(fun))[0]

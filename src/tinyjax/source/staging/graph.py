@@ -94,8 +94,8 @@ class ControlFlowGraph:
         self._live_after: dict[tuple[int, int], frozenset[Variable]] = {}
         self._collecting = _collecting_variables(ir.blocks)
         self._live = [
-            (*block.arguments, *sorted(found, key=lambda v: v.number))
-            for block, found in zip(ir.blocks, liveness(ir.blocks).entry, strict=True)
+            (*block.arguments, *sorted(variables, key=lambda v: v.number))
+            for block, variables in zip(ir.blocks, liveness(ir.blocks).entry, strict=True)
         ]
         self._lines = {s.variable: s.line for s in ir.statements}
 
@@ -113,8 +113,8 @@ class ControlFlowGraph:
 
     def live_after(self, index: int, place: int) -> frozenset[Variable]:
         """The variables with a value at a statement of a block that are used after it."""
-        found = self._live_after.get((index, place))
-        if found is None:
+        variables = self._live_after.get((index, place))
+        if variables is None:
             block = self.blocks[index]
             rest = Block((), block.statements[place + 1 :], block.exits)
             used = {*rest.uses}
@@ -123,8 +123,8 @@ class ControlFlowGraph:
                 used.update(self.live_in(target)[len(self.blocks[target].arguments) :])
             used -= {s.variable for s in block.statements[place:]}
             used -= self._gone_through  # each item once
-            found = self._live_after[index, place] = frozenset(used)
-        return found
+            variables = self._live_after[index, place] = frozenset(used)
+        return variables
 
     def first_line(self, index: int) -> int:
         """The first line of the user's in a block; 0 where there is none."""
@@ -137,8 +137,8 @@ class ControlFlowGraph:
     def reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
         """The blocks that are reached from one, itself included; none is reached through a stop."""
         key = (start, stops)
-        found = self._reached.get(key)
-        if found is None:
+        blocks = self._reached.get(key)
+        if blocks is None:
             seen = {start}
             work = [start]
             while work:
@@ -149,8 +149,8 @@ class ControlFlowGraph:
                     if branch.target not in seen:
                         seen.add(branch.target)
                         work.append(branch.target)
-            found = self._reached[key] = frozenset(seen)
-        return found
+            blocks = self._reached[key] = frozenset(seen)
+        return blocks
 
     def joins(self, start: int, others: Iterable[int], stops: frozenset[int]) -> frozenset[int]:
         """The blocks where the paths from one block first meet those from others."""
@@ -261,7 +261,7 @@ class ControlFlowGraph:
 
 def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
     """The variables whose values become lists and dicts at the ends of comprehensions."""
-    found: set[Atom] = {
+    variables: set[Atom] = {
         s.call.args[0]
         for block in blocks
         for s in block.statements
@@ -269,10 +269,12 @@ def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
     }
     changed = True
     while changed:
-        size = len(found)
+        size = len(variables)
         for block in blocks:
             for branch in block.branches:
                 parameters = blocks[branch.target].arguments
-                found.update(a for p, a in zip(parameters, branch.args, strict=True) if p in found)
-        changed = len(found) > size
-    return found
+                variables.update(
+                    a for p, a in zip(parameters, branch.args, strict=True) if p in variables
+                )
+        changed = len(variables) > size
+    return variables

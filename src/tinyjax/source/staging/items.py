@@ -80,12 +80,12 @@ class Together:
         return tuple([part.at(index) for part in self.parts])
 
     def row(self, slices: Sequence[Array], index: Any) -> Any:
-        found, rest = [], list(slices)
+        row, rest = [], list(slices)
         for part in self.parts:
             n = len(part.arrays)
-            found.append(part.row(rest[:n], index))
+            row.append(part.row(rest[:n], index))
             rest = rest[n:]
-        return tuple(found)
+        return tuple(row)
 
 
 Items = Rows | Steps | Together

@@ -62,10 +62,10 @@ def _lines(nodes: Iterable[ast.AST], name: str | None) -> list[int]:
 
 def _last(function: ast.FunctionDef | ast.Lambda, name: str, line: int) -> int:
     """The last assignment to a name up to a line; the first line, if it is a parameter."""
-    found = [n for n in _lines([function], name) if n <= line]
+    numbers = [n for n in _lines([function], name) if n <= line]
     args = function.args
-    given = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-    return max(found, default=function.lineno if any(a.arg == name for a in given) else 0)
+    parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    return max(numbers, default=function.lineno if any(a.arg == name for a in parameters) else 0)
 
 
 def _first_return(function: ast.FunctionDef | ast.Lambda, line: int) -> int:

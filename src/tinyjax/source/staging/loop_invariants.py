@@ -71,8 +71,8 @@ class Known:
     @property
     def aval(self) -> ShapedArray:
         """Its type as an array."""
-        given = [self.sample] if self.values is None else self.values
-        dtype, weak = _type_of(given)
+        numbers = [self.sample] if self.values is None else self.values
+        dtype, weak = _type_of(numbers)
         return ShapedArray((), dtype, weak)
 
     def array(self) -> Array:
@@ -81,10 +81,10 @@ class Known:
         Raises:
             NotUniformError: it is not a number, or does not fit.
         """
-        given = [self.sample] * self.iterations.count if self.values is None else self.values
-        dtype, weak = _type_of(given)
+        numbers = [self.sample] * self.iterations.count if self.values is None else self.values
+        dtype, weak = _type_of(numbers)
         try:
-            host = np.array(given, dtype)
+            host = np.array(numbers, dtype)
         except OverflowError:
             raise NotUniformError from None
         aval = ShapedArray(host.shape, dtype, weak)
@@ -135,8 +135,8 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
             return first
         return Known(iterations, values, first)
     if all(type(value) is tuple and len(value) == len(first) for value in values):
-        found = [known_of(column, iterations) for column in zip(*values, strict=True)]
-        return NOT_KNOWN if NOT_KNOWN in found else tuple(found)
+        columns = [known_of(column, iterations) for column in zip(*values, strict=True)]
+        return NOT_KNOWN if NOT_KNOWN in columns else tuple(columns)
     return first if all(value is first for value in values) else NOT_KNOWN
 
 
@@ -185,16 +185,16 @@ def in_each_iteration(
     sample = replaced((args, kwargs), iterations, note)
     try:
         if unknown:
-            found = fun(*sample[0], **sample[1])
+            result = fun(*sample[0], **sample[1])
             return (
-                Known(iterations, None, found, (fun, args, kwargs))
-                if _is_plain(found)
+                Known(iterations, None, result, (fun, args, kwargs))
+                if _is_plain(result)
                 else NOT_KNOWN
             )
         values = []
         for iteration in range(iterations.count):
-            given = replaced((args, kwargs), iterations, lambda value: value.at(iteration))  # noqa: B023
-            values.append(fun(*given[0], **given[1]))
+            arguments = replaced((args, kwargs), iterations, lambda value: value.at(iteration))  # noqa: B023
+            values.append(fun(*arguments[0], **arguments[1]))
     except Exception as error:
         raise NotUniformError from error
     return known_of(values, iterations)
@@ -223,19 +223,19 @@ def simulated(
         NotUniformError: an exception is raised, or something else than plain values is carried.
     """
     places = {id(leaf): place for place, leaf in leaves.items()}
-    found = {place: [start] for place, start in starts.items()}
+    carried = {place: [start] for place, start in starts.items()}
 
     def value_of(known: Known, iteration: int, done: dict[int, Any]) -> Any:
         if id(known) in places:
-            return found[places[id(known)]][iteration]
+            return carried[places[id(known)]][iteration]
         if known.recipe is None:
             return known.at(iteration)
         if id(known) not in done:
             fun, args, kwargs = known.recipe
-            given = replaced(
+            arguments = replaced(
                 (args, kwargs), known.iterations, lambda part: value_of(part, iteration, done)
             )
-            done[id(known)] = fun(*given[0], **given[1])
+            done[id(known)] = fun(*arguments[0], **arguments[1])
         return done[id(known)]
 
     for iteration in range(count):
@@ -248,5 +248,5 @@ def simulated(
         except Exception as error:
             raise NotUniformError from error
         for place, value in now.items():
-            found[place].append(value)
-    return found
+            carried[place].append(value)
+    return carried

@@ -164,14 +164,14 @@ class TracedLoop:
         staged = None if test is None else self._stage_test(carry, test, avals[:m])
 
         def goes_on(*state: Array) -> list[Array]:
-            found = None
+            condition = None
             if exit_part is not None:
-                found = eq(state[m + exit_part], as_array(np.int32(self.header)))
+                condition = eq(state[m + exit_part], as_array(np.int32(self.header)))
             if staged is not None:
                 (holds,) = eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
-                found = holds if found is None else and_(found, holds)
-            assert found is not None, "a loop ends by its condition or is left"
-            return [found]
+                condition = holds if condition is None else and_(condition, holds)
+            assert condition is not None, "a loop ends by its condition or is left"
+            return [condition]
 
         return pruned(stage(goes_on, avals))
 
@@ -269,9 +269,9 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
     inner = stops | loop.exits | {header}
     if is_scanned(items):
         traced = TracedLoop(run, loop, inner, items)
-        found = _attempt(run.session, lambda: traced.scan(arrival), items.length)
-        if found is not None:
-            return found
+        outcome = _attempt(run.session, lambda: traced.scan(arrival), items.length)
+        if outcome is not None:
+            return outcome
     return _in_python(run, loop, arrival, inner, items)
 
 

@@ -252,12 +252,12 @@ def invert(x: Any) -> Any:
 
 def check(failed: Any, error: Exception) -> None:
     """Raise an exception if a condition holds, which may only be known when the program runs."""
-    found = truth(failed)
-    if found is True:
+    condition = truth(failed)
+    if condition is True:
         raise error
     session, place = current_session.get(), evaluated_source()
-    if isinstance(found, Array) and session is not None and place is not None:
-        session.check(found, raised_by(error, place.location))
+    if isinstance(condition, Array) and session is not None and place is not None:
+        session.check(condition, raised_by(error, place.location))
 
 
 def changed(operation: Binary, value: Any, by: Any) -> Any:
@@ -311,12 +311,12 @@ def true_or_false(value: Any) -> Any:
 
 def rounded(value: Any, ndigits: int | None = None) -> Any:
     """``round`` of a scalar."""
-    found = (
+    result = (
         value
         if is_integer(value) and not (ndigits and ndigits < 0)
         else jnp.round(value, ndigits or 0)
     )
-    return integer(found) if ndigits is None or is_integer(value) else found
+    return integer(result) if ndigits is None or is_integer(value) else result
 
 
 def floor_of(value: Any) -> Any:

@@ -250,7 +250,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     """What to call in a function's place; None for the function itself."""
     try:
         numeric = NUMERIC.get(function)
-        found = REPLACED.get(function) if numeric is None else None
+        substitute = REPLACED.get(function) if numeric is None else None
     except TypeError:  # it cannot be hashed
         return None
     if numeric is not None:
@@ -258,20 +258,20 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
             return None
         lists = any(isinstance(x, (list, tuple)) for x in args)
         return of_lists(numeric) if lists and any(map(_has_axes, args)) else numeric
-    given = (*args, *kwargs.values())
-    if found is not None:
-        return found if _concerns(function, given) else None
+    operands = (*args, *kwargs.values())
+    if substitute is not None:
+        return substitute if _concerns(function, operands) else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
-        made = function.__name__ in ("format", "format_map", "join") and holds_tracer(given)
+        made = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
         return texts.text_of(function) if made else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
-        if holds_tracer(given):
+        if holds_tracer(operands):
             method: Leaf = getattr(jnp.asarray(function.__self__), function.__name__)
             return method
         return None
     if isinstance(function, type) and issubclass(function, np.generic):
-        return functools.partial(jnp.asarray, dtype=function) if holds_tracer(given) else None
-    return taking_lists(function) if counterpart(function) and holds_tracer(given) else None
+        return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
+    return taking_lists(function) if counterpart(function) and holds_tracer(operands) else None
 
 
 def _holds_array(value: Any) -> bool:
@@ -285,19 +285,19 @@ def _has_axes(value: Any) -> bool:
     return isinstance(value, _NUMPYS) and bool(value.ndim)
 
 
-def _concerns(function: Any, given: tuple[Any, ...]) -> bool:
+def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:
     """Whether a function that has a replacement is given something traced that needs it."""
-    if any(isinstance(x, _ITEMS) for x in given):
+    if any(isinstance(x, _ITEMS) for x in operands):
         return True
     if function in _TEXTS:
-        return any(map(_holds_array, given)) or holds_tracer(given)
+        return any(map(_holds_array, operands)) or holds_tracer(operands)
     if function in _GOING_THROUGH:
-        return any(is_undecided(x) and x.shape for x in given)
+        return any(is_undecided(x) and x.shape for x in operands)
     if function is operator.getitem:
-        if isinstance(given[0], Array) and _has_list(given[1]):
+        if isinstance(operands[0], Array) and _has_list(operands[1]):
             return True
-        return holds_tracer(given[1], undecided=not isinstance(given[0], np.ndarray))
-    return holds_tracer(given, undecided=function in _DECIDING)
+        return holds_tracer(operands[1], undecided=not isinstance(operands[0], np.ndarray))
+    return holds_tracer(operands, undecided=function in _DECIDING)
 
 
 def _has_list(index: Any) -> bool:

@@ -244,10 +244,10 @@ class Rolled:
         if not again and self.changing:
             starts = {place: self._start(*place) for place in self.changing}
             following = {place: self.following[place] for place in self.changing}
-            found = simulated(following, self.leaves, starts, self.count)
-            for place, values in found.items():
+            carried = simulated(following, self.leaves, starts, self.count)
+            for place, values in carried.items():
                 known = self.changing[place]
                 again = again or known is None or not all(map(is_equal, known, values))
-            self.changing.update(found)
+            self.changing.update(carried)
         if again:
             raise AgainError

@@ -106,9 +106,9 @@ class Run:
 
     def enter(self, block: int, arrival: Arrival) -> None:
         """Give the parameters of a block their values, and what else the arrival brings along."""
-        wanted = self.graph.live_in(block)
-        self.env.update(zip(wanted, arrival.values, strict=False))
-        self.lines.update(zip(wanted, arrival.lines, strict=False))
+        variables = self.graph.live_in(block)
+        self.env.update(zip(variables, arrival.values, strict=False))
+        self.lines.update(zip(variables, arrival.lines, strict=False))
 
     def complete(self, block: int, arrival: Arrival) -> Arrival:
         """Bring along what is used from a block on, so that it can be run from somewhere else."""
@@ -118,10 +118,10 @@ class Run:
 
     def aside(self) -> Run:
         """A run of the same function that goes on from here by itself."""
-        found = Run(self.session, self.ir, self.graph)
-        found.env = {**self.env}
-        found.lines = {**self.lines}
-        return found
+        run = Run(self.session, self.ir, self.graph)
+        run.env = {**self.env}
+        run.lines = {**self.lines}
+        return run
 
     def forget(self, blocks: Iterable[int]) -> None:
         """Drop what blocks have computed in an iteration that is abandoned."""
@@ -157,8 +157,8 @@ class Run:
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
-            found = self.session.call(function, args, kwargs)
-            return self.session.aliases.after(function, args, found)
+            result = self.session.call(function, args, kwargs)
+            return self.session.aliases.after(function, args, result)
         except (RaisedError, TracedEndError):
             raise
         except TinyjaxError as error:
@@ -202,11 +202,11 @@ class Run:
                 if index in stops:
                     return Outcome({index: self.complete(index, arrival)})
                 if index in self.graph.loops:
-                    found = self.settle(self.session.run_loop(self, index, arrival, stops), stops)
-                    only = found.only
+                    outcome = self.settle(self.session.run_loop(self, index, arrival, stops), stops)
+                    only = outcome.only
                     if only is None or only in stops or only == RETURN:
-                        return found
-                    index, arrival = only, found.arrivals[only]
+                        return outcome
+                    index, arrival = only, outcome.arrivals[only]
                     continue
             within = False
             self.enter(index, arrival)
@@ -240,11 +240,11 @@ class Run:
                 self.piece(branch.target, self.arrival(branch.args), until)
                 for branch in (otherwise, first)
             ]
-            found = self.settle(self.choose(held, pieces[0], pieces[1], line), stops)
-            only = found.only
+            outcome = self.settle(self.choose(held, pieces[0], pieces[1], line), stops)
+            only = outcome.only
             if only is None or only in stops or only == RETURN:
-                return found
-            index, arrival = only, found.arrivals[only]
+                return outcome
+            index, arrival = only, outcome.arrivals[only]
 
     def truth(self, condition: Atom) -> bool | Array:
         try:
@@ -265,17 +265,17 @@ class Run:
 
     def exception_of(self, branch: Branch) -> RaisedError | None:
         """The exception that a block ends with."""
-        found: list[RaisedError] = []
+        errors: list[RaisedError] = []
 
         def attempt() -> Outcome:
             try:
                 self.aside().execute(branch.target, self.arrival(branch.args), within=True)
             except RaisedError as raised:
-                found.append(RaisedError(raised.message, raised.location))
+                errors.append(RaisedError(raised.message, raised.location))
             return Outcome({})
 
         self.stage(attempt)
-        return found[0] if found else None
+        return errors[0] if errors else None
 
     def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Part:
         """Stage the program from a block on."""
@@ -362,5 +362,5 @@ def _note(error: Exception, where: Location) -> None:
 
 @functools.cache
 def _instruction(code: CodeType, line: int) -> int:
-    starts = [start for start, _, found in code.co_lines() if found == line]
+    starts = [start for start, _, number in code.co_lines() if number == line]
     return starts[0] if starts else 0

@@ -195,8 +195,8 @@ class Session:
     def leave(self, manager: AbstractContextManager[Any]) -> None:
         """Leave one, unless that depends on a traced condition: then the end of the run does."""
         for place in range(len(self.managers) - 1, -1, -1):
-            found = self.managers[place]
-            if found.manager is manager and found.conditions == self.conditions:
+            entry = self.managers[place]
+            if entry.manager is manager and entry.conditions == self.conditions:
                 del self.managers[place]
                 runtime.leave(manager)
                 return

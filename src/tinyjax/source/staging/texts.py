@@ -114,11 +114,11 @@ def python_number(value: Any) -> Any:
     """
     while isinstance(value, JVPTracer):
         value = value.primal
-    found = np.asarray(value)
-    if found.ndim:
-        return found
-    narrow = found.dtype.kind not in "biuc" and found.dtype.itemsize < 8
-    return float(str(found[()])) if narrow else found.item()
+    host = np.asarray(value)
+    if host.ndim:
+        return host
+    narrow = host.dtype.kind not in "biuc" and host.dtype.itemsize < 8
+    return float(str(host[()])) if narrow else host.item()
 
 
 def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
@@ -145,8 +145,8 @@ def text_of(function: Callable[..., str]) -> Callable[..., Any]:
     """A function that makes a text, as one of traced values."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        found = TracedText(function, args, kwargs)
-        return found if holds_tracer((args, kwargs), True) else found.with_values(python_number)
+        text = TracedText(function, args, kwargs)
+        return text if holds_tracer((args, kwargs), True) else text.with_values(python_number)
 
     return made
 

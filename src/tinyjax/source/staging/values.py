@@ -57,10 +57,10 @@ class Opened:
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
         """Its fields, and what is left of it."""
         kind = type(self.value)
-        found = [(name, getattr(self.value, name)) for name in field_names(kind)]
+        attributes = [(name, getattr(self.value, name)) for name in field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
-        empty = Shell(kind, shell.filled([None] * len(found)))
-        return [(tree.GetAttrKey(name), opened(value)) for name, value in found], empty
+        empty = Shell(kind, shell.filled([None] * len(attributes)))
+        return [(tree.GetAttrKey(name), opened(value)) for name, value in attributes], empty
 
 
 def _children(node: Opened) -> tuple[list[Any], Shell]:
@@ -191,8 +191,8 @@ def truth(value: Any) -> bool | Array:
             f"a condition must be a scalar, but this one is an array of type {value.aval}. Reduce "
             "it with jnp.any(...) or jnp.all(...); for a choice element by element use jnp.where."
         )
-    found = convert_element_type(value, dtypes.bool_)
-    return found if is_undecided(found) else bool(found)
+    condition = convert_element_type(value, dtypes.bool_)
+    return condition if is_undecided(condition) else bool(condition)
 
 
 #: What messages call the value of a variable that has none.

@@ -46,11 +46,11 @@ def type_of(value: Any) -> str:
 
 def joined(types: Iterable[str]) -> str:
     """The type of what is of one of several."""
-    found = set(types)
-    if len(found) == 1:
-        (only,) = found
+    kinds = set(types)
+    if len(kinds) == 1:
+        (only,) = kinds
         return ANY if only in ("tuple", "None", _EMPTY) else only
-    return "float" if found <= {"int", "float"} and found else ANY
+    return "float" if kinds <= {"int", "float"} and kinds else ANY
 
 
 @attrs.frozen(eq=False)
@@ -69,14 +69,14 @@ class Annotations:
 
     def _of_name(self, called: dict[Variable, str]) -> dict[str, list[str]]:
         """The types of everything that is assigned to each name."""
-        found: dict[str, list[str]] = {}
+        kinds: dict[str, list[str]] = {}
         for v, name in called.items():
-            found.setdefault(name, []).append(self.types.get(v, ANY))
+            kinds.setdefault(name, []).append(self.types.get(v, ANY))
         for block in self.ir.blocks:
             for parameter, atom in [pair for b in block.branches for pair in self.ir.passed(b)]:
                 if not isinstance(atom, Variable) or called.get(atom) != called[parameter]:
-                    found[called[parameter]].append(self.of(atom))
-        return found
+                    kinds[called[parameter]].append(self.of(atom))
+        return kinds
 
     def of(self, atom: Atom) -> str:
         """The type of a value."""

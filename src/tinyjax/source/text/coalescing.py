@@ -63,8 +63,8 @@ def gathered(ir: IR, conventions: Conventions) -> IR:
     """A program in which the items of what a call gives are taken right after it."""
     blocks = []
     uses = _uses(ir)
-    for given in ir.blocks:
-        block = _subtracting(given, uses) if conventions.only_floats else given
+    for original in ir.blocks:
+        block = _subtracting(original, uses) if conventions.only_floats else original
         items: dict[Variable, list[Statement]] = {}
         kept: list[Statement] = []
         wholes = {s.variable for s in block.statements if conventions.gives_items(s)}
@@ -98,7 +98,7 @@ def _subtracting(block: Block, uses: Counter[Variable]) -> Block:
 
 def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, int]]:
     """What calls give that only its items are used of: the first of these, and how many."""
-    found: dict[Variable, tuple[int, int]] = {}
+    parts: dict[Variable, tuple[int, int]] = {}
     times = _uses(ir)
     for block in ir.blocks:
         for place, statement in enumerate(block.statements):
@@ -117,8 +117,8 @@ def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, i
             uses = times[whole] - unused
             start = indices[0] if indices else 0
             if indices == list(range(start, start + uses)) and uses:
-                found[whole] = (start, uses)
-    return found
+                parts[whole] = (start, uses)
+    return parts
 
 
 def taken_from(call: Call) -> Variable | None:
@@ -196,17 +196,17 @@ class Coalescing:
         shades: dict[tuple[str, int], str] = {}
         wishes = self._wishes()
         for v in self._defined():
-            wanted = wishes.get(v) or (v.name or TEMPORARY).lstrip(".")
+            wish = wishes.get(v) or (v.name or TEMPORARY).lstrip(".")
             if not self._shares(v):
-                called[v] = names.fresh(wanted)
+                called[v] = names.fresh(wish)
                 continue
             others = {called[o] for o in self.conflicts.get(v, ()) if o in called}
             shade = 0
-            while shades.get((wanted, shade)) in others:
+            while shades.get((wish, shade)) in others:
                 shade += 1
-            if (wanted, shade) not in shades:
-                shades[wanted, shade] = names.fresh(wanted)
-            called[v] = shades[wanted, shade]
+            if (wish, shade) not in shades:
+                shades[wish, shade] = names.fresh(wish)
+            called[v] = shades[wish, shade]
         return called
 
     def _shares(self, v: Variable) -> bool:
@@ -215,13 +215,13 @@ class Coalescing:
 
     def _wishes(self) -> dict[Variable, str]:
         """What some variables without names stand for."""
-        found = {
+        wishes = {
             s.variable: "items"
             for s in self.ir.statements
             if s.function is runtime.items_of and s.variable.name is None
         }
         own = self.ir.blocks[0].arguments[0]
-        return found if own.name is not None else {**found, own: "fun"}
+        return wishes if own.name is not None else {**wishes, own: "fun"}
 
     def _defined(self) -> Iterator[Variable]:
         for block in self.ir.blocks:
@@ -230,10 +230,10 @@ class Coalescing:
                 if statement.variable not in self.inlined and statement.variable not in self.apart:
                     yield statement.variable
 
-    def used(self, found: list[Variable]) -> set[Variable]:
+    def used(self, variables: list[Variable]) -> set[Variable]:
         """The variables with names that are read where some variables are written."""
         named: set[Variable] = set()
-        todo = list(found)
+        todo = list(variables)
         while todo:
             v = todo.pop()
             if v in self.inlined:

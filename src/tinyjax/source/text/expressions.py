@@ -71,9 +71,9 @@ class ExpressionWriter:
     def shown(self, call: Call) -> Call:
         """What a call is written as: a range is gone through as it is."""
         if value_of(call.function) is runtime.items_of and isinstance(call.args[0], Variable):
-            given = self.inlined.get(call.args[0])
-            if given is not None and value_of(given.function) is range:
-                return given
+            inlined_call = self.inlined.get(call.args[0])
+            if inlined_call is not None and value_of(inlined_call.function) is range:
+                return inlined_call
         return call
 
     def call(self, call: Call) -> str:

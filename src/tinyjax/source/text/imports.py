@@ -57,8 +57,8 @@ def place_of(value: Any) -> tuple[str | None, str]:
     home = getattr(value, "__module__", None) or type(value).__module__
     name = getattr(value, "__name__", None)
     if not isinstance(name, str):  # perhaps the only one of its class
-        found = [name for name, v in vars(import_module(home)).items() if v is value]
-        return (home, found[0]) if found else (None, "")
+        names = [name for name, v in vars(import_module(home)).items() if v is value]
+        return (home, names[0]) if names else (None, "")
     public = home.lstrip("_")  # as of operator, whose functions say _operator
     for candidate in (public, home) if public in sys.stdlib_module_names else (home,):
         try:

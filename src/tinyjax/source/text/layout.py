@@ -107,14 +107,14 @@ class Line:
 
 def rendered(lines: list[Line]) -> tuple[str, dict[int, int]]:
     """Lay a text out; also give the user's lines that its lines came from."""
-    found: list[str] = []
+    text_lines: list[str] = []
     origins: dict[int, int] = {}
     for line in lines:
-        start = len(found) + 1
-        found += laid_out(line.text, 4 * line.depth)
+        start = len(text_lines) + 1
+        text_lines += laid_out(line.text, 4 * line.depth)
         if line.origin:
-            origins.update(dict.fromkeys(range(start, len(found) + 1), line.origin))
-    return "\n".join(found) + "\n", origins
+            origins.update(dict.fromkeys(range(start, len(text_lines) + 1), line.origin))
+    return "\n".join(text_lines) + "\n", origins
 
 
 def is_chain(lines: list[Line]) -> bool:

@@ -42,9 +42,9 @@ class Names:
         self.taken: set[str] = set()
         self.counts: dict[str, int] = {}
 
-    def fresh(self, wanted: str) -> str:
-        count = self.counts.get(wanted, 0)
-        name = f"{wanted}_{count}" if count else wanted
+    def fresh(self, stem: str) -> str:
+        count = self.counts.get(stem, 0)
+        name = f"{stem}_{count}" if count else stem
         while (
             name in self.taken
             or name in self.namespace
@@ -52,8 +52,8 @@ class Names:
             or hasattr(builtins, name)
         ):
             count += 1
-            name = f"{wanted}_{count}"
-        self.counts[wanted] = count
+            name = f"{stem}_{count}"
+        self.counts[stem] = count
         self.taken.add(name)
         return name
 
@@ -63,15 +63,19 @@ class Names:
         if is_literal(value):
             return written(value)
         root, *rest = constant.text.split(".")
-        for found in (self.namespace.get(root), self.scope(root), _STANDARD.get(root)):
-            if found is not None and _follow(found, rest) is value and self._free(root, found):
-                if not (hasattr(builtins, root) and getattr(builtins, root) is found):
-                    self.namespace[root] = found
+        for known_value in (self.namespace.get(root), self.scope(root), _STANDARD.get(root)):
+            if (
+                known_value is not None
+                and _follow(known_value, rest) is value
+                and self._free(root, known_value)
+            ):
+                if not (hasattr(builtins, root) and getattr(builtins, root) is known_value):
+                    self.namespace[root] = known_value
                 return constant.text
         own = "".join(c if c.isalnum() or c == "_" else "_" for c in constant.text).strip("_")
         own = own if own.isidentifier() else "constant"
-        for name, found in self.namespace.items():
-            if found is value:
+        for name, known_value in self.namespace.items():
+            if known_value is value:
                 return name
         if not self._free(own, value):
             own = self.fresh(own)

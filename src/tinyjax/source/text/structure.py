@@ -104,12 +104,12 @@ class Text:
         except NotStructuredError:
             self.lines, self.depth = [], 1
             self.dispatched()
-        given: list[Doc] = [self.called[v] for v in first]
+        parameters: list[Doc] = [self.called[v] for v in first]
         if annotations is None:
-            return [Line(0, group(f"def {self.ir.name}(", given, "):")), *self.lines]
+            return [Line(0, group(f"def {self.ir.name}(", parameters, "):")), *self.lines]
         kinds = annotations.of_names(self.called)
-        given = [f"{self.called[v]}: {kinds[self.called[v]]}" for v in first]
-        head = group(f"def {self.ir.name}(", given, f") -> {annotations.result}:")
+        parameters = [f"{self.called[v]}: {kinds[self.called[v]]}" for v in first]
+        head = group(f"def {self.ir.name}(", parameters, f") -> {annotations.result}:")
         several = annotations.declared(self.called)
         seen = {self.called[v] for v in first}
         lines = [Line(0, head)]
@@ -217,8 +217,8 @@ class Text:
 
     def _read(self, atom: Atom) -> set[str]:
         """The names that the value of an atom is written with."""
-        found = [atom] if isinstance(atom, Variable) else []
-        return {self.called[v] for v in self.coalescing.used(found)}
+        variables = [atom] if isinstance(atom, Variable) else []
+        return {self.called[v] for v in self.coalescing.used(variables)}
 
     def finish(self, value: Atom) -> None:
         """Write a return."""
@@ -233,14 +233,14 @@ class Text:
 
     def _merges(self) -> dict[int, list[int]]:
         """By block, those where paths meet that all go through it, and through no later one."""
-        found: dict[int, list[int]] = {}
+        merges: dict[int, list[int]] = {}
         for index, before in enumerate(self.predecessors):
             dominating = self.dominating[index]
             if len([p for p in before if index not in self.dominating[p]]) > 1:
                 above = dominating - {index}
                 nearest = max(above, key=lambda i: len(self.dominating[i]))
-                found.setdefault(nearest, []).append(index)
-        return {index: sorted(blocks, key=self.order.index) for index, blocks in found.items()}
+                merges.setdefault(nearest, []).append(index)
+        return {index: sorted(blocks, key=self.order.index) for index, blocks in merges.items()}
 
     def structured(self, index: int, follow: Follow, loop: Around) -> bool:
         """Write a block and those it dominates; say whether it goes on behind what is written."""
@@ -336,8 +336,8 @@ class Text:
         self.depth += 1
         falls = self.jump(branch, follow, loop)
         self.depth -= 1
-        found, self.lines = self.lines, outer
-        return found, falls
+        lines, self.lines = self.lines, outer
+        return lines, falls
 
     def jump(self, branch: Branch, follow: Follow, loop: Around) -> bool:
         self.assign(branch)
@@ -407,35 +407,35 @@ class Text:
 
 def _frames(ir: IR) -> dict[Variable, int]:
     """The lengths of what reverse blocks take from the stack."""
-    found: dict[Variable, int] = {}
+    lengths: dict[Variable, int] = {}
     for statement in ir.statements:
         source = taken_from(statement.call)
         if source is not None:
             length = 1 + value_of(statement.call.args[1])
-            found[source] = max(found.get(source, 0), length)
-    return found
+            lengths[source] = max(lengths.get(source, 0), length)
+    return lengths
 
 
 def _items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
     """The items of a variable that statements take one after the other, with their indices."""
-    found = []
+    items = []
     for statement in statements:
         if taken_from(statement.call) is not source:
             break
-        found.append((value_of(statement.call.args[1]), statement.variable))
-    return found
+        items.append((value_of(statement.call.args[1]), statement.variable))
+    return items
 
 
 def write(
     ir: IR,
     scope: Callable[[str], Any],
-    given: dict[str, Any],
+    namespace: dict[str, Any],
     conventions: Conventions,
     annotations: Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
     names = Names(scope)
-    names.namespace.update(given)
+    names.namespace.update(namespace)
     names.taken |= {ir.name, LABEL}
     text, origins = rendered(Text(ir, names, conventions).function(annotations))
     return text, names.namespace, origins

@@ -83,22 +83,22 @@ def check_library(
         weak=False,
     )
     catalogue = Catalogue(by_function=given or {})
-    found = {function.path: function for function in catalogue.functions(library, other)}
-    wanted = tuple(found) if names is None else tuple(names)
-    unknown = [name for name in wanted if name not in found]
-    if unknown or not wanted:
+    by_path = {function.path: function for function in catalogue.functions(library, other)}
+    requested = tuple(by_path) if names is None else tuple(names)
+    unknown = [name for name in requested if name not in by_path]
+    if unknown or not requested:
         raise ArgumentError(
             f"{module.__name__} and {reference.__name__} do not both have functions called "
             f"{unknown or 'anything'}."
         )
     differences: list[Mismatch] = []
-    for name in wanted:
+    for name in requested:
         for turn in range(calls):
             draw = Draw(f"{seed}/{name}/{turn}")
-            call = catalogue.draw_call(found[name], draw)
+            call = catalogue.draw_call(by_path[name], draw)
             differences += [m for m in check_call(call, library, other) if not known(m)]
     if differences:
         first = differences[0]
         text = "\n".join(map(str, differences))
         raise CheckError(module.__name__, first.call.path, str(first.call), f"\n{text}")
-    return Report(module.__name__, wanted, {}, {})
+    return Report(module.__name__, requested, {}, {})

@@ -72,28 +72,28 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
 
     def moved() -> list[HostArray]:
         with library.precise(call.wide):
-            found = movement(library, call.program(library), hosts, eager)
+            slack = movement(library, call.program(library), hosts, eager)
         if not ROUNDED.search(call.path):
             for i, leaf in enumerate(eager.leaves):
-                found[i] *= leaf.weak is not None and dtypes.is_inexact(leaf.value.dtype)
+                slack[i] *= leaf.weak is not None and dtypes.is_inexact(leaf.value.dtype)
         else:
             for i, leaf in enumerate(eager.leaves):
                 if leaf.weak is not None and dtypes.is_integer(leaf.value.dtype):
-                    found[i] += 0.5 + 1e-6 * np.abs(leaf.value.astype(np.float64))
-        return found
+                    slack[i] += 0.5 + 1e-6 * np.abs(leaf.value.astype(np.float64))
+        return slack
 
     def anywhere() -> list[HostArray]:
         """The reference rounds integers to 32 bits, after which floats may be anything."""
         return [np.full(np.shape(leaf.value), np.inf) for leaf in eager.leaves]
 
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     # rounding within is not seen where there is nothing that could be rounded outside
     whole = not inexact(hosts)
     scaled, loose = bool(SCALED.search(call.path)) or whole, bool(LOOSE.search(call.path)) or whole
 
     def note(between: str, text: str) -> None:
         if text:
-            found.append(Mismatch(call, between, text))
+            mismatches.append(Mismatch(call, between, text))
 
     if eager.error is not None and not isinstance(eager.error, TinyjaxError):
         note("error class", described(eager))
@@ -131,9 +131,9 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
         same = in_phase(eager, expected) if PHASELESS.search(call.path) else eager
         text = differences(same, expected, slack, narrowed=narrowed, scaled=scaled, loose=loose)
         note("reference", text)
-    if not found and eager.error is None and call.smooth and reference.transforms is not None:
-        found += check_derivatives(call, library, reference, eager)
-    return found
+    if not mismatches and eager.error is None and call.smooth and reference.transforms is not None:
+        mismatches += check_derivatives(call, library, reference, eager)
+    return mismatches
 
 
 def described(outcome: Outcome) -> str:
@@ -192,43 +192,43 @@ def check_derivatives(
 
         n = len(chosen)
 
-        def derivative(given: Sequence[Any]) -> Any:
-            xs, vs = given[:n], given[n:]
+        def derivative(operands: Sequence[Any]) -> Any:
+            xs, vs = operands[:n], operands[n:]
             if mode == "jvp":
                 return list(lib.transforms.jvp(flat, tuple(xs), tuple(vs))[1])
             return list(lib.transforms.vjp(flat, *xs)[1](list(vs)))
 
         return derivative
 
-    found: list[Mismatch] = []
+    mismatches: list[Mismatch] = []
     for mode, vectors in (("jvp", tangents), ("vjp", cotangents)):
-        given = [hosts[i] for i in chosen] + vectors
+        operands = [hosts[i] for i in chosen] + vectors
         with library.precise(call.wide):
-            ours = run(library, of(library, mode), [library.array(x) for x in given])
+            ours = run(library, of(library, mode), [library.array(x) for x in operands])
         with reference.precise(call.wide):
             fun = reference.transforms.jit(of(reference, mode))
-            theirs = run(reference, fun, [reference.array(x) for x in given])
+            theirs = run(reference, fun, [reference.array(x) for x in operands])
             if theirs.error is not None:  # it may need the data
                 fun = of(reference, mode)
-                theirs = run(reference, fun, [reference.array(x) for x in given])
+                theirs = run(reference, fun, [reference.array(x) for x in operands])
         if ours.error is not None and not isinstance(ours.error, TinyjaxError):
-            found.append(Mismatch(call, "error class", f"{mode} {described(ours)}"))
+            mismatches.append(Mismatch(call, "error class", f"{mode} {described(ours)}"))
         if (ours.error is None) != (theirs.error is None):
             text = f"{described(ours)}, the reference {described(theirs)}"
-            found.append(Mismatch(call, mode, text))
+            mismatches.append(Mismatch(call, mode, text))
         elif ours.error is None:
 
             def moved(
-                mode: str = mode, given: list[HostArray] = given, ours: Outcome = ours
+                mode: str = mode, operands: list[HostArray] = operands, ours: Outcome = ours
             ) -> Any:
                 with library.precise(call.wide):
-                    return movement(library, of(library, mode), given, ours)
+                    return movement(library, of(library, mode), operands, ours)
 
             scaled = bool(SCALED.search(call.path))
             text = differences(ours, theirs, moved, zeros=False, scaled=scaled, loose=True)
             if text:
-                found.append(Mismatch(call, mode, text))
-    return found
+                mismatches.append(Mismatch(call, mode, text))
+    return mismatches
 
 
 def collect(library: Library, tree: Any, leaves: list[Any]) -> None:

@@ -98,8 +98,10 @@ class Draw(Random):
         """Draw a shape, of so many axes if that is given."""
         if ndim is None:
             return self.weighted(SHAPES)
-        found = {shape: w for shape, w in SHAPES.items() if len(shape) == ndim}
-        return self.weighted(found) if found else tuple(self.one((1, 2, 3)) for _ in range(ndim))
+        weights = {shape: w for shape, w in SHAPES.items() if len(shape) == ndim}
+        return (
+            self.weighted(weights) if weights else tuple(self.one((1, 2, 3)) for _ in range(ndim))
+        )
 
     def beside(self, shape: Shape) -> Shape:
         """Draw a shape that broadcasts with another."""

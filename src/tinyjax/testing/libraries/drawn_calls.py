@@ -37,10 +37,10 @@ class Library:
 
     def find(self, path: str) -> Any:
         """Look up ``numpy.linalg.norm``."""
-        found = self.root
+        value = self.root
         for part in filter(None, path.split(".")):
-            found = getattr(found, part)
-        return found
+            value = getattr(value, part)
+        return value
 
 
 @attrs.frozen(eq=False)
@@ -92,16 +92,16 @@ class Call:
     smooth: bool = False
 
     def __repr__(self) -> str:
-        given = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
-        return f"{self.path}({', '.join(given)}){' [64]' if self.wide else ' [32]'}"
+        arguments = [repr(a) for a in self.args] + [f"{k}={v!r}" for k, v in self.kwargs.items()]
+        return f"{self.path}({', '.join(arguments)}){' [64]' if self.wide else ' [32]'}"
 
     def operands(self) -> list[Operand]:
         """The arrays among the arguments, in order."""
-        found: list[Operand] = []
+        result: list[Operand] = []
         substitute(
-            (self.args, self.kwargs), lambda x: found.append(x) if isinstance(x, Operand) else None
+            (self.args, self.kwargs), lambda x: result.append(x) if isinstance(x, Operand) else None
         )
-        return found
+        return result
 
     def program(self, library: Library) -> Callable[[Sequence[Any]], Any]:
         """The call as a function of its arrays."""

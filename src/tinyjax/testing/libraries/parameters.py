@@ -232,13 +232,13 @@ def matrix(call: Drawn, *shape: int) -> Operand:
 
 def definite(call: Drawn) -> Operand:
     """A Hermitian positive definite matrix, or several; one in ten is any square one."""
-    found = square(call)
-    if call.draw.chance(0.1) or not dtypes.is_inexact(found.host.dtype):
-        return found
-    kind = np.complex128 if found.host.dtype.kind == "c" else np.float64
-    wide = found.host.astype(kind)
+    operand = square(call)
+    if call.draw.chance(0.1) or not dtypes.is_inexact(operand.host.dtype):
+        return operand
+    kind = np.complex128 if operand.host.dtype.kind == "c" else np.float64
+    wide = operand.host.astype(kind)
     with np.errstate(all="ignore"):
-        return Operand(np.asarray(wide @ wide.conj().swapaxes(-1, -2)).astype(found.host.dtype))
+        return Operand(np.asarray(wide @ wide.conj().swapaxes(-1, -2)).astype(operand.host.dtype))
 
 
 def any_matrix(call: Drawn) -> Operand:
@@ -249,8 +249,8 @@ def right_side(call: Drawn) -> Operand:
     """What goes with a square matrix on the other side of an equation."""
     shape = call.shape or ()
     n = shape[-1] if shape else 2
-    found = call.draw.one(((n,), (n, 2), (*shape[:-2], n, 2), (n, 1), (n + 1,), (n, 0)))
-    return call.operand(found, kinds="f" if call.draw.chance(0.9) else "biufc", plain=True)
+    right_shape = call.draw.one(((n,), (n, 2), (*shape[:-2], n, 2), (n, 1), (n + 1,), (n, 0)))
+    return call.operand(right_shape, kinds="f" if call.draw.chance(0.9) else "biufc", plain=True)
 
 
 def order(call: Drawn) -> Any:

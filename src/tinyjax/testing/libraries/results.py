@@ -211,7 +211,7 @@ def unequal(
         return np.asarray(np.abs(x.astype(np.float64) - y.astype(np.float64)) > 2 * small)
     rtol = tolerance(x.dtype) * (20 if loose else 1)
     tiny = float(dtypes.finfo(dtypes.real_part(x.dtype)).smallest_normal)
-    found = np.zeros(x.shape, bool)
+    differing = np.zeros(x.shape, bool)
     with np.errstate(all="ignore"):
         # the error of a complex number is of the size of its modulus
         size = np.maximum(np.abs(wide(x)), np.abs(wide(y)))
@@ -223,20 +223,20 @@ def unequal(
             allowed = allowed + 16 * slack
         for p, q in zip(parts(wide(x)), parts(wide(y)), strict=True):
             same = (p == q) | (np.isnan(p) & np.isnan(q)) | (np.abs(p - q) <= allowed)
-            found |= ~same
+            differing |= ~same
         if x.dtype.kind == "c":
             # what infinities and NaN become depends on how a product is associated
-            found &= np.isfinite(wide(x)) | np.isfinite(wide(y))
-    return found
+            differing &= np.isfinite(wide(x)) | np.isfinite(wide(y))
+    return differing
 
 
 def rounded(hosts: Sequence[HostArray], relative: float, turn: int) -> list[HostArray]:
     """The operands, each element moved by about so much in a direction of its own."""
     rng = np.random.default_rng(turn)
-    found: list[HostArray] = []
+    result: list[HostArray] = []
     for x in hosts:
         if not dtypes.is_inexact(x.dtype):
-            found.append(x)
+            result.append(x)
             continue
         by = max(relative, epsilon(x.dtype))
         with np.errstate(all="ignore"):
@@ -247,8 +247,8 @@ def rounded(hosts: Sequence[HostArray], relative: float, turn: int) -> list[Host
                 moved = values + np.abs(values) * step
             else:
                 moved = values * (1 + step)
-            found.append(np.where(np.isfinite(values), moved, values).astype(x.dtype))
-    return found
+            result.append(np.where(np.isfinite(values), moved, values).astype(x.dtype))
+    return result
 
 
 def movement(
@@ -258,10 +258,10 @@ def movement(
     eps = max(
         (epsilon(leaf.value.dtype) for leaf in got.leaves if leaf.weak is not None), default=0
     )
-    found = [np.zeros(np.shape(leaf.value)) for leaf in got.leaves]
+    movements = [np.zeros(np.shape(leaf.value)) for leaf in got.leaves]
     for turn in range(4):
-        given = [library.array(x) for x in rounded(hosts, eps, turn)]
-        other = run(library, fun, given)
+        operands = [library.array(x) for x in rounded(hosts, eps, turn)]
+        other = run(library, fun, operands)
         if other.structure != got.structure:
             continue
         for i, (a, b) in enumerate(zip(got.leaves, other.leaves, strict=True)):
@@ -272,5 +272,5 @@ def movement(
             with np.errstate(all="ignore"):
                 by = np.abs(np.asarray(wide(b.value) - wide(a.value), np.complex128))
             # what overflows where the operands are rounded may be anything
-            found[i] = np.maximum(found[i], np.where(np.isnan(by), np.inf, by))
-    return found
+            movements[i] = np.maximum(movements[i], np.where(np.isnan(by), np.inf, by))
+    return movements

@@ -67,7 +67,7 @@ class Catalogue:
 
 
 def _functions(catalogue: Catalogue, library: Library, reference: Library) -> list[Function]:
-    found: list[Function] = []
+    functions: list[Function] = []
     seen: set[int] = set()
     for module in catalogue.modules:
         ours, theirs = library.find(module), reference.find(module)
@@ -81,11 +81,11 @@ def _functions(catalogue: Catalogue, library: Library, reference: Library) -> li
                 and path not in catalogue.not_called
             ):
                 if id(fun) not in seen:
-                    found.append(
+                    functions.append(
                         Function(path, _common(fun, other) if path not in catalogue.recipes else ())
                     )
                 seen.add(id(fun))
-    return found
+    return functions
 
 
 def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:

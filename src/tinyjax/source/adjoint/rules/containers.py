@@ -86,11 +86,11 @@ def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
 @adjoint_of(runtime.merged)
 def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     """The derivative of runtime.merged."""
-    found: Any = ()
+    cotangents: Any = ()
     for i, part in enumerate(parts):
         later = runtime.merged(*parts[i + 1 :])
-        found = (*found, {k: ct.get(k) for k in part if k not in later})
-    return found
+        cotangents = (*cotangents, {k: ct.get(k) for k in part if k not in later})
+    return cotangents
 
 
 @adjoint_of(runtime.unpacked)
@@ -110,22 +110,22 @@ def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) 
 @adjoint_of(runtime.collected)
 def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
     """The derivative of runtime.collected."""
-    found: Any = None
+    chain_ct: Any = None
     for item in ct:
-        found = (found, item)
-    return (found,)
+        chain_ct = (chain_ct, item)
+    return (chain_ct,)
 
 
 @adjoint_of(dict)
 def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
     """The derivative of dict."""
-    given = [ct.get(name) for name in entries]
+    entry_cts = [ct.get(name) for name in entries]
     if isinstance(items, dict):
-        return {k: ct.get(k) for k in items if k not in entries}, *given
+        return {k: ct.get(k) for k in items if k not in entries}, *entry_cts
     if isinstance(items, (list, tuple)):
         keys = [key for key, _ in items]
         last = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
-        return like_items([(None, part) for part in last], items), *given
+        return like_items([(None, part) for part in last], items), *entry_cts
     raise refusal(
         f"dict() of a {type(items).__name__} has no derivative. Write {{k: v for k, v in ...}}."
     )
@@ -172,7 +172,12 @@ def make_functions_adjoint(
     return (
         None,
         None,
-        tuple([defaults_entry(totals[i], codes[i], given) for i, given in enumerate(defaults)]),
+        tuple(
+            [
+                defaults_entry(totals[i], codes[i], positional)
+                for i, positional in enumerate(defaults)
+            ]
+        ),
         tuple([{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]),
         *[entry(whole, name) for name in runtime.free_names(codes)],
     )
@@ -222,13 +227,13 @@ def placed(ct: Any, container: Any, index: Any) -> Any:
 def placed_item(ct: Any, container: Any, index: Any) -> Any:
     """The cotangent of a sequence, zero but at an index."""
     places = range(len(container))[index]
-    found: list[Any] = [None] * len(container)
+    cotangents: list[Any] = [None] * len(container)
     if isinstance(places, range):
         for i, place in enumerate(places):
-            found[place] = ct[i]
+            cotangents[place] = ct[i]
     else:
-        found[places] = ct
-    return found if isinstance(container, list) else tuple(found)
+        cotangents[places] = ct
+    return cotangents if isinstance(container, list) else tuple(cotangents)
 
 
 @adjoint_of(placed_item)
@@ -241,12 +246,12 @@ def placed_array(ct: Any, container: Any, index: Any) -> Any:
     """The cotangent of a NumPy array, zero but at an index."""
     if isinstance(ct, Array):
         return jnp.zeros(container.shape, ct.dtype).at[index].add(ct)
-    found = np.zeros(container.shape, np.result_type(container, ct))
+    cotangent = np.zeros(container.shape, np.result_type(container, ct))
     if _is_basic(index):
-        found[index] = ct
+        cotangent[index] = ct
     else:
-        np.add.at(found, index, ct)
-    return found
+        np.add.at(cotangent, index, ct)
+    return cotangent
 
 
 def _is_basic(index: Any) -> bool:
@@ -305,14 +310,14 @@ def enumerate_adjoint(ct: Any, y: Any, items: Any, start: int = 0) -> Any:
 @adjoint_of(builtins.zip)
 def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     """The derivative of builtins.zip."""
-    found: Any = ()
+    cotangents: Any = ()
     for i, part in enumerate(parts):
         items = [None if item is None else item[i] for item in ct]
         if hasattr(part, "__len__"):
-            found = (*found, like_items([*items, *[None] * (len(part) - len(ct))], part))
+            cotangents = (*cotangents, like_items([*items, *[None] * (len(part) - len(ct))], part))
         else:  # an iterator, such as itertools.count(), which was given nothing differentiated
-            found = (*found, None)
-    return found
+            cotangents = (*cotangents, None)
+    return cotangents
 
 
 @adjoint_of(builtins.reversed)
@@ -354,10 +359,10 @@ def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
 
 
 @adjoint_of(gradient_like, definite=(0,))
-def gradient_like_adjoint(ct: Any, y: Any, found: Any, x: Any) -> Any:
+def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     """The derivative of gradient_like."""
-    if isinstance(x, (np.ndarray, np.generic, Array)) and found is not None:
-        return reduce_to(ct, found), None
+    if isinstance(x, (np.ndarray, np.generic, Array)) and cotangent is not None:
+        return reduce_to(ct, cotangent), None
     return ct, None
 
 

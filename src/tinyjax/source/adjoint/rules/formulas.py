@@ -45,12 +45,12 @@ def formula(
             "None" if f is None else f"reduce_to({f}, {n})" if len(names) > 1 else f
             for n, f in zip(names, formulas, strict=True)
         ]
-        given = ", ".join(names)
-        text = f"def {name}(ct, y, {given}):\n"
+        operands = ", ".join(names)
+        text = f"def {name}(ct, y, {operands}):\n"
         if overloaded is not None:
-            text += f"    if is_overloaded({given}):\n"
+            text += f"    if is_overloaded({operands}):\n"
             items = ", ".join([f"parts[{i}]" for i in range(len(names))])
-            text += f"        parts = overloaded({called}, ct, {given})\n"
+            text += f"        parts = overloaded({called}, ct, {operands})\n"
             text += f"        return ({items},)\n"
         text += f"    return ({', '.join(parts)},)\n"
         namespace = {"__name__": __name__, **SHARED, **vars_of(library), called: fun}
@@ -139,8 +139,8 @@ def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
         return ct * y * jnp.log(jnp.where(x == 0, 1, x))
     if is_complex(y):
         return ct * y * np.log(np.where(np.equal(x, 0), 1.0, x) + 0j)
-    found = ct * y * np.log(np.where(np.less_equal(x, 0), 1.0, x))
-    return np.where(np.less(x, 0), math.nan, found)
+    slope = ct * y * np.log(np.where(np.less_equal(x, 0), 1.0, x))
+    return np.where(np.less(x, 0), math.nan, slope)
 
 
 def power_slope(x: Any, n: Any) -> Any:
@@ -295,8 +295,8 @@ def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
 @adjoint_of(math.dist)
 def dist_adjoint(ct: Any, y: Any, p: Any, q: Any) -> Any:
     """The derivative of math.dist."""
-    found = [ct * (a - b) / y for a, b in zip(p, q, strict=True)]
-    return found, [-part for part in found]
+    slopes = [ct * (a - b) / y for a, b in zip(p, q, strict=True)]
+    return slopes, [-part for part in slopes]
 
 
 @adjoint_of(complex, definite=(0, 1))

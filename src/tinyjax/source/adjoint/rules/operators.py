@@ -50,17 +50,17 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
     """
     name = fun.__name__.strip("_")
     first = _METHODS.get(fun, f"__{name}__")
-    found = [(getattr(type(operands[0]), first, None), False)]
+    methods = [(getattr(type(operands[0]), first, None), False)]
     if len(operands) == 2 and fun is not operator.getitem:
         reflected = (getattr(type(operands[1]), f"__r{name}__", None), True)
         derived = issubclass(type(operands[1]), type(operands[0])) and (
             type(operands[0]) is not type(operands[1])
         )
-        found = [reflected, *found] if derived else [*found, reflected]
-    for method, swapped in found:
+        methods = [reflected, *methods] if derived else [*methods, reflected]
+    for method, swapped in methods:
         if isinstance(method, FunctionType):
-            given = (operands[1], operands[0]) if swapped else operands
-            if method(*given) is not NotImplemented:
+            ordered = (operands[1], operands[0]) if swapped else operands
+            if method(*ordered) is not NotImplemented:
                 return method, swapped
     names = " and ".join(dict.fromkeys(type(x).__name__ for x in operands))
     raise refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
@@ -252,10 +252,10 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
 
 def getter_of(value: Any, name: str) -> Callable[[Any], Any] | None:
     """The function that computes an attribute, if it is a property."""
-    found = inspect.getattr_static(type(value), name, None)
-    if isinstance(found, property):
-        return found.fget
-    return found.func if isinstance(found, functools.cached_property) else None
+    attribute = inspect.getattr_static(type(value), name, None)
+    if isinstance(attribute, property):
+        return attribute.fget
+    return attribute.func if isinstance(attribute, functools.cached_property) else None
 
 
 def is_plain_attribute(value: Any, name: str) -> bool:

@@ -64,11 +64,11 @@ def places(
     Raises:
         SourceError: the rule does not take arguments that are given so.
     """
-    found = _places(rules[fun].adjoint, count, names)
-    if found is None:
+    positions = _places(rules[fun].adjoint, count, names)
+    if positions is None:
         parameters = list(inspect.signature(rules[fun].adjoint).parameters.values())[2:]
         raise unknown_arguments(fun, count, names, parameters, location)
-    return found
+    return positions
 
 
 def unknown_arguments(
@@ -81,9 +81,9 @@ def unknown_arguments(
     """The error of a function whose derivative is known of other arguments only."""
     name = getattr(fun, "__name__", str(fun))
     known = ", ".join([str(p).partition(":")[0] for p in taken])
-    given = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
+    arguments = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
     return SourceError(
-        f"no derivative is known of {name} with these arguments ({given}). It is known of "
+        f"no derivative is known of {name} with these arguments ({arguments}). It is known of "
         f"{name}({known}).",
         location or program_location(),
     )
