@@ -141,14 +141,14 @@ def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for file, numbers in by_file.items():
         text = linecache.getlines(file)
-        near_lines = {
+        context = {
             near
             for number in numbers
             for near in range(max(1, number - _AROUND), min(len(text), number + _AROUND) + 1)
         }
         rows: list[list[Any]] = []
         last = 0
-        for number in sorted(near_lines | set(numbers)):
+        for number in sorted(context | set(numbers)):
             if rows and number > last + 1:
                 rows.append(["", "…", -1])
             shown = text[number - 1].rstrip() if number <= len(text) else ""

@@ -336,10 +336,10 @@ class SymbolicDim(SymbolicSize):
             raise ArgumentError(
                 f"the symbolic size '{self}' cannot be raised to the negative power {power}."
             )
-        power_of_self = polynomials.constant(1)
+        product = polynomials.constant(1)
         for _ in range(min(power, polynomials.MOST_POWER + 1)):
-            power_of_self = polynomials.multiply(power_of_self, self._polynomial)
-        return self._scope.dim(power_of_self)
+            product = polynomials.multiply(product, self._polynomial)
+        return self._scope.dim(product)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return other ** dim_as_value(self)

@@ -263,9 +263,9 @@ def check_dtypes(spec: Spec) -> None:
         pairs = zip(taken.values(), all_operands, strict=True)
         return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
-    every_operands = [operands for _, operands, _ in taken.values()]
+    arguments = [operands for _, operands, _ in taken.values()]
     with blaming(spec.name, "lowering", ", ".join(map(str, taken))):
-        compiled = jit(run)(every_operands) if taken else []
+        compiled = jit(run)(arguments) if taken else []
     for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
         with blaming(spec.name, "lowering or impl", describe(params, operands)):
             compare(got, expected, spec.tol, "compiled, against eager evaluation")
@@ -327,9 +327,9 @@ def check_sizes(spec: Spec) -> None:
 
     if "compiled" in spec.skip:
         return
-    every_operands = [operands for _, operands in cases]
-    with blaming(spec.name, "lowering", "; ".join(describe({}, x) for x in every_operands)):
-        compiled = jit(run)(every_operands) if cases else []
+    arguments = [operands for _, operands in cases]
+    with blaming(spec.name, "lowering", "; ".join(describe({}, x) for x in arguments)):
+        compiled = jit(run)(arguments) if cases else []
     for (case, operands), out, got in zip(cases, expected, compiled, strict=True):
         with blaming(spec.name, "lowering or impl", describe(case.params, operands)):
             compare(got, out, spec.tol, "compiled, against eager evaluation")

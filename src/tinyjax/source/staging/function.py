@@ -227,10 +227,10 @@ def _in_session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    session_here = Session(call, run_loop)
-    token, aliases = current_session.set(session_here), current_aliases.set(session_here.aliases)
+    new_session = Session(call, run_loop)
+    token, aliases = current_session.set(new_session), current_aliases.set(new_session.aliases)
     try:
-        yield session_here
+        yield new_session
     finally:
         current_aliases.reset(aliases)
         current_session.reset(token)
