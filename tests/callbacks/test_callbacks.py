@@ -1016,10 +1016,55 @@ def test_a_checkpointed_function_with_a_callback(mode: Any) -> None:
 
     f = tinyjax.checkpoint(f)
     np.testing.assert_allclose(mode(grad(f))(1.0), np.cos(1.0), rtol=1e-6)
-    assert set(seen) == {1.0}
+    assert seen == [1.0]
     np.testing.assert_allclose(mode(vmap(grad(f)))(x3()), np.cos([0, 1, 2]), rtol=1e-6)
     with pytest.raises(CheckFailedError, match="too large"):
         mode(grad(f))(11.0)
+
+
+#: Transformations of a function of a scalar, by a module of JAX's names.
+OF_A_RULE: dict[str, Callable[[Any, Any], Any]] = {
+    "call": lambda m, f: f(2.0),
+    "jit": lambda m, f: m.jit(f)(2.0),
+    "grad": lambda m, f: m.grad(f)(2.0),
+    "grad of jit": lambda m, f: m.grad(m.jit(f))(2.0),
+    "vmap": lambda m, f: m.vmap(f)(np.array([2.0, 3.0], np.float32)),
+    "vmap of grad": lambda m, f: m.vmap(m.grad(f))(np.array([2.0, 3.0], np.float32)),
+    "grad of scan": lambda m, f: m.grad(
+        lambda x: m.lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+    )(2.0),
+    "grad of cond": lambda m, f: m.grad(lambda x: m.lax.cond(x > 0, f, lambda y: y, x))(2.0),
+}
+
+
+@pytest.mark.parametrize("way", OF_A_RULE)
+@pytest.mark.parametrize("place", ["function", "forward", "backward", "jvp"])
+def test_callbacks_in_custom_rules_are_called_as_in_jax(place: str, way: str) -> None:
+    def calls(m: Any) -> list[float]:
+        seen: list[float] = []
+
+        def noted(x: Any, here: str) -> Any:
+            if here == place:
+                m.debug.callback(lambda v: seen.append(float(v)), x, ordered=True)
+            return x
+
+        def square(x: Any) -> Any:
+            return noted(x, "function") ** 2
+
+        if place == "jvp":
+            f = m.custom_jvp(square)
+            f.defjvp(lambda xs, ts: (f(*xs), 2 * noted(xs[0], "jvp") * ts[0]))
+        else:
+            f = m.custom_vjp(square)
+            f.defvjp(
+                lambda x: (noted(x, "forward") ** 2, x),
+                lambda x, g: (2 * noted(x, "backward") * g,),
+            )
+        OF_A_RULE[way](m, f)
+        m.effects_barrier()
+        return seen
+
+    assert calls(tinyjax) == calls(jax)
 
 
 @both
