@@ -160,6 +160,15 @@ CASES = [
         "2.0 2.0 3.0\n[^$]*Error.*shard_alike",
     ),
     (
+        (
+            "import jax; from jax._src.typing import Array\n"
+            "from jax._src.numpy.ufuncs import ufunc\n"
+            "from jax.experimental.sparse import COO, CSC, CSR\n"
+            "print(Array is jax.Array, ufunc is jax.numpy.ufunc, isinstance(1, CSR)); COO(1)"
+        ),
+        "True True False\n[^$]*Error.*sparse matrices are BCOO",
+    ),
+    (
         "from jax.experimental.compute_on import compute_on\nwith compute_on('x'): 1",
         "'device_host'",
     ),

@@ -37,6 +37,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax._src.interpreters.ad": ("facade.ad",),
     "jax._src.interpreters.batching": ("facade.batching",),
     "jax._src.interpreters.mlir": ("facade.mlir",),
+    "jax._src.numpy.ufuncs": ("numpy",),
     "jax._src.scipy.special": ("scipy.special",),
     "jax._src.tree_util": ("tree_util",),
     "jax.ad": ("ad",),
@@ -58,8 +59,8 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.compilation_cache.compilation_cache": (
         "experimental.compilation_cache.compilation_cache",
     ),
-    "jax.experimental.compute_on": ("facade.hints",),
-    "jax.experimental.custom_partitioning": ("facade.hints",),
+    "jax.experimental.compute_on": ("facade.compiler_hints",),
+    "jax.experimental.custom_partitioning": ("facade.compiler_hints",),
     "jax.experimental.hijax": ("facade.hijax", "experimental.hijax"),
     "jax.experimental.jet": ("experimental.jet",),
     "jax.experimental.layout": ("facade.layout",),
@@ -68,11 +69,11 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": ("experimental.pjit",),
     "jax.experimental.random": ("experimental.random",),
-    "jax.experimental.shard_alike": ("facade.hints",),
+    "jax.experimental.shard_alike": ("facade.compiler_hints",),
     "jax.experimental.shard_map": ("experimental.shard_map",),
     "jax.experimental.sparse": ("experimental.sparse",),
     "jax.experimental.sparse.linalg": ("experimental.sparse.linalg",),
-    "jax.experimental.xla_metadata": ("facade.hints",),
+    "jax.experimental.xla_metadata": ("facade.compiler_hints",),
     "jax.export": ("export",),
     "jax.extend": (),
     "jax.extend.backend": ("facade.backend",),
@@ -201,6 +202,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
     "jax._src.typing": {
+        "Array": "core.array",
         "SupportsDType": "facade.internals",
         **dict.fromkeys(("ArrayLike", "DTypeLike"), "typing"),
     },
@@ -219,6 +221,7 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.experimental.hijax": dict.fromkeys(
         ("AbstractValue", "AvalMutableQDD", "AvalQDD"), _OWN_TYPES
     ),
+    "jax.experimental.sparse": dict.fromkeys(("COO", "CSC", "CSR"), "sparse matrices are BCOO"),
 }
 
 _KERNELS: Final = "kernels are XLA's to write"
