@@ -28,11 +28,12 @@ HEADING: Final = "## Budgets\n"
 TEXT: Final = f"""{HEADING}
 Lines are a cost. `tests/test_budgets.py` holds each room to a number of code lines (no blanks,
 comments or docstrings), the package to one of imports, and five walks through it to numbers
-of calls and of files. A number may fall in any commit: `python -m budgets` in `tests/` writes
-what is measured. A commit that raises one says in its message what the reader gets for it.
-`tests/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
-and as StableHLO. A reshaping leaves them as they are; a commit that changes what is compiled
-says which and why."""
+of calls and of files. `tests/replay.json` keeps digests of the programs of `tests/specs` and
+`benchmarks`, as jaxprs and as StableHLO.
+
+`python -m budgets` in `tests/` measures all of it and writes both files and this section; commit
+them with your change. A number may fall in any commit. A commit that raises one says in its
+message what the reader gets for it; one that changes digests says which programs, and why."""
 #: The room of the files that lie beside the rooms.
 TOP: Final = "files at the top"
 

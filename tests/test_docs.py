@@ -7,6 +7,7 @@ The ``python`` blocks of a Markdown file share one namespace and run in order. A
 
 import doctest
 import importlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,28 @@ def test_docstrings(module: str) -> None:
     found = doctest.DocTestFinder().find(importlib.import_module(module), module)
     if failed := "".join(failures_of(test) for test in found):
         pytest.fail(failed, pytrace=False)
+
+
+def test_files_that_pages_name_exist() -> None:
+    """Of a file that is moved, pages name the new place; the changelog may name the old one."""
+    paths = [
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for folder in ("src", "tests", "docs", "benchmarks", "examples", "website")
+        for path in (ROOT / folder).rglob("*.py*")
+    ]
+    named = [
+        (page.name, name)
+        for page in PAGES
+        if page.name != "changelog.md"
+        for name in re.findall(r"`([\w/]+\.pyi?)`", page.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 50
+    missing = [
+        (page, name)
+        for page, name in named
+        if not (ROOT / name).exists() and not any(path.endswith(f"/{name}") for path in paths)
+    ]
+    assert not missing
 
 
 def test_blocks_are_found_with_their_lines() -> None:

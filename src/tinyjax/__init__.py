@@ -1,4 +1,4 @@
-"""tinyjax: JAX's core, typed and small.
+"""tinyjax: JAX from scratch, on one typed mechanism.
 
 Composable ``jit``, ``grad`` and ``vmap`` over NumPy and XLA: eager programs run at NumPy's speed,
 compiled ones through ``jaxlib``. Written so that ``import tinyjax as jax`` and

@@ -265,7 +265,7 @@ _local: ContextVar[Settings | None] = ContextVar("tinyjax_settings", default=Non
 
 
 #: The settings of this context, where it has its own. A call of a compiled function asks for
-#: ``local_settings() or Process.settings`` itself, which takes 20 ns less than ``settings``.
+#: ``local_settings() or Process.settings`` itself, and saves the call of ``settings``.
 local_settings: Callable[[], Settings | None] = _local.get
 
 

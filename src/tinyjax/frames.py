@@ -266,7 +266,7 @@ class Span(Record):
 class Source:
     """Where an equation was staged, kept as code and instruction so that staging stays cheap.
 
-    Finding the line number costs 1 us and is needed only when somebody asks.
+    The line number is found only when somebody asks.
     """
 
     code: CodeType

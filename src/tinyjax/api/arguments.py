@@ -19,7 +19,7 @@ from tinyjax.frames import describe_function, wraps
 from tinyjax.tree import PyTreeDef
 
 # The two classes are written out, since the first derivative of a process waits for them: attrs
-# takes 0.2 ms to make one.
+# would have to compile each.
 
 
 class Choice:

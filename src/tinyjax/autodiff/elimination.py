@@ -23,7 +23,7 @@ from typing import Any, Final, Generic, TypeVar
 import attrs
 import numpy as np
 
-#: How many moves are tried, how many vertices are eliminated for that (at 20 us each), and how many
+#: How many moves are tried, how many vertices are eliminated for that, and how many
 #: elements of patterns there may be in all the graphs that this is tried on.
 _MOST_TRIES: Final = 200
 _MOST_STEPS: Final = 4000

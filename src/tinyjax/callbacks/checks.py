@@ -74,7 +74,7 @@ def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> 
     def raised(_: list[Value]) -> Values:
         return b.host_call(check, operands, b.results, effectful=True)
 
-    # Python is called where it fails alone: a call takes some 6 us
+    # Python is called where it fails alone: a call takes longer than the check
     (fails,) = (
         b.reduce(
             operands,

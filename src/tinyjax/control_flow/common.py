@@ -37,7 +37,7 @@ P = TypeVar("P")
 
 
 # The classes of this module are written out, since the first loop of a process waits for them:
-# attrs takes 0.2 ms to make one.
+# attrs would have to compile each.
 
 
 class Body:

@@ -63,7 +63,7 @@ def cost_of(jaxpr: Jaxpr) -> Cost:
 
 
 def _cost(jaxpr: Jaxpr) -> Cost:
-    # Numbers are added up here, and not costs of equations, which takes 3 us less for each.
+    # Numbers are added up here, and not costs of equations: no object for each equation.
     equations, bounded = len(jaxpr.eqns), True
     evaluated, elements, flops, functions = float(equations), 0.0, 0.0, 0.0
     for eqn in jaxpr.eqns:

@@ -654,7 +654,7 @@ def _digest(jaxpr: Jaxpr) -> bytes:
 @cache
 def _hash() -> type[blake2b]:
     """Load the hash function, which eager programs never need."""
-    try:  # hashlib takes it from there; to load hashlib, and OpenSSL with it, takes 3 ms
+    try:  # hashlib takes it from there, and loads OpenSSL as well
         from _blake2 import blake2b  # noqa: PLC0415
     except ImportError:
         from hashlib import blake2b  # noqa: PLC0415

@@ -142,7 +142,7 @@ def replayed(fun: F) -> F:
         try:
             if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
-            if len(args) == 1 and not kwargs:  # 0.2 us less than what follows, for most functions
+            if len(args) == 1 and not kwargs:  # most calls, without the loop that follows
                 (x,) = args
                 if type(x) is ConcreteArray and x._host is not None:
                     program = known((id(settings()), x._aval))
@@ -151,7 +151,7 @@ def replayed(fun: F) -> F:
                             return program(x._host)
                         except Exception:  # let the operations say what is wrong
                             return fun(x)
-            # What most calls have is written out: a function of an argument takes 0.1 us.
+            # What most calls have is written out, to save a call of a function for each argument.
             key: list[object] = [id(settings())]  # of which there is one record of each kind
             hosts: list[HostArray] = []
             for x in args:
@@ -163,7 +163,7 @@ def replayed(fun: F) -> F:
                     key.append(kind)
                     key.append(x)
                 elif kind is tuple and _PLAIN.issuperset(kinds := (*map(type, x),)):
-                    # a shape or axes mostly: 0.5 us less than part by part
+                    # a shape or axes mostly, taken whole and not part by part
                     key.append(kinds)
                     key.append(x)
                 elif not _add(x, key, hosts):
@@ -226,7 +226,7 @@ def _add(x: object, key: list[object], hosts: list[HostArray], depth: int = 0) -
         key += (kind, len(x))
         if depth >= DEEPEST:
             return False
-        for part in x:  # a generator takes 0.5 us more
+        for part in x:  # faster than all() of a generator
             if not _add(part, key, hosts, depth + 1):
                 return False
     else:

@@ -213,7 +213,7 @@ def _inlined(lines: Sequence[str], results: Sequence[str]) -> tuple[list[str], l
     """Write what is read once where it is read.
 
     Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
-    reuse: that and the names take 0.1 us for each.
+    reuse.
 
     Args:
         lines: of a program.
@@ -337,7 +337,7 @@ class _Writer:
                 name = self.read(of)
                 number = f"{name}[{', '.join(map(str, place))}]"
                 name = self._add("e", None)
-            elif x in self._either:  # an element of a number takes 0.1 us
+            elif x in self._either:  # to take an element of a number would cost more
                 name = self._either[x]
                 number = f"{name}[()] if type({name}) is ndarray else {name}"
             else:

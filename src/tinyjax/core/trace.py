@@ -292,8 +292,8 @@ _CONVERSIONS: Final = {
 def _error_state(**kinds: Any) -> tuple[ContextVar[Any], Any]:
     """Find the context variable behind ``np.errstate``, and its value for these arguments.
 
-    Overflow and NaN are values here, as in XLA, not warnings. Entering ``np.errstate`` costs 0.8 us
-    at every operation; setting its variable to a value made once costs 0.14 us.
+    Overflow and NaN are values here, as in XLA, not warnings. Setting the
+    variable to a value made once is faster than entering ``np.errstate`` at every operation.
     """
     before = copy_context()
     with np.errstate(**kinds):
@@ -746,7 +746,7 @@ def choose_base(current: Settings) -> Callable[[], None]:
 class Running:
     """Makes a trace current for the length of its transformation, and ends it afterwards.
 
-    A class, since a generator as a context manager takes 1 us more.
+    A class is faster here than a generator as a context manager.
     """
 
     __slots__ = ("_token", "_trace")

@@ -182,7 +182,7 @@ class _Shown:
     """A bar as it is now."""
 
     def __init__(self, bar: Bar) -> None:
-        from html import escape  # noqa: PLC0415 (1.5 ms, and loops report without notebooks)
+        from html import escape  # noqa: PLC0415 (loops report without notebooks, too)
 
         self._text = text_of(bar)
         share = _share(bar)

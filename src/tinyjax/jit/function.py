@@ -188,8 +188,7 @@ class JitFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            # A call like the last one takes 0.6 us above the execution, one like an earlier one
-            # 1.2; the usual way takes 8.
+            # A call like the last one, or like an earlier one, is made in short.
             plans = self._traces.plans
             trace = current_trace()
             if (trace is EVAL or trace is PLACED) and (

@@ -82,8 +82,8 @@ def _lower_loop(
 ) -> Value:
     """Write a loop along the axis that carries the last result.
 
-    On one core a loop that writes slices in place takes 0.3 ms for 10^5 elements and compiles in
-    60 ms; a window reduction takes 0.7 ms and 130 ms, pairwise combination 0.3 ms and 990 ms.
+    A loop that writes slices in place runs faster than a window reduction, and compiles much faster
+    than pairwise combination.
 
     Args:
         b: where.
@@ -147,7 +147,7 @@ def _recurrence_impl(operands: Hosts, params: CumulativeParams) -> Hosts:
     columns = prod(shape[1:])
     out = np.empty(shape, b.dtype)
     if 0 < columns <= _FEW and b.dtype.kind in "fc":
-        # Few long columns: 0.1 us an element with Python's numbers, 1.5 us a row with NumPy.
+        # Few long columns: Python's numbers are faster than an operation of NumPy for each row.
         flat = out.reshape(-1, columns)
         for j in range(columns):
             left = a.reshape(-1, columns)[:, j].tolist()

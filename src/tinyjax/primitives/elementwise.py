@@ -188,8 +188,8 @@ div: Elementwise = elementwise(
 div.def_rule(SUMS)(factors(0))
 
 
-#: NumPy loops over the last axis, which takes 10 ns for each loop. From so many elements on, a last
-#: axis that is shorter than ``_SHORT`` is left to the loop around it if that is four times as long.
+#: NumPy loops over the last axis, and each loop takes time to begin. From so many elements on, a
+#: last axis shorter than ``_SHORT`` is left to the loop around it if that is four times as long.
 _LARGE, _SHORT = 1000, 8
 
 

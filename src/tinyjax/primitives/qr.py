@@ -58,7 +58,7 @@ def _qr_impl(operands: Hosts, params: QrParams) -> Hosts:
         return _pivoted(x, params.full_matrices)
     if x.dtype.kind == "c" or _reflections_of_hosts is None:
         return tuple(np.linalg.qr(x, "complete" if params.full_matrices else "reduced"))
-    # what np.linalg.qr does, without its checks, which take 6 us
+    # what np.linalg.qr does, without its checks, which take long for small ones
     packed = x.astype(np.float64)
     factors = _reflections_of_hosts(packed, signature="d->d")
     *_, m, n = x.shape

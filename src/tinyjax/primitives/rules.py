@@ -193,7 +193,7 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
         out = bind1(primitive, primals, params)
         return (out,), (first(tangents[0], out, primals[0]),)
 
-    # these two are nearly all: 0.3 us less
+    # these two are nearly all, and need no loop
     few = {1: jvp_of_one, 2: jvp_of_two}
     rule = jvp if with_params or compares else few.get(len(formulas), jvp)
     primitive.def_jvp(_by(rule, formulas))
@@ -243,7 +243,7 @@ def def_transposes(primitive: Primitive[P], *formulas: Transpose, bilinear: bool
             return transpose(cotangents, operands, params)
         return first(ct, x, y), second(ct, x, y)
 
-    # these two are nearly all: 0.5 us less
+    # these two are nearly all, and need no loop
     rule = transpose
     if len(formulas) == 1:
         rule = transpose_of_one

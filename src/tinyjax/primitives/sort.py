@@ -144,7 +144,7 @@ def _sort_impl(operands: Hosts, params: SortParams) -> Hosts:
             out = np.sort(x, params.axis)
         return (out.astype(operands[0].dtype, copy=False),)
     if params.num_keys == x.ndim == 1 and x.size <= _FEW and x.dtype.char in _NATIVE:
-        order = x.argsort(kind="stable")  # what follows takes another 1 us to find that out
+        order = x.argsort(kind="stable")  # what follows would have to find that out
         return [y[order] for y in operands]
     order = _order(operands[: params.num_keys], params.axis)
     if order.ndim == 1:

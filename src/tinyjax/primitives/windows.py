@@ -334,7 +334,7 @@ def _combine(
         and flat.dtype.kind in "iuf"
         and not dtypes.is_extended(flat.dtype)
     ):
-        # Of single elements ufunc.at is fast: 1,000 rows of 64 take 120 us, and sorted 310.
+        # Of single elements ufunc.at is faster than sorting first.
         places = lines if width == 1 else np.add.outer(lines * width, np.arange(width)).reshape(-1)
         ufunc.at(flat.reshape(-1), places, rows.reshape(-1))
     elif rows.size < _FEW:

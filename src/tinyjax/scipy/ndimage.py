@@ -87,7 +87,7 @@ def _by_scipy(order: int, mode: str) -> Kernel:
     from scipy.ndimage._ni_support import _extend_mode_to_code  # noqa: PLC0415
 
     found = _OF_SCIPY.get(mode, mode)
-    # what SciPy's function calls, without its checks, which take 4 us
+    # what SciPy's function calls, without its checks, which take longer
     routine = getattr(_nd_image, "geometric_transform", None)
     code = _extend_mode_to_code(found)
     is_reversed = mode in ("mirror", "reflect")

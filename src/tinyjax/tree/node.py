@@ -205,7 +205,7 @@ def _values(x: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def _flatten_dict(x: dict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    # For a dict of 4 strings a known plan takes 0.3 us; sorting and picking anew takes 0.6 us.
+    # How keys that are strings are sorted is kept as a plan.
     order = tuple(x)
     exact = _STR.issuperset(map(type, order))
     plan = _plans.get(order) if exact else None
@@ -223,7 +223,7 @@ def _flatten_dict(x: dict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def _unflatten_dict(keys: tuple[Any, ...], children: tuple[Any, ...]) -> dict[Any, Any]:
-    # The numbers agree, since the treedef counted the leaves; asking zip costs 0.1 us of 0.3 us.
+    # The numbers agree, since the treedef counted the leaves: zip need not compare them.
     return dict(zip(keys, children))  # noqa: B905
 
 

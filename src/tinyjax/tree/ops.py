@@ -55,7 +55,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
     """
     if is_leaf is None and type(tree) in LEAF_TYPES:
         return [tree], LEAF
-    # Arguments are mostly a flat tuple: for a pair these lines take 0.33 us, the loop 0.55 us.
+    # Arguments are mostly a flat tuple, which needs no loop.
     if type(tree) is tuple and is_leaf is None and LEAF_TYPES.issuperset(map(type, tree)):
         return list(tree), flat_treedef(TUPLE, None, len(tree))
     leaves: list[Any] = []

@@ -17,7 +17,7 @@ from tinyjax.lazy import HOMES, namespace
 # XLA would greet every process on standard error; it reads this when it is loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-#: The parts that decide whether a program is compiled: to ask jaxlib for its version takes 10 ms.
+#: The parts that decide whether a program is compiled. They work without loading jaxlib.
 _WITHOUT_JAXLIB: Final = {
     f"{__name__}.{part}" for part in ("compilation", "placement", "device_assignment", "tiers")
 }

@@ -333,9 +333,10 @@ def _list(folder: int) -> list[_Found]:
 def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
     """Whether it is with this entry that the folder is looked through.
 
-    That takes 2 us for each entry, so not every entry is worth it: one in a 256th of what the
-    folder may hold, on average, whichever processes write them. Since a 16th of it is free after
-    old entries are dropped, the folder does not outgrow its bound but once in e^16 times.
+    The time for that grows with the number of entries, so not every new one is worth it: one in a
+    256th of what the folder may hold, on average, whichever processes write them. Since a 16th of
+    it is free after old entries are dropped, the folder does not outgrow its bound but once in
+    e^16 times.
     """
     return int.from_bytes(key[:8], "big") * max_bytes < (256 * size) << 64
 

@@ -95,7 +95,7 @@ def _compile(
     flags: Flags,
     placement: Placement | None = None,
 ) -> LoadedExecutable:
-    # Programs without callbacks need no bindings of MLIR, which take 25 ms to load.
+    # Programs without callbacks need no bindings of MLIR, which take long to load.
     from tinyjax.xla.modules import parse  # noqa: PLC0415
 
     prepare_calls(text)
