@@ -462,7 +462,7 @@ class TestStoredIntegers:
         x = jnp.ones(3, name)
         wrong: list[Callable[[Any], Any]] = [lambda x: x + x, lambda x: x @ x, jnp.sum, jnp.sort]
         for f in wrong:
-            with pytest.raises(DtypeError, match=r"does not take .* Convert .*astype"):
+            with pytest.raises(DtypeError, match=r"does not accept .* Convert .*astype"):
                 f(x)
         with pytest.raises(PromotionError, match="astype"):
             _ = x * jnp.ones(3)

@@ -190,5 +190,5 @@ def test_wrong_arguments() -> None:
 
 @pytest.mark.wrong_types
 def test_series_must_be_lists() -> None:
-    with pytest.raises(ArgumentError, match="as a tuple or list"):
+    with pytest.raises(ArgumentError, match="must be tuples or lists"):
         jet(jnp.sin, unchecked(1.0), ((1.0,),))

@@ -12,7 +12,7 @@ from tinyjax.core.array import Array, ArrayLike, UpdateOptions
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed
+from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.reduce import highest, lowest

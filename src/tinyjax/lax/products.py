@@ -12,7 +12,7 @@ from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed
+from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

@@ -12,7 +12,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed
+from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lax.operands import one_dtype

@@ -20,8 +20,8 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.result_placement import placed
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray

@@ -17,7 +17,7 @@ from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed, put_result
+from tinyjax.core.result_placement import placed, put_result
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import (

@@ -16,7 +16,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import is_one_of, one_or_more
-from tinyjax.core.out_sharding import placed
+from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lazy import loader

@@ -24,8 +24,8 @@ from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed, one_or_more
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed, put_result
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed, put_result
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, AxisError, ShapeError, shortened
 from tinyjax.numpy.promotion import arrays, convert, promote_dtypes

@@ -31,8 +31,8 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement, SingleDeviceSharding
 from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
 from tinyjax.core.operands import as_array, given_number, scalar, too_wide
-from tinyjax.core.out_sharding import placed, put_result
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed, put_result
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (

@@ -18,8 +18,8 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
-from tinyjax.core.out_sharding import placed
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.lazy import loader

@@ -13,7 +13,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, listed
-from tinyjax.core.out_sharding import placed
+from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import HostArray, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import asarray, canonical_shape, linspace, ones_like, zeros

@@ -35,8 +35,8 @@ from tinyjax.core.operands import (
     scalar,
     splat,
 )
-from tinyjax.core.out_sharding import put_result
 from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.result_placement import put_result
 from tinyjax.core.trace import EVAL, bind1, current_trace
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, TinyjaxError, described

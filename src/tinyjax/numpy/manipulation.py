@@ -20,8 +20,8 @@ from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed, put_result
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed, put_result
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

@@ -17,8 +17,8 @@ from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
 from tinyjax.core.operands import PYTHON_NUMBERS, as_array, is_constant
-from tinyjax.core.out_sharding import placed
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

@@ -18,8 +18,8 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.core.operands import as_array, raw_host, scalar, splat
-from tinyjax.core.out_sharding import placed
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import EVAL, Tracer, current_trace
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened

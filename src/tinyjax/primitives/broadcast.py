@@ -16,7 +16,6 @@ from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
 from tinyjax.core.evaluation_rules import REPEATS
 from tinyjax.core.explicit import Sums, kept, together, undivided
-from tinyjax.core.out_sharding import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,
@@ -31,6 +30,7 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
 )
+from tinyjax.core.result_placement import unreduced
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray, HostResult
 from tinyjax.errors import ShapeError

@@ -8,7 +8,6 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.operands import first_element, splat
-from tinyjax.core.out_sharding import hider
 from tinyjax.core.primitive import (
     Arrays,
     Avals,
@@ -22,6 +21,7 @@ from tinyjax.core.primitive import (
     Tangents,
 )
 from tinyjax.core.program_rules import ON_HOSTS, SHARDINGS
+from tinyjax.core.result_placement import hider
 from tinyjax.core.sharded_array import ShardedArray, placer
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1, manual_axes, on_devices

@@ -24,7 +24,6 @@ from tinyjax.core.explicit import AmbiguousError, undivided, whole
 from tinyjax.core.integers import int_pairs, integers, larger, listed
 from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.out_sharding import placed
 from tinyjax.core.primitive import (
     DIVISION,
     Arrays,
@@ -36,6 +35,7 @@ from tinyjax.core.primitive import (
     Params,
     Primitive,
 )
+from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

@@ -15,7 +15,6 @@ from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
 from tinyjax.core.evaluation_rules import FLOPS, FRESH
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
-from tinyjax.core.out_sharding import unreduced
 from tinyjax.core.primitive import (
     DIVISION,
     SUMS,
@@ -31,6 +30,7 @@ from tinyjax.core.primitive import (
     Primitive,
     UndefinedPrimal,
 )
+from tinyjax.core.result_placement import unreduced
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError, ShapeError

@@ -12,8 +12,8 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.key_reuse import use
 from tinyjax.core.operands import as_array, scalar
-from tinyjax.core.out_sharding import placed
 from tinyjax.core.replay import replayed
+from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DType, DTypeLike, default_float
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape

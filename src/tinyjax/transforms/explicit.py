@@ -18,7 +18,6 @@ from tinyjax.core.avals import ExplicitArray, ShapedArray, explicit_types
 from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.explicit import NO_NAMES, summed_over
 from tinyjax.core.jaxpr import Atom, JaxprEqn, subjaxprs
-from tinyjax.core.out_sharding import keeping_sums
 from tinyjax.core.primitive import (
     ZERO,
     Arrays,
@@ -32,6 +31,7 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
+from tinyjax.core.result_placement import keeping_sums
 from tinyjax.core.trace import bind
 from tinyjax.errors import ShardingTypeError
 from tinyjax.primitives.broadcast import broadcast_in_dim_p

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tinyjax.core.devices import Sharding, default_place
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.xla.sharding_annotations import wishes_of
+from tinyjax.xla.placement_annotations import wishes_of
 
 if TYPE_CHECKING:
     from tinyjax.xla.placement import Placement

@@ -10,7 +10,7 @@ from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
 from tinyjax.xla.placement import Placement, Written
-from tinyjax.xla.sharding_annotations import Wishes
+from tinyjax.xla.placement_annotations import Wishes
 
 
 def agreed(

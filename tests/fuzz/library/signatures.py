@@ -102,6 +102,8 @@ NOT_CALLED: Final[dict[str, str]] = {
     "lax.empty": "its elements are not defined",
     "lax.optimization_barrier": "takes trees",
     "lax.composite": "takes a function",
+    "lax.custom_linear_solve": "takes functions: tests/test_implicit.py",
+    "lax.custom_root": "takes functions: tests/test_implicit.py",
     "lax.scatter_apply": "takes a function: tests/lax",
     "lax.dce_sink": "takes trees",
     **dict.fromkeys(

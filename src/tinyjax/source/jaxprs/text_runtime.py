@@ -264,7 +264,9 @@ class Operations:
         """The primitive of a name, which need not be an identifier."""
         if name not in registry:
             for home in _HOMES:
-                import_module(f"tinyjax.{home}")
+                module = import_module(f"tinyjax.{home}")
+                for public in module.__all__:  # loads the modules that define them
+                    getattr(module, public)
         if name not in registry:
             raise AttributeError(
                 f"there is no primitive '{name}'. Import the module that defines it."
