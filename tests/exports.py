@@ -99,7 +99,7 @@ def stub_of_functions() -> str:
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         if isinstance(node.value, ast.Name)
-        if node.value.id == "_numpy"
+        if node.value.id == "_numpy" and node.attr != "Methods"  # which is the stub's
     }
     imports: set[tuple[str, str, str]] = set()
     functions, methods = [], []
