@@ -47,7 +47,7 @@ def _nothing_known(number: int) -> None:
 
 
 class Platform:
-    """A kind of device; not of attrs, which would take 1 ms of every import.
+    """A kind of device; not of attrs, which every import would wait for.
 
     Attributes:
         name: what devices call it, such as "gpu".

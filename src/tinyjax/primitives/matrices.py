@@ -291,7 +291,7 @@ def def_system_batch(primitive: Primitive[P], left_side: Callable[[P], bool]) ->
 def lapack_of_numpy(
     name: str, signature: str, fun: Callable[..., Any]
 ) -> Callable[..., Sequence[HostArray]]:
-    """Return what a function of ``numpy.linalg`` calls: without its checks, which take 2 to 4 us.
+    """Return what a function of ``numpy.linalg`` calls, without its checks.
 
     It gives the same numbers, and NaN for matrices for which the function raises. Like the
     function it computes in double precision.
@@ -321,7 +321,7 @@ def lapack_of_numpy(
 
 
 def kernel_of_numpy(name: str, signature: str, aval: ShapedArray) -> Kernel | None:
-    """Return the same for operands of one real type, without what decides by it: 0.4 us less.
+    """Return the same for operands of one real type, without what decides by it.
 
     Args:
         name: of the ufunc in NumPy's own module, which has one result.

@@ -213,7 +213,7 @@ sqrtm_p.def_rule(DIVISION)(of_stacks)
 
 @cache
 def _root_of_scipy() -> Callable[[HostArray], HostArray]:
-    """Return ``scipy.linalg.sqrtm`` without its checks and warnings, which take 3 us."""
+    """Return ``scipy.linalg.sqrtm`` without its checks and warnings."""
     with suppress(ImportError):  # versions of SciPy differ
         routine = getattr(
             import_module("scipy.linalg._matfuncs_schur_sqrtm"), "recursive_schur_sqrtm", None

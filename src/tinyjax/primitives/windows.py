@@ -295,7 +295,7 @@ def _scattered_rows(
     clip: bool,
     unique: bool,
 ) -> HostArray:
-    """The case of an index along the first axis, which is most frequent: 8 us instead of 22 us."""
+    """The case of an index along the first axis, which is most frequent."""
     n = len(x)
     out = np.array(x, order="C")
     flat = out.reshape(n, -1)

@@ -141,7 +141,7 @@ hold_at_forks(_making)
 
 
 def backend(depth: int | None = None) -> Backend:
-    """Return the backend, made when first needed (3 ms).
+    """Return the backend, made when first needed.
 
     Args:
         depth: of programs with callbacks, how many callbacks they run inside of.

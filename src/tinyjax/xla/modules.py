@@ -21,7 +21,7 @@ from tinyjax.xla.verification import check_module, check_portable, check_text
 
 
 def context() -> ir.Context:
-    """Make a context in which a module is parsed (3 ms).
+    """Make a context in which a module is parsed.
 
     XLA compiles a module in its context, which no two threads may do at once.
     """
