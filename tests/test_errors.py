@@ -503,8 +503,8 @@ def traced_where_a_number_is_needed() -> object:
 
 @case(
     ArgumentError,
-    "with has_aux=True, identity (HERE) must return a pair (output, auxiliary data), but it "
-    "returned an array of type float32[].",
+    "with has_aux=True, identity (HERE) must return a pair (output, auxiliary data), a two-element "
+    "tuple, but it returned an array of type float32[].",
 )
 def no_auxiliary_data() -> object:
     return value_and_grad(identity, has_aux=True)(1.0)  # here
@@ -932,8 +932,8 @@ def vmap_over_nothing() -> object:
 
 @case(
     ArgumentError,
-    "in_axes must be an int, None, or a tuple with an entry for each argument, but it has 1 "
-    "entries, and loss (HERE) was called with 2 positional arguments.",
+    "in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+    "arguments, but it has 1 entries, and loss (HERE) was called with 2 positional arguments.",
 )
 def in_axes_of_another_length() -> object:
     return vmap(loss, in_axes=(0,))(PARAMS, A)  # here
@@ -956,7 +956,11 @@ def in_axes_of_another_structure() -> object:
     return vmap(loss, in_axes=({"v": 0}, 0))(PARAMS, A)  # here
 
 
-@case(ArgumentError, "in_axes holds 'rows'; it may hold ints and None.")
+@case(
+    ArgumentError,
+    "in_axes must be an int, None, or (nested) container with those types as leaves, but it holds "
+    "'rows'.",
+)
 def in_axes_that_are_no_axes() -> object:
     return vmap(identity, in_axes=("rows",))(A)  # here
 

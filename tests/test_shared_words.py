@@ -108,6 +108,22 @@ ndarray|array.* 3-dimensional vectors      | jnp.linalg.cross(jnp.ones(2), jnp.o
 Too few leaves                             | lib.tree.unflatten(lib.tree.structure((1, 2)), [1])
 Too many leaves                            | lib.tree.unflatten(lib.tree.structure((1, 2)), [1, 2, 3])
 less than or equal to operand shape        | lax.slice(V, (0,), (4,))
+slice_sizes.* less than or equal to        | lax.dynamic_slice(V, (0,), (4,))
+slice_sizes.* greater than or equal to zero | lax.dynamic_slice(V, (0,), (-1,))
+requires arguments to have the same dtypes | lax.dynamic_update_slice(V, jnp.ones(2, int), (0,))
+Incompatible shapes for arguments to tri   | lax.linalg.triangular_solve(S, jnp.ones((3, 3)))
+have the same shape                        | lax.linalg.tridiagonal_solve(V, V, jnp.ones(4), jnp.ones((3, 1)))
+invalid argnames                           | lib.jit(lambda x: x, static_argnames="z")
+invalid argnames                           | lib.jit(lambda x: x, donate_argnames="z")
+only accepts 1 positional arguments        | lib.jit(lambda x: x, static_argnums=3)
+static_argnames and donate_argnames cannot intersect | lib.jit(lambda x, y: x, static_argnums=0, donate_argnums=0)
+got a generator function                   | lib.jit(GENERATOR)
+container with those types as leaves       | lib.vmap(id, in_axes=(0.5,))(V)
+container with those types as leaves       | lib.vmap(id, out_axes="a")(V)
+entries corresponding to the positional arguments | lib.vmap(id, in_axes=(0,))(V, V)
+two-element tuple                          | lib.grad(id, has_aux=True)(1.0)
+rimal and tangent outputs .*corresponding shapes and dtypes | lib.jvp(JVP(lambda p, t: (p[0], V)), (1.0,), (1.0,))
+Can't use .*defjvps.* with .*nondiff_argnums | lib.custom_jvp(id, nondiff_argnums=(0,)).defjvps(None)
 must be scalars                            | lax.dynamic_slice(V, (V.astype(int),), (1,))
 same rank as operand                       | lax.dynamic_update_slice(V, S, (0,))
 must be smaller than operand shape         | lax.dynamic_update_slice(V, jnp.ones(4), (0,))
@@ -128,6 +144,9 @@ def names(lib: Any) -> dict[str, Any]:
         function.defvjp(forward, backward)
         return function
 
+    def generator(x: Any) -> Any:
+        yield x
+
     def leak() -> Any:
         kept: list[Any] = []
         lib.jit(lambda x: kept.append(x * 2))(1.0)
@@ -145,6 +164,7 @@ def names(lib: Any) -> dict[str, Any]:
         "JVP": with_jvp,
         "VJP": with_vjp,
         "LEAK": leak,
+        "GENERATOR": generator,
         "COND": lambda f, g, x: lib.jit(lambda p: lib.lax.cond(p, f, g, x))(True),
         "SWITCH": lambda fs, x: lib.jit(lambda i: lib.lax.switch(i, fs, x))(0),
     }

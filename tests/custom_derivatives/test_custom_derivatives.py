@@ -671,7 +671,8 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
         DifferentiationError,
         (
             "<lambda> (HERE) must return for tangent[1] a value of type float32[], but "
-            "returned float32[3]. A tangent is of the type of its result."
+            "returned float32[3]. Primal and tangent outputs are of corresponding shapes and "
+            "dtypes."
         ),
     ),
     case_result_tree: (

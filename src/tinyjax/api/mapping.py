@@ -315,9 +315,9 @@ def _argument_axes(
         return [in_axes] * in_tree.num_leaves
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ArgumentError(
-            "in_axes must be an int, None, or a tuple with an entry for each argument, but it has "
-            f"{len(in_axes)} entries, and {describe_function(fun)} was called with "
-            f"{len(args)} positional arguments."
+            "in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            f"arguments, but it has {len(in_axes)} entries, and "
+            f"{describe_function(fun)} was called with {len(args)} positional arguments."
         )
     given = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
     _check_axes("in_axes", given)
@@ -328,7 +328,10 @@ def _argument_axes(
 def _check_axes(name: str, axes: Sequence[Any]) -> None:
     for axis in axes:
         if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
-            raise ArgumentError(f"{name} holds {axis!r}; it may hold ints and None.")
+            raise ArgumentError(
+                f"{name} must be an int, None, or (nested) container with those types "
+                f"as leaves, but it holds {axis!r}."
+            )
 
 
 def _mapped_size(

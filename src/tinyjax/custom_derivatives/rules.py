@@ -239,7 +239,7 @@ def _misfit(
         "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
         "what was summed."
         if what.startswith("cotangent")
-        else "A tangent is of the type of its result."
+        else "Primal and tangent outputs are of corresponding shapes and dtypes."
     )
     return DifferentiationError(
         f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
@@ -467,6 +467,11 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule per argument: ``jvp(tangent, result, *primals) -> tangent``; None for zero."""
+        if self.nondiff_argnums:
+            raise ArgumentError(
+                f"Can't use defjvps with nondiff_argnums, which {self.name} has: "
+                "its rules take every argument. Give one rule with defjvp."
+            )
         call: Callable[..., Any] = self
 
         def rule(primals: Any, tangents: Any) -> tuple[Any, Any]:

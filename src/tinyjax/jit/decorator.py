@@ -210,8 +210,8 @@ def _check_function(fun: Callable[..., object]) -> None:
         )
     if inspect.isgeneratorfunction(fun):
         raise ArgumentError(
-            f"jit takes a function that returns arrays, but {describe_function(fun)} is a "
-            "generator function. Return a list."
+            f"jit takes a function that returns arrays, but got a generator function: "
+            f"{describe_function(fun)}. Return a list."
         )
 
 

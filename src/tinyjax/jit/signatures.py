@@ -192,7 +192,8 @@ class Parameters:
         if both:
             raise ArgumentError(
                 f"{' and '.join(sorted(both))} of {describe_function(self.fun)} cannot be both "
-                "static and donated: what is static is no array, and has no memory to give up."
+                "static and donated, static_argnames and donate_argnames cannot intersect: what is "
+                "static is no array, and has no memory to give up."
             )
 
     def _check(
@@ -208,8 +209,8 @@ class Parameters:
         for i in numbers:
             if not -count <= i < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
                 raise error(
-                    f"{kind}_argnums names argument {i}, but {describe_function(self.fun)} takes "
-                    f"{count} positional arguments."
+                    f"{kind}_argnums names argument {i}, but {describe_function(self.fun)} "
+                    f"only accepts {count} positional arguments."
                 )
         by_name = [p.name for p in self._parameters or () if p.kind in _BY_NAME]
         others = {p.name for p in self._parameters or ()}.difference(by_name)
@@ -217,8 +218,9 @@ class Parameters:
             unknown = name not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds
             if unknown or name in others:
                 raise error(
-                    f"{kind}_argnames names '{name}', but {describe_function(self.fun)} takes by "
-                    f"name {', '.join(by_name) or 'nothing'}."
+                    f"invalid argnames: {kind}_argnames names '{name}', but "
+                    f"{describe_function(self.fun)} takes by name "
+                    f"{', '.join(by_name) or 'nothing'}."
                 )
 
     def _named(self, numbers: tuple[int, ...], names: tuple[str, ...]) -> set[str]:

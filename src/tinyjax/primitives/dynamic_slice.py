@@ -112,7 +112,8 @@ def _dynamic_slice_type(avals: Avals, params: DynamicSliceParams) -> Avals:
         not 0 <= m <= n for m, n in zip(params.sizes, x.shape, strict=False)
     ):
         raise ShapeError(
-            f"dynamic_slice needs a size for each axis of {x}, at most the axis's own, but got "
+            f"slice_sizes of dynamic_slice, one for each axis of {x}, must be "
+            "greater than or equal to zero and less than or equal to operand shape, but got "
             f"{params.sizes}."
         )
     return (ShapedArray(params.sizes, x.dtype, x.weak_type),)
@@ -221,8 +222,8 @@ def _dynamic_update_slice_type(avals: Avals, params: NoParams) -> Avals:
         )
     if update.dtype != x.dtype:
         raise DtypeError(
-            f"dynamic_update_slice needs an update of the dtype of {x}, but got {update}. "
-            "Convert it with .astype(...)."
+            f"dynamic_update_slice requires arguments to have the same dtypes, but got {x} and "
+            f"an update {update}. Convert it with .astype(...)."
         )
     return (x.strip_weak(),)
 

@@ -146,7 +146,8 @@ def _triangular_solve_type(avals: Avals, params: TriangularSolveParams) -> Avals
     if a.shape[-1] != b.shape[axis]:
         side = "left" if params.left_side else "right"
         raise ShapeError(
-            f"triangular_solve with the matrices on the {side} needs as many unknowns as "
+            f"Incompatible shapes for arguments to triangular_solve: with the matrices on the "
+            f"{side} it needs as many unknowns as "
             f"equations, but got {a} and, in axis {axis}, {b}."
         )
     return (b.strip_weak(),)

@@ -47,8 +47,9 @@ def _solve_type(avals: Avals, params: NoParams) -> Avals:
     ma.check_matrices("tridiagonal_solve", b)
     if any(x.shape != b.shape[:-1] for x in diagonals):
         raise ShapeError(
-            "tridiagonal_solve needs three diagonals of one shape (..., n) and right-hand sides of "
-            f"shape (..., n, m), but got {', '.join(str(x.shape) for x in avals)}."
+            "tridiagonal_solve needs three diagonals that have the same shape (..., n), and "
+            f"right-hand sides of shape (..., n, m), but got "
+            f"{', '.join(str(x.shape) for x in avals)}."
         )
     if any(x.dtype != b.dtype for x in diagonals):
         raise DtypeError(
