@@ -118,12 +118,12 @@ def jacobian(
             return jacrev(fun, argnums, has_aux, holomorphic, allow_int)(*args, **kwargs)
         blocks = call.blocks()
         graph = call.graph(blocks)
-        found = _accumulate(blocks, _order(graph, order))
+        remaining = _accumulate(blocks, _order(graph, order))
         jacobian = tree.unflatten(
             call.out_tree,
             [
                 call.chosen.result(
-                    [_placed(_between(found, u, w), x, out) for u, x in call.arguments]
+                    [_placed(_between(remaining, u, w), x, out) for u, x in call.arguments]
                 )
                 for w, out in call.results
             ],
@@ -258,15 +258,15 @@ class _Call:
 
     def blocks(self) -> dict[Ends, Block]:
         """The edges of the graph, with one to a vertex of its own for each result."""
-        found: dict[Ends, Block] = {}
+        edges: dict[Ends, Block] = {}
         for u, v in self._edges():
             equation = self.equations[v]
             assert equation is not None, "edges lead to what equations give"
-            found[u, v] = equation[0].block(u, equation[1])
+            edges[u, v] = equation[0].block(u, equation[1])
         for i, out in enumerate(self.outputs):
             if out is not None:
-                found[out, _result(i)] = Block(identity(flat_size(self.types[out])), None)
-        return found
+                edges[out, _result(i)] = Block(identity(flat_size(self.types[out])), None)
+        return edges
 
     def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
         """The patterns of the edges."""
@@ -300,8 +300,8 @@ def _linearize(
     outs = iter(_walk(jaxpr, [*residuals, *range(len(types))], types, equations))
     outputs: list[int | None] = []
     for has in linearized.nonzero_out:
-        found = next(outs) if has else None
-        outputs.append(None if isinstance(found, Array) else found)
+        vertex = next(outs) if has else None
+        outputs.append(None if isinstance(vertex, Array) else vertex)
     return _Call(chosen, linearized, flat.out_tree, flat.aux, types, equations, inputs, outputs)
 
 
@@ -319,10 +319,10 @@ def _walk(
 
     for eqn in jaxpr.eqns:
         operands = tuple([read(x) for x in eqn.inputs])
-        known = [x for x in operands if isinstance(x, Array)]
+        constants = [x for x in operands if isinstance(x, Array)]
         results: Sequence[Array | int]
-        if len(known) == len(operands):
-            results = bind(eqn.primitive, known, eqn.params)
+        if len(constants) == len(operands):
+            results = bind(eqn.primitive, constants, eqn.params)
         elif eqn.primitive is jit_p:
             results = _walk(eqn.params.jaxpr, operands, types, equations)
         else:
@@ -337,8 +337,8 @@ def _walk(
 # From a graph to a Jacobian
 
 
-def _between(found: Mapping[Ends, Block], u: int | None, w: int | None) -> Block | None:
-    return None if u is None or w is None else found.get((u, w))
+def _between(blocks: Mapping[Ends, Block], u: int | None, w: int | None) -> Block | None:
+    return None if u is None or w is None else blocks.get((u, w))
 
 
 def _placed(block: Block | None, x: Array, out: Array) -> Array:

@@ -120,11 +120,11 @@ class Graph:
 
     def digest(self) -> bytes:
         """A hash of the vertices and of the patterns between them."""
-        found = blake2b(repr((self.inputs, self.inner, self.outputs)).encode(), digest_size=32)
+        state = blake2b(repr((self.inputs, self.inner, self.outputs)).encode(), digest_size=32)
         for ends, pattern in self.edges.items():
-            found.update(repr((ends, pattern.nonzero.shape, pattern.sign)).encode())
-            found.update(np.packbits(pattern.nonzero).tobytes())
-        return found.digest()
+            state.update(repr((ends, pattern.nonzero.shape, pattern.sign)).encode())
+            state.update(np.packbits(pattern.nonzero).tobytes())
+        return state.digest()
 
 
 class Elimination(Generic[E]):
@@ -170,13 +170,13 @@ class Elimination(Generic[E]):
         for w in after:
             last = self.edges.pop((v, w))
             for u, first in into.items():
-                found = self._multiply(last, first)
-                known = self.edges.get((u, w))
-                if known is None:
+                edge = self._multiply(last, first)
+                parallel = self.edges.get((u, w))
+                if parallel is None:
                     self._connect(u, w)
-                    self.edges[u, w] = found
+                    self.edges[u, w] = edge
                 else:
-                    self.edges[u, w] = self._add(known, found)
+                    self.edges[u, w] = self._add(parallel, edge)
 
 
 class _Plan(Elimination[Pattern]):
@@ -201,10 +201,10 @@ class _Plan(Elimination[Pattern]):
         grown = 0
         for w in self.after(v):
             for u in self.before(v):
-                found = product(self.edges[v, w], self.edges[u, v])
-                known = self.edges.get((u, w))
-                grown += _weight(found) if known is None else _weight(total(known, found))
-                grown -= 0 if known is None else _weight(known)
+                pattern = product(self.edges[v, w], self.edges[u, v])
+                parallel = self.edges.get((u, w))
+                grown += _weight(pattern) if parallel is None else _weight(total(parallel, pattern))
+                grown -= 0 if parallel is None else _weight(parallel)
         gone = [(v, w) for w in self.after(v)] + [(u, v) for u in self.before(v)]
         return grown - sum(_weight(self.edges[ends]) for ends in gone)
 
@@ -215,11 +215,11 @@ def _weight(pattern: Pattern) -> int:
 
 def count(graph: Graph, order: Iterable[int]) -> int:
     """How many multiplications an order of the inner vertices takes."""
-    plan, found = _Plan(graph), 0
+    plan, multiplications = _Plan(graph), 0
     for v in order:
-        found += plan.price(v)
+        multiplications += plan.price(v)
         plan.eliminate(v)
-    return found
+    return multiplications
 
 
 #: What the elimination of a vertex is taken to cost.
@@ -251,13 +251,13 @@ def _last_prices(graph: Graph) -> dict[int, int]:
     for v in graph.inner:
         for u in plan.before(v):
             if u in into:
-                found = product(plan.edges[u, v], into[u])
-                into[v] = total(into[v], found) if v in into else found
+                pattern = product(plan.edges[u, v], into[u])
+                into[v] = total(into[v], pattern) if v in into else pattern
     for v in reversed(graph.inner):
         for w in plan.after(v):
             if w in out_of:
-                found = product(out_of[w], plan.edges[v, w])
-                out_of[v] = total(out_of[v], found) if v in out_of else found
+                pattern = product(out_of[w], plan.edges[v, w])
+                out_of[v] = total(out_of[v], pattern) if v in out_of else pattern
     return {
         v: multiplications_of(out_of[v], into[v]) if v in into and v in out_of else 0
         for v in graph.inner
@@ -268,11 +268,11 @@ def _starts(graph: Graph, vertices: Sequence[int], axis: int) -> dict[int, Patte
     """Identities of the vertices, cut out of the identity of all of them together."""
     sizes = {u: p.nonzero.shape[1] for (u, _), p in graph.edges.items()}
     sizes |= {w: p.nonzero.shape[0] for (_, w), p in graph.edges.items()}
-    known = [v for v in vertices if v in sizes]
-    whole = np.eye(sum(sizes[v] for v in known), dtype=np.bool_)
-    places = np.cumsum([sizes[v] for v in known])[:-1]
-    parts = np.split(whole, places, axis=1 - axis) if known else []
-    return {v: Pattern(part, 1) for v, part in zip(known, parts, strict=True)}
+    connected = [v for v in vertices if v in sizes]
+    whole = np.eye(sum(sizes[v] for v in connected), dtype=np.bool_)
+    places = np.cumsum([sizes[v] for v in connected])[:-1]
+    parts = np.split(whole, places, axis=1 - axis) if connected else []
+    return {v: Pattern(part, 1) for v, part in zip(connected, parts, strict=True)}
 
 
 def _candidates(graph: Graph) -> list[tuple[int, ...]]:
@@ -313,10 +313,10 @@ def _search(graph: Graph) -> tuple[int, ...]:
     elements = sum(pattern.nonzero.size for pattern in graph.edges.values())
     tries = min(_MOST_TRIES, _MOST_STEPS // max(1, len(best)), _MOST_ELEMENTS // max(1, elements))
     for _ in range(tries if best else 0):
-        taken, put = rng.integers(len(best), size=2).tolist()
-        tried = [*best[:taken], *best[taken + 1 :]]
-        tried.insert(put, best[taken])
-        found = count(graph, tried)
-        if found <= fewest:
-            best, fewest = tuple(tried), found
+        old, new = rng.integers(len(best), size=2).tolist()
+        tried = [*best[:old], *best[old + 1 :]]
+        tried.insert(new, best[old])
+        multiplications = count(graph, tried)
+        if multiplications <= fewest:
+            best, fewest = tuple(tried), multiplications
     return best

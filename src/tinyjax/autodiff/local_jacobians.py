@@ -92,10 +92,10 @@ class Tangents:
         by_column, by_row = _groups(pattern.nonzero), _groups(pattern.nonzero.T)
         width, height = int(by_column.max(initial=-1)) + 1, int(by_row.max(initial=-1)) + 1
         if self.eqn.primitive not in _BACKWARD_ONLY and width <= height:
-            found = self._along(v, position, _directions(by_column, width, self._type(v)))
-            return Block(pattern, found[by_column[columns], rows])
-        found = self._against(v, position, _directions(by_row, height, out))
-        return Block(pattern, found[by_row[rows], columns])
+            derivatives = self._along(v, position, _directions(by_column, width, self._type(v)))
+            return Block(pattern, derivatives[by_column[columns], rows])
+        derivatives = self._against(v, position, _directions(by_row, height, out))
+        return Block(pattern, derivatives[by_row[rows], columns])
 
     def _type(self, v: int) -> ShapedArray:
         return next(
@@ -131,13 +131,13 @@ class Tangents:
 
         def pull(direction: Array) -> Array:
             cotangent = _conjugate(_unpack(direction, out))
-            given = [cotangent if i == position else ZERO for i in range(len(eqn.out_binders))]
-            results = eqn.primitive.rules.transpose(given, operands, eqn.params)
-            found = full(self._type(v).shape, 0, self._type(v).dtype)
+            cts = [cotangent if i == position else ZERO for i in range(len(eqn.out_binders))]
+            results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
+            total = full(self._type(v).shape, 0, self._type(v).dtype)
             for o, result in zip(self.operands, results, strict=True):
                 if _is_vertex(o, v) and result is not None and result is not ZERO:
-                    found = add_arrays(found, result)
-            return _pack(_conjugate(found))
+                    total = add_arrays(total, result)
+            return _pack(_conjugate(total))
 
         return over_basis(pull)(directions)
 
@@ -168,8 +168,8 @@ class Tangents:
                     operands[i] = _random(rng, self.eqn.inputs[i].aval)
                 outs = Tangents(self.eqn, tuple(operands))._along(v, position, directions)
                 # less what is added to the tangent: the other operand of a select, padding
-                found = outs.concrete("a pattern")
-                tried.append((found[1:] - found[0]).T)
+                derivatives = outs.concrete("a pattern")
+                tried.append((derivatives[1:] - derivatives[0]).T)
         matrix = tried[0]
         constant = np.array_equal(matrix, tried[-1])
         nonzero = np.asarray(matrix != 0)
@@ -197,17 +197,17 @@ def _groups(nonzero: Mask) -> np.ndarray[Any, np.dtype[np.intp]]:
     n = nonzero.shape[1]
     if nonzero.all(axis=1).any():
         return np.arange(n)
-    taken = np.zeros((0, nonzero.shape[0]), np.bool_)
+    occupied = np.zeros((0, nonzero.shape[0]), np.bool_)
     groups = np.zeros(n, np.intp)
     for j in range(n):
         column = nonzero[:, j]
-        free = np.nonzero(~taken[:, column].any(axis=1))[0]
+        free = np.nonzero(~occupied[:, column].any(axis=1))[0]
         if free.size:
             groups[j] = free[0]
-            taken[free[0]] |= column
+            occupied[free[0]] |= column
         else:
-            groups[j] = len(taken)
-            taken = np.vstack([taken, column])
+            groups[j] = len(occupied)
+            occupied = np.vstack([occupied, column])
     return groups
 
 

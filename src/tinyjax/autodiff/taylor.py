@@ -101,17 +101,17 @@ class SeriesTrace(Trace):
 
     Attributes:
         order: how many derivatives of each value are wanted.
-        found: while the terms of a result are computed, the operations in the rules.
+        operations: while the terms of a result are computed, the operations in the rules.
     """
 
-    __slots__ = ("found", "order")
+    __slots__ = ("operations", "order")
 
     transformation = "jet"
 
     def __init__(self, parent: Trace, order: int, fun: Callable[..., Any] | None) -> None:
         super().__init__(parent, fun)
         self.order: int = order
-        self.found: dict[Hashable, tuple[Sequence[Array], Sequence[Array]]] | None = None
+        self.operations: dict[Hashable, tuple[Sequence[Array], Sequence[Array]]] | None = None
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
@@ -121,13 +121,13 @@ class SeriesTrace(Trace):
             with use_trace(self):
                 return eval_jaxpr(program.jaxpr, args)
         loop = _LOOPS.get(primitive)
-        if loop is not None and self.found is None:
+        if loop is not None and self.operations is None:
             with use_trace(self.parent):
-                found = loop(self.order, [self.series(x) for x in args], params)
-            return [self.traced(series) for series in found]
+                results = loop(self.order, [self.series(x) for x in args], params)
+            return [self.traced(series) for series in results]
         key = (primitive, _identity(params), *map(id, args))
-        if self.found is not None and key in self.found:
-            return self.found[key][0]
+        if self.operations is not None and key in self.operations:
+            return self.operations[key][0]
         outs = self.parent.process(primitive, [self.split(x) for x in args], params)
         direct = _DIRECT.get(primitive)
         if direct is None:
@@ -168,12 +168,12 @@ class SeriesTrace(Trace):
 
         def later(place: int, out: SeriesTracer, k: int) -> Array:
             if not derivatives:
-                given = [
+                tangents = [
                     x.derivative if isinstance(x, SeriesTracer) and self.owns(x) else ZERO
                     for x in args
                 ]
                 with use_trace(self):
-                    derivatives.extend(rule(args, given)[1])
+                    derivatives.extend(rule(args, tangents)[1])
             derivative = derivatives[place]
             if isinstance(derivative, SeriesTracer) and self.owns(derivative):
                 return derivative.term(k - 1)
@@ -196,17 +196,17 @@ class SeriesTrace(Trace):
             for place, out in enumerate(outs)
         ]
         # The operands are kept, so that no other array gets their identity.
-        if self.found is not None:
-            self.found[key] = results, args
+        if self.operations is not None:
+            self.operations[key] = results, args
             return results
-        self.found = {key: (results, args)}
+        self.operations = {key: (results, args)}
         try:
             with use_trace(self.parent):
                 for result in results:
                     if isinstance(result, SeriesTracer):
                         result.term(self.order)
         finally:
-            self.found = None
+            self.operations = None
         return [self.traced(self.series(result)) for result in results]
 
     def terms(self, x: Array, k: int) -> list[Array | None]:
@@ -348,7 +348,8 @@ def _while(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
 def _cond(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
     (index,), *operands = args
     branches = [
-        lambda given, branch=branch: _of_program(branch, order, given) for branch in params.branches
+        lambda curves, branch=branch: _of_program(branch, order, curves)
+        for branch in params.branches
     ]
     result: Sequence[Series] = switch(index, branches, [list(series) for series in operands])
     return result
@@ -434,16 +435,16 @@ def jet(
         curves.append(terms)
     flat = FlatFunction(fun, in_tree)
     outs = _run(flat, order, curves, fun)
-    found = [list(out[1:]) or [zero_tangent(out[0].aval)] * order for out in outs]
+    terms_out = [list(out[1:]) or [zero_tangent(out[0].aval)] * order for out in outs]
     if not factorial_scaled:
-        found = [
+        terms_out = [
             [
                 term / factorial(k) if is_inexact(term.dtype) else term
                 for k, term in enumerate(terms, 1)
             ]
-            for terms in found
+            for terms in terms_out
         ]
     return (
         tree.unflatten(flat.out_tree, [out[0] for out in outs]),
-        tree.unflatten(flat.out_tree, found),
+        tree.unflatten(flat.out_tree, terms_out),
     )

@@ -166,10 +166,10 @@ def fixed_point(  # noqa: PLR0913
         depth = history if method == "anderson" else 0
         return _iterate(lambda x: problem.values(consts, x), start, least, most, depth)
 
-    found, info = solve_implicitly(
+    solution, info = solve_implicitly(
         residual, search, problem.consts, problem.start, space, linear_solver
     )
-    x = space.unflatten(found)
+    x = space.unflatten(solution)
     return (x, info) if has_aux else x
 
 

@@ -102,22 +102,22 @@ def _solve_type(avals: Avals, params: LinearSolveParams) -> Avals:
 
 @custom_linear_solve_p.def_rule(FITS)
 def _fit_solve(
-    params: LinearSolveParams, given: Sequence[Axes]
+    params: LinearSolveParams, own_axes: Sequence[Axes]
 ) -> tuple[Sequence[Axes], LinearSolveParams]:
     n, k, back = params.num_consts, params.size, params.transpose_solve
-    wanted = joined(axes_of(params.solve.in_avals), given)
+    axes_in = joined(axes_of(params.solve.in_avals), own_axes)
     while True:  # until vectors vary along all axes along which the matrix makes them
-        axes = union(wanted[n:])
-        wanted = (*wanted[:n], *[axes] * k)
-        matvec, solve = [refit(p, wanted, [axes] * k) for p in (params.matvec, params.solve)]
-        transposed = None if back is None else refit(back, wanted, [axes] * k)
+        axes = union(axes_in[n:])
+        axes_in = (*axes_in[:n], *[axes] * k)
+        matvec, solve = [refit(p, axes_in, [axes] * k) for p in (params.matvec, params.solve)]
+        transposed = None if back is None else refit(back, axes_in, [axes] * k)
         outs = [*matvec.out_avals, *solve.out_avals[:k]]
         if transposed is not None:
             outs += transposed.out_avals[:k]
         after = union(axes_of(outs))
         if after == axes:
-            return wanted, LinearSolveParams(matvec, solve, transposed, n)
-        wanted = (*wanted[:n], *[after] * k)
+            return axes_in, LinearSolveParams(matvec, solve, transposed, n)
+        axes_in = (*axes_in[:n], *[after] * k)
 
 
 @custom_linear_solve_p.def_lowering
@@ -163,8 +163,8 @@ def _tangent_solution(
     right = [_sub(a, b) for a, b in zip(of_b, change, strict=True)]
     if all(t is ZERO for t in right):
         return [*([ZERO] * k), *more]
-    given = [instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
-    return [*bind(custom_linear_solve_p, (*primals[:n], *given), _without_aux(params)), *more]
+    right_sides = [instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
+    return [*bind(custom_linear_solve_p, (*primals[:n], *right_sides), _without_aux(params)), *more]
 
 
 @custom_linear_solve_p.def_linearize
@@ -194,11 +194,11 @@ def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
     def make() -> Staged:
         size = len(matvec.outs)
         linear = (False,) * num_consts + (True,) * size
-        found = transpose_jaxpr(matvec, linear, (True,) * size)
+        transposed_matvec = transpose_jaxpr(matvec, linear, (True,) * size)
         avals = matvec.in_avals
 
         def run(*args: Array) -> list[Array]:
-            outs = with_zeros(found.nonzero_out, inline(found.staged, args))
+            outs = with_zeros(transposed_matvec.nonzero_out, inline(transposed_matvec.staged, args))
             return instantiate_all(outs, avals[num_consts:])
 
         return stage(run, [*avals[:num_consts], *matvec.out_avals])
@@ -236,16 +236,16 @@ def _solve_transpose(
             "vjp, jacrev) needs. Give it one, or say symmetric=True if the matrix is symmetric."
         )
     params = _without_aux(params)
-    given = instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
+    right_sides = instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
     assert params.transpose_solve is not None, "asked above"
-    found = _bind_staged(
+    solutions = _bind_staged(
         transposed(params.matvec, n),
         Staged(params.transpose_solve, ()),
         Staged(params.solve, ()),
-        [*consts, *given],
+        [*consts, *right_sides],
         n,
     )
-    return [*[None] * n, *of_undefined(operands[n:], found)]
+    return [*[None] * n, *of_undefined(operands[n:], solutions)]
 
 
 @custom_linear_solve_p.def_batch
@@ -257,8 +257,8 @@ def _solve_batch(
     places = (*axes[:n], *([0] * len(right)))
 
     def batched(jaxpr: Jaxpr) -> Staged:
-        wanted = (True,) * len(jaxpr.outs)
-        return batch_jaxpr(jaxpr, mapped, places, wanted)[0]
+        out_mapped = (True,) * len(jaxpr.outs)
+        return batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
 
     back = params.transpose_solve
     outs = _bind_staged(
@@ -349,12 +349,12 @@ def custom_linear_solve(
         solver: Callable[..., Any], name: str, multiply: Callable[[Any], Any]
     ) -> Staged:
         def run(right: Any) -> Any:
-            found = solver(multiply, right)
-            x, aux = split_aux(solver, found) if has_aux else (found, None)
+            result = solver(multiply, right)
+            x, aux = split_aux(solver, result) if has_aux else (result, None)
             return x, aux
 
-        staged, found = stage_function(run, in_tree, avals)
-        x_tree, aux_tree = found.children()
+        staged, out_tree = stage_function(run, in_tree, avals)
+        x_tree, aux_tree = out_tree.children()
         _check(solver, name, x_tree, staged.jaxpr.out_avals[: len(avals)], b_tree, avals)
         aux_trees.append(aux_tree)
         return staged
@@ -393,15 +393,15 @@ def _record(
 def _check(
     fun: Callable[..., Any],
     name: str,
-    found_tree: PyTreeDef,
-    found: Sequence[ShapedArray],
+    out_tree: PyTreeDef,
+    avals_out: Sequence[ShapedArray],
     b_tree: PyTreeDef,
     avals: Sequence[ShapedArray],
 ) -> None:
     what = f"{describe_function(fun)}, the {name} of custom_linear_solve, must return"
-    if found_tree != b_tree:
-        raise ArgumentError(f"{what} a tree like b, {b_tree}, but returned {found_tree}.")
-    for i, (a, b) in enumerate(zip(found, avals, strict=True)):
+    if out_tree != b_tree:
+        raise ArgumentError(f"{what} a tree like b, {b_tree}, but returned {out_tree}.")
+    for i, (a, b) in enumerate(zip(avals_out, avals, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
             path = leaf_path("b", b_tree, i)
             raise ArgumentError(f"{what} for {path}, of type {b}, the same, but returned {a}.")

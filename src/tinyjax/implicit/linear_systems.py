@@ -221,17 +221,17 @@ class Settings:
 
         def back(x: Any) -> Any:
             assert precondition is not None, "asked only where there is one"
-            (found,) = vjp(precondition, tree.map(numpy.zeros_like, x))[1](x)
-            return found
+            (cotangent,) = vjp(precondition, tree.map(numpy.zeros_like, x))[1](x)
+            return cotangent
 
-        found: tuple[Any, Info] = custom_linear_solve(
+        result: tuple[Any, Info] = custom_linear_solve(
             multiply,
             b,
             solver(precondition, x0),
             solver(None if precondition is None else back, None),
             has_aux=True,
         )
-        return found
+        return result
 
     def _iterate(
         self, matvec: Operator, b: Array, precondition: Operator, x0: Array | None

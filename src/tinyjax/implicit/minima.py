@@ -159,16 +159,16 @@ def minimize(  # noqa: PLR0913
     depth = history if method == "lbfgs" else 0
 
     def slope(consts: Sequence[Array], x: Array) -> Array:
-        found: Array = grad(lambda x: problem.scalar(consts, x))(x)
-        return found
+        derivative: Array = grad(lambda x: problem.scalar(consts, x))(x)
+        return derivative
 
     def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
         return _descend(lambda x: problem.scalar(consts, x), start, least, most, depth)
 
-    found, info = solve_implicitly(
+    solution, info = solve_implicitly(
         slope, search, problem.consts, problem.start, space, linear_solver
     )
-    x = space.unflatten(found)
+    x = space.unflatten(solution)
     return (x, info) if has_aux else x
 
 
@@ -221,20 +221,20 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
             level = (numpy.abs(change) <= rounding) & (t.slope @ direction <= -0.8 * fall)
             return ~(enough | level) & (t.scale > eps * eps)
 
-        found = while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
-        stuck = (found.scale <= eps * eps) | ~numpy.isfinite(found.value)
+        accepted = while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
+        stuck = (accepted.scale <= eps * eps) | ~numpy.isfinite(accepted.value)
         steps, changes = s.steps, s.changes
         if depth:
             row = s.iterations % depth
-            steps = steps.at[row].set(found.x - s.x)
-            changes = changes.at[row].set(found.slope - s.slope)
+            steps = steps.at[row].set(accepted.x - s.x)
+            changes = changes.at[row].set(accepted.slope - s.slope)
             scale = numpy.ones_like(s.scale)
         else:
-            scale = 2 * found.scale
+            scale = 2 * accepted.scale
         return _State(
-            numpy.where(stuck, s.x, found.x),
-            numpy.where(stuck, s.value, found.value),
-            numpy.where(stuck, s.slope, found.slope),
+            numpy.where(stuck, s.x, accepted.x),
+            numpy.where(stuck, s.value, accepted.value),
+            numpy.where(stuck, s.slope, accepted.slope),
             steps,
             changes,
             scale,

@@ -182,16 +182,18 @@ def odeint(  # noqa: PLR0913
 
     def flow(consts: Sequence[Array], y: Array, time: Array) -> Array:
         *inner, sign = consts
-        given = convert_element_type(sign * time, time.dtype)
-        slope = space.join(closed.flat(inner, *space.split(y), given))
+        directed_time = convert_element_type(sign * time, time.dtype)
+        slope = space.join(closed.flat(inner, *space.split(y), directed_time))
         return sign.astype(slope.dtype) * slope
 
     steps = Steps(rtol, atol, mxstep, hmax, checkpoints)
-    given = [*consts, sign]
+    all_consts = [*consts, sign]
     if gradient == "checkpointed":
-        states, info = integrate(lambda y, time: flow(given, y, time), state, sign * times, steps)
+        states, info = integrate(
+            lambda y, time: flow(all_consts, y, time), state, sign * times, steps
+        )
     else:
-        states, info = solve_flow(flow, state, sign * times, given, steps, varying)
+        states, info = solve_flow(flow, state, sign * times, all_consts, steps, varying)
     leaves = [
         convert_element_type(part.reshape(times.shape + aval.shape), aval.dtype)
         for part, aval in zip(_columns(states, space), space.avals, strict=True)
@@ -232,8 +234,8 @@ def _stage(
 ) -> tuple[Closed, list[Array], Array, Space]:
     """Stage the field: a function of what it depends on, the state's leaves and the time."""
     leaves, treedef = tree.flatten(y0)
-    given = as_arrays(leaves, func, tree.structure(((y0,), {})))
-    arrays = [strong(x) for x in given]
+    guesses = as_arrays(leaves, func, tree.structure(((y0,), {})))
+    arrays = [strong(x) for x in guesses]
 
     def run(arrays: Sequence[Array]) -> tuple[Closed, list[Array]]:
         real = [dtypes.real_part(x.dtype) for x in arrays]
@@ -247,7 +249,7 @@ def _stage(
         return closed, consts
 
     closed, consts = run(arrays)
-    promoted = follow(arrays, given, closed.jaxpr.out_avals)
+    promoted = follow(arrays, guesses, closed.jaxpr.out_avals)
     if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
         arrays = promoted
         closed, consts = run(arrays)
@@ -274,11 +276,11 @@ def _check_slope(
     what = f"{describe_function(func)}, the derivative in odeint, must return"
     if closed.out_tree != treedef:
         raise ArgumentError(f"{what} a tree like y0, {treedef}, but returned {closed.out_tree}.")
-    for i, (x, found) in enumerate(zip(arrays, closed.jaxpr.out_avals, strict=True)):
-        if x.shape != found.shape:
+    for i, (x, aval) in enumerate(zip(arrays, closed.jaxpr.out_avals, strict=True)):
+        if x.shape != aval.shape:
             raise ArgumentError(
                 f"{what} for {leaf_path('y0', treedef, i)}, of type {x.aval}, an array of its "
-                f"shape, but returned {found}."
+                f"shape, but returned {aval}."
             )
 
 
@@ -355,9 +357,9 @@ def solve_flow(
             return numpy.concatenate([slope, slope_change])
 
         start = numpy.concatenate([states[0], change])
-        given = [*consts, *directions]
-        found, _ = solve_flow(both, start, times, given, steps, of_directions)
-        return [found[:, n:]]
+        all_consts = [*consts, *directions]
+        solution, _ = solve_flow(both, start, times, all_consts, steps, of_directions)
+        return [solution[:, n:]]
 
     def adjoint(residuals: Sequence[Array], cotangents: Sequence[Array]) -> list[Array]:
         """Pull cotangents of the states back along the solution."""
@@ -379,18 +381,18 @@ def solve_flow(
             return numpy.concatenate(parts)
 
         def segment(
-            carry: tuple[Array, Array], given: tuple[Array, Array, Array, Array]
+            carry: tuple[Array, Array], xs: tuple[Array, Array, Array, Array]
         ) -> tuple[tuple[Array, Array], None]:
             ct, total = carry
-            state, at_start, end, begin = given
+            state, at_start, end, begin = xs
             start = numpy.concatenate([state, ct, total])
             both = numpy.stack([-end, -begin])
-            found, _ = solve_flow(back, start, both, consts, steps, varying)
-            return (found[1, n : 2 * n] + at_start, found[1, 2 * n :]), None
+            solution, _ = solve_flow(back, start, both, consts, steps, varying)
+            return (solution[1, n : 2 * n] + at_start, solution[1, 2 * n :]), None
 
         total = numpy.zeros(sum(sizes), cts.dtype)
-        given = (states[1:], cts[:-1], times[1:], times[:-1])
-        (ct, total), _ = scan(segment, (cts[-1], total), given, reverse=True)
+        segments = (states[1:], cts[:-1], times[1:], times[:-1])
+        (ct, total), _ = scan(segment, (cts[-1], total), segments, reverse=True)
         results, start = [ct], 0
         for c, size in zip(chosen, sizes, strict=True):
             piece = total[start : start + size].reshape(c.shape)

@@ -180,8 +180,8 @@ def root(  # noqa: PLR0913
     if bracket is not None:
         raise ArgumentError("Newton's method takes x0 and no bracket. Say method='bisection'.")
     problem = equation("root", f, x0, args)
-    found, info = newton_root(problem, linear_solver, tol, maxiter)
-    x = problem.space.unflatten(found)
+    solution, info = newton_root(problem, linear_solver, tol, maxiter)
+    x = problem.space.unflatten(solution)
     return (x, info) if has_aux else x
 
 
@@ -225,10 +225,10 @@ def custom_root(
     unknown = tree.structure(initial_guess)
 
     def like_the_guess(what: str, fun: Callable[..., Any], value: Any) -> Any:
-        if (found := tree.structure(value)) != unknown:
+        if (own_tree := tree.structure(value)) != unknown:
             raise ArgumentError(
                 f"{describe_function(fun)}, the {what} of custom_root, must return a tree like "
-                f"initial_guess, {unknown}, but returned {found}."
+                f"initial_guess, {unknown}, but returned {own_tree}."
             )
         return value
 
@@ -237,10 +237,10 @@ def custom_root(
     )
 
     with without_derivatives():
-        found = solve(lambda x: equations(x, *closed_over), initial_guess)
+        result = solve(lambda x: equations(x, *closed_over), initial_guess)
     # the solver may return what it closes over, whose derivative would count twice
-    found = tree.map(_constant, found)
-    root, aux = split_aux(solve, found) if has_aux else (found, ())
+    result = tree.map(_constant, result)
+    root, aux = split_aux(solve, result) if has_aux else (result, ())
 
     @custom_derivative
     def solution(x: Any, *_consts: Array) -> Any:
@@ -332,7 +332,7 @@ def _bisect(
         x, info = bisection(lambda x: scalar(consts, x), ends[0], ends[1], tol, most)
         return x.reshape(1), info
 
-    found, info = solve_implicitly(
+    solution, info = solve_implicitly(
         problem.values, search, problem.consts, ends, problem.space, linear_solver
     )
-    return found[0], info
+    return solution[0], info

@@ -183,19 +183,19 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
     shortest = numpy.maximum(4 * float(of_times.eps) * time, float(of_times.tiny))
     following = numpy.maximum(h * factor.astype(h.dtype), shortest)
     is_shortest = ~(h > shortest)  # also if it is NaN
-    kept = good | (is_shortest & finite)
+    accepted = good | (is_shortest & finite)
     forced = numpy.where(
         is_shortest & ~good, s.forced + numpy.where(finite, 1, _MOST_FORCED + 1), s.forced
     )
     return _State(
-        numpy.where(kept, y, s.y),
-        numpy.where(kept, stages[6], s.slope),
-        numpy.where(kept, s.time + h, s.time),
+        numpy.where(accepted, y, s.y),
+        numpy.where(accepted, stages[6], s.slope),
+        numpy.where(accepted, s.time + h, s.time),
         numpy.minimum(following, steps.hmax),
-        numpy.where(kept, s.y, s.start),
-        numpy.where(kept, s.time, s.begin),
-        numpy.where(kept, h, s.length),
-        numpy.where(kept, stages, s.stages),
+        numpy.where(accepted, s.y, s.start),
+        numpy.where(accepted, s.time, s.begin),
+        numpy.where(accepted, h, s.length),
+        numpy.where(accepted, stages, s.stages),
         s.iterations + 1,
         numpy.where(good & (h > 100 * shortest), 0, forced),
     )
@@ -203,8 +203,8 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
 
 def _interpolate(s: _State, time: Array) -> Array:
     """The state at a time in the last step."""
-    made = s.length > 0
-    part = numpy.where(made, (time - s.begin) / numpy.where(made, s.length, 1), 0)
+    moved = s.length > 0
+    part = numpy.where(moved, (time - s.begin) / numpy.where(moved, s.length, 1), 0)
     weights = numpy.asarray(_DENSE).astype(part.dtype)
     powers = numpy.stack([part, part**2, part**3, part**4])
     change = numpy.sum(weights * powers, axis=1).astype(s.y.dtype) @ s.stages

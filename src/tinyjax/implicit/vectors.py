@@ -161,12 +161,12 @@ def equation(
         ArgumentError: the value is of another structure or shape.
     """
     leaves, treedef = tree.flatten(x0)
-    given = as_arrays(leaves, fun, tree.structure(((x0,), {})))
-    arrays = [strong(x) for x in given]
-    closed, consts, promoted = _stage(name, fun, treedef, given, arrays, args, scalar)
+    guesses = as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    arrays = [strong(x) for x in guesses]
+    closed, consts, promoted = _stage(name, fun, treedef, guesses, arrays, args, scalar)
     if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
         arrays = promoted
-        closed, consts, _ = _stage(name, fun, treedef, given, arrays, args, scalar)
+        closed, consts, _ = _stage(name, fun, treedef, guesses, arrays, args, scalar)
     space = space_of(treedef, [x.aval for x in arrays], f"x0 of {name}")
     return Equation(closed, space, consts, space.join(arrays))
 
@@ -175,7 +175,7 @@ def _stage(
     name: str,
     fun: Callable[..., Any],
     treedef: PyTreeDef,
-    given: Sequence[Array],
+    guesses: Sequence[Array],
     arrays: Sequence[Array],
     args: tuple[Any, ...],
     scalar: bool,
@@ -185,24 +185,24 @@ def _stage(
     outs = closed.jaxpr.out_avals
     if scalar:
         if len(outs) != 1 or outs[0].shape or not dtypes.is_float(outs[0].dtype):
-            found = f"{outs[0]}" if len(outs) == 1 else f"{closed.out_tree}"
+            result_type = f"{outs[0]}" if len(outs) == 1 else f"{closed.out_tree}"
             raise ArgumentError(
                 f"{describe_function(fun)}, the function of {name}, must return a real scalar, but "
-                f"returned {found}."
+                f"returned {result_type}."
             )
         outs = (outs[0],) * len(arrays)
     else:
         _check_values(name, fun, closed, treedef, [x.aval for x in arrays])
-    return closed, consts, follow(arrays, given, outs)
+    return closed, consts, follow(arrays, guesses, outs)
 
 
 def follow(
-    arrays: Sequence[Array], given: Sequence[Array], outs: Sequence[ShapedArray]
+    arrays: Sequence[Array], guesses: Sequence[Array], outs: Sequence[ShapedArray]
 ) -> list[Array]:
     """Promote to the dtypes of values what was given as Python numbers."""
     return [
         x.astype(dtypes.promote_types(x.dtype, out.dtype)) if first.weak_type else x
-        for x, first, out in zip(arrays, given, outs, strict=True)
+        for x, first, out in zip(arrays, guesses, outs, strict=True)
     ]
 
 

@@ -138,9 +138,9 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
     """
     a, b = as_array(x), as_array(y)
     if out_dtype is not None:
-        wanted = dtypes.check(out_dtype)
+        dtype = dtypes.check(out_dtype)
         weak = a.weak_type and b.weak_type
-        a, b = convert(a, wanted, weak), convert(b, wanted, weak)
+        a, b = convert(a, dtype, weak), convert(b, dtype, weak)
     return bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
 
 
@@ -355,8 +355,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         ShapeError: the last axis does not hold the parts of one element.
         DtypeError: a dtype is bool or complex, and not both of them the same.
     """
-    x, wanted = as_array(operand), dtypes.check(new_dtype)
-    return x if x.dtype == wanted else _bitcast.bitcast_convert_type(x, wanted)
+    x, dtype = as_array(operand), dtypes.check(new_dtype)
+    return x if x.dtype == dtype else _bitcast.bitcast_convert_type(x, dtype)
 
 
 def stop_gradient(x: T) -> T:
@@ -375,8 +375,8 @@ def stop_gradient(x: T) -> T:
             return leaf
         return bind1(stop_gradient_p, (array,), NO_PARAMS)
 
-    found: T = tree.map(constant, x)
-    return found
+    constants: T = tree.map(constant, x)
+    return constants
 
 
 def stage(x: ArrayLike, /) -> Array:

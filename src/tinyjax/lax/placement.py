@@ -102,13 +102,13 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
     def one(leaf: object) -> Array:
         array = pvary(as_array(leaf), axes.difference(shared))
         for name in shared:
-            own, wanted = shared_along(array.aval.across, name), to[0].upper()
-            if own != wanted and (own, wanted) not in _CASTS:
+            own, target = shared_along(array.aval.across, name), to[0].upper()
+            if own != target and (own, target) not in _CASTS:
                 raise ShardingError(
                     f"pcast: {array.aval} cannot be made {to} along {name!r}."
-                    + _ADVICE.get((own, wanted), " Combine what devices have by lax.psum.")
+                    + _ADVICE.get((own, target), " Combine what devices have by lax.psum.")
                 )
-            array = recast(array, name, wanted)
+            array = recast(array, name, target)
         return array
 
     varying: T = tree.map(one, x)

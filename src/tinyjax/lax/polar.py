@@ -55,20 +55,24 @@ def qdwh(
         (Array([[3., 0.],
                [0., 2.]], dtype=float32), True)
     """
-    given = as_array(x)
-    if given.ndim != 2 or given.shape[0] < given.shape[1]:
-        raise ShapeError(f"qdwh takes a matrix with at least as many rows as columns: {given.aval}")
+    matrix = as_array(x)
+    if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1]:
+        raise ShapeError(
+            f"qdwh takes a matrix with at least as many rows as columns: {matrix.aval}"
+        )
     if dynamic_shape is not None:
-        rows, columns = (jnp.arange(n) < k for n, k in zip(given.shape, dynamic_shape, strict=True))
-        given = jnp.where(rows[:, None] & columns, given, 0)
-    m, n = given.shape
-    precision = float(dtypes.finfo(given.dtype).eps) if eps is None else eps
+        rows, columns = (
+            jnp.arange(n) < k for n, k in zip(matrix.shape, dynamic_shape, strict=True)
+        )
+        matrix = jnp.where(rows[:, None] & columns, matrix, 0)
+    m, n = matrix.shape
+    precision = float(dtypes.finfo(matrix.dtype).eps) if eps is None else eps
     steps = 10 if max_iterations is None else max_iterations
     enough = (4.0 * precision) ** (1 / 3)
-    magnitudes = jnp.abs(given)
+    magnitudes = jnp.abs(matrix)
     norms = magnitudes.sum(0).max() * magnitudes.sum(1).max()  # the square of the 2-norm's bound
-    start = given / jnp.where(norms > 0, jnp.sqrt(norms), 1).astype(given.dtype)
-    identity = jnp.eye(n, dtype=given.dtype)
+    start = matrix / jnp.where(norms > 0, jnp.sqrt(norms), 1).astype(matrix.dtype)
+    identity = jnp.eye(n, dtype=matrix.dtype)
 
     def goes_on(state: _State) -> Array:
         return (state[2] < steps) & ~state[3]
@@ -93,5 +97,5 @@ def qdwh(
     lowest = jnp.asarray(precision, magnitudes.dtype)
     begin = (start, lowest, jnp.asarray(0), jnp.asarray(False))
     u, _, count, converged = while_loop(goes_on, step, begin)
-    h = u.conj().T @ given
+    h = u.conj().T @ matrix
     return u, (h + h.conj().T) / 2, count, converged

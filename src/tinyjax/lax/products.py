@@ -132,8 +132,8 @@ def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
 
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    given = listed(axes, "the axes of dot_general")
-    return tuple([canonical_axis(a, x.ndim, "dot_general: axis") for a in given])
+    entries = listed(axes, "the axes of dot_general")
+    return tuple([canonical_axis(a, x.ndim, "dot_general: axis") for a in entries])
 
 
 def dot(

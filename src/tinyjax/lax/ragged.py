@@ -25,17 +25,17 @@ from tinyjax.primitives.shape import full, iota, transpose
 Axes = tuple[int, ...]
 
 
-def _axes(given: Sequence[int]) -> Axes:
-    return integers(given, "axes of RaggedDotDimensionNumbers")
+def _axes(axes: Sequence[int]) -> Axes:
+    return integers(axes, "axes of RaggedDotDimensionNumbers")
 
 
-def _pairs(given: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
+def _pairs(numbers: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
     try:
-        (left, right), (left_batch, right_batch) = given
+        (left, right), (left_batch, right_batch) = numbers
     except (TypeError, ValueError):
         raise ArgumentError(
             "dot_dimension_numbers are ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), but "
-            f"got {shortened(given)}."
+            f"got {shortened(numbers)}."
         ) from None
     return (_axes(left), _axes(right)), (_axes(left_batch), _axes(right_batch))
 

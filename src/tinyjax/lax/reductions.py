@@ -37,10 +37,10 @@ from tinyjax.primitives.slicing import pad, slice_
 
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    given = listed(axes, f"the axes of {name}")
-    found = sorted([canonical_axis(a, x.ndim, f"{name}: axis") for a in given])
-    distinct(name, found)
-    return tuple(found)
+    entries = listed(axes, f"the axes of {name}")
+    places = sorted([canonical_axis(a, x.ndim, f"{name}: axis") for a in entries])
+    distinct(name, places)
+    return tuple(places)
 
 
 class Reduction(Protocol):
@@ -97,10 +97,10 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 
 def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
-    found = dtypes.check(index_dtype)
-    if not dtypes.is_integer(found):
-        raise DtypeError(f"index_dtype must be an integer type, but got {found.name}.")
-    return _rd.ArgParams(canonical_axis(axis, x.ndim), found)
+    dtype = dtypes.check(index_dtype)
+    if not dtypes.is_integer(dtype):
+        raise DtypeError(f"index_dtype must be an integer type, but got {dtype.name}.")
+    return _rd.ArgParams(canonical_axis(axis, x.ndim), dtype)
 
 
 def _only_operation(
@@ -216,8 +216,8 @@ def _fold(
     lines = [reshape(transpose(x, (*axes, *rest)), (count, prod(shape))) for x, _ in pairs]
 
     def both(xs: Sequence[Array], ys: Sequence[Array]) -> list[Array]:
-        found = computation(treedef.unflatten(xs), treedef.unflatten(ys))
-        return [as_array(x) for x in treedef.flatten_up_to(found, "result of computation")]
+        results = computation(treedef.unflatten(xs), treedef.unflatten(ys))
+        return [as_array(x) for x in treedef.flatten_up_to(results, "result of computation")]
 
     join = vmap(vmap(both))
     while count > 1:
@@ -225,10 +225,10 @@ def _fold(
         joined = join([x[0:even:2] for x in lines], [x[1:even:2] for x in lines])
         lines = [concatenate([x, y[even:]], 0) for x, y in zip(joined, lines, strict=True)]
         count = lines[0].shape[0]
-    found = [broadcast(start, (1, prod(shape))) for _, start in pairs]
+    totals = [broadcast(start, (1, prod(shape))) for _, start in pairs]
     if count:
-        found = join(found, lines)
-    return treedef.unflatten(reshape(x, shape) for x in found)
+        totals = join(totals, lines)
+    return treedef.unflatten(reshape(x, shape) for x in totals)
 
 
 _WINDOW_REDUCTIONS: dict[Primitive[NoParams], Primitive[_wi.WindowParams]] = {
@@ -306,9 +306,9 @@ def reduce_window(
     if treedef is tree.LEAF:
         ((x, start, params),) = moved
         operation, _ = _only_operation(computation, x.dtype)
-        found = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
-        if operation is not None and found is not None:
-            out = bind1(found, (x,), params)
+        primitive = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
+        if operation is not None and primitive is not None:
+            out = bind1(primitive, (x,), params)
             if operation is _ew.add and isinstance(start, ConcreteArray) and not start.host.any():
                 return out
             return bind1(operation, pair("reduce_window", start, out), NO_PARAMS)
@@ -326,8 +326,8 @@ def reduce_window(
         return joined, _ew.or_(has_x, has_y)
 
     flags = (as_array(inside), as_array(np.True_))
-    found, _ = _fold(both, tree.structure((operand, 0)), [*windows, flags], (0,))
-    return found
+    primitive, _ = _fold(both, tree.structure((operand, 0)), [*windows, flags], (0,))
+    return primitive
 
 
 def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
@@ -339,31 +339,31 @@ def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
         (*amounts, n - 1) for amounts, n in zip(params.padding, params.base_dilation, strict=True)
     ]
     padded = pad(x, start, between)
-    found: list[Array] = []
+    parts: list[Array] = []
     for place in product(*map(range, params.window)):
         starts = [i * n for i, n in zip(place, params.window_dilation, strict=True)]
         limits = [
             i + (count - 1) * stride + 1
             for i, count, stride in zip(starts, counts, params.strides, strict=True)
         ]
-        found.append(reshape(slice_(padded, starts, limits, params.strides), (1, *counts)))
-    return concatenate(found, 0)
+        parts.append(reshape(slice_(padded, starts, limits, params.strides), (1, *counts)))
+    return concatenate(parts, 0)
 
 
 def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: _wi.WindowParams) -> HostArray:
     """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
     if not all(counts):
         return np.ones((1, *counts), bool)
-    found = np.ones((*params.window, *counts), bool)
+    mask = np.ones((*params.window, *counts), bool)
     for axis, (size, count) in enumerate(zip(sizes, counts, strict=True)):
         moved = np.arange(count) * params.strides[axis] - params.padding[axis][0]
         under = np.arange(params.window[axis])[:, None] * params.window_dilation[axis] + moved
         step = params.base_dilation[axis]
         valid = (under >= 0) & (under <= (size - 1) * step) & (under % step == 0)
-        shape = [1] * found.ndim
+        shape = [1] * mask.ndim
         shape[axis], shape[len(sizes) + axis] = valid.shape
-        found &= valid.reshape(shape)
-    return found.reshape(-1, *counts)
+        mask &= valid.reshape(shape)
+    return mask.reshape(-1, *counts)
 
 
 class Cumulative(Protocol):

@@ -116,12 +116,10 @@ def dtype(x: Any) -> DType:
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add axes of size one in front, up to the given number of axes."""
-    array, wanted = as_array(x), integer(rank, "rank")
-    if wanted > MOST_AXES:
-        raise ShapeError(
-            f"an array has at most {MOST_AXES} axes, but got rank={shortened(wanted)}."
-        )
-    return _sh.reshape(array, (1,) * max(0, wanted - array.ndim) + array.shape)
+    array, ndim = as_array(x), integer(rank, "rank")
+    if ndim > MOST_AXES:
+        raise ShapeError(f"an array has at most {MOST_AXES} axes, but got rank={shortened(ndim)}.")
+    return _sh.reshape(array, (1,) * max(0, ndim - array.ndim) + array.shape)
 
 
 def reshape(
@@ -170,9 +168,9 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Raises:
         AxisError: a place is out of range or repeated.
     """
-    x, given = as_array(array), listed(dimensions, "dimensions")
-    ndim = x.ndim + len(given)
-    places = sorted([canonical_axis(d, ndim, "expand_dims: dimension") for d in given])
+    x, entries = as_array(array), listed(dimensions, "dimensions")
+    ndim = x.ndim + len(entries)
+    places = sorted([canonical_axis(d, ndim, "expand_dims: dimension") for d in entries])
     distinct("expand_dims", places)
     return _sh.expand_dims(x, tuple(places))
 
@@ -185,8 +183,8 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         ShapeError: an axis has another size, or is repeated.
     """
     x = as_array(array)
-    given = listed(dimensions, "dimensions")
-    axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in given]
+    entries = listed(dimensions, "dimensions")
+    axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in entries]
     distinct("squeeze", axes)
     if any(x.shape[a] != 1 for a in axes):
         raise ShapeError(f"squeeze removes axes of size one, but axes {axes} of {x.aval} are not.")
@@ -217,8 +215,8 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
         ShapeError: an axis is repeated.
     """
     x = as_array(operand)
-    given = listed(dimensions, "dimensions")
-    axes = tuple([canonical_axis(d, x.ndim, "rev: dimension") for d in given])
+    entries = listed(dimensions, "dimensions")
+    axes = tuple([canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
     return bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
 
 
@@ -431,12 +429,12 @@ def broadcasted_iota(
     Raises:
         AxisError: there is no such axis.
     """
-    sizes, found = canonical_shape(shape), dtypes.check(dtype)
-    if found == dtypes.bool_:
+    sizes, counting_dtype = canonical_shape(shape), dtypes.check(dtype)
+    if counting_dtype == dtypes.bool_:
         raise DtypeError("iota counts in numbers, but dtype is bool.")
     axis = canonical_axis(dimension, len(sizes))
-    made = bind1(_sh.iota_p, (), _sh.IotaParams(sizes, found, axis))
-    return put(made, out_sharding, "broadcasted_iota")
+    result = bind1(_sh.iota_p, (), _sh.IotaParams(sizes, counting_dtype, axis))
+    return put(result, out_sharding, "broadcasted_iota")
 
 
 def full(
@@ -465,9 +463,9 @@ def full(
     value = as_array(fill_value)
     if value.shape:
         raise ShapeError(f"full needs a scalar, but got {value.aval}.")
-    wanted = value.dtype if dtype is None else dtypes.check(dtype)
+    result_dtype = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
-    filled = _bc.broadcast_in_dim(convert(value, wanted, weak), canonical_shape(shape), ())
+    filled = _bc.broadcast_in_dim(convert(value, result_dtype, weak), canonical_shape(shape), ())
     return put(filled, sharding, "full")
 
 
@@ -488,8 +486,8 @@ def full_like(
         sharding: where it is to lie; by default as ``x``, if it has the shape of that.
     """
     array = typed_of("full_like", x)
-    wanted = array.dtype if dtype is None else dtype
-    out = full(array.shape if shape is None else shape, fill_value, wanted)
+    result_dtype = array.dtype if dtype is None else dtype
+    out = full(array.shape if shape is None else shape, fill_value, result_dtype)
     if dtype is None and array.weak_type:
         out = convert(out, array.dtype, True)
     return laid_like(out, array, sharding, "full_like")

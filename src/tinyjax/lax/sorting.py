@@ -144,8 +144,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """
     x = as_array(operand)
     if x.dtype == dtypes.bool_:
-        found, where = top_k(_ew.convert_element_type(x, dtypes.int8), k, axis=axis)
-        return _ew.convert_element_type(found, dtypes.bool_), where
+        greatest, where = top_k(_ew.convert_element_type(x, dtypes.int8), k, axis=axis)
+        return _ew.convert_element_type(greatest, dtypes.bool_), where
     along = canonical_axis(axis, x.ndim, "top_k: axis")
     last = x.ndim - 1
     values, indices = _so.top_k(_sh.moveaxis(x, along, last), k)

@@ -47,8 +47,8 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         >>> lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
         Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    given: object = fft_type.name if isinstance(fft_type, FftType) else fft_type
-    name = given.upper() if isinstance(given, str) else ""
+    requested: object = fft_type.name if isinstance(fft_type, FftType) else fft_type
+    name = requested.upper() if isinstance(requested, str) else ""
     if name not in FftKind.__members__:
         raise ArgumentError(
             "fft takes 'FFT', 'IFFT', 'RFFT' or 'IRFFT' for fft_type, "

@@ -242,10 +242,10 @@ def conv_general_shape_tuple(
         (2, 6, 4)
     """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
-    found = conv_shape_tuple(
+    shape = conv_shape_tuple(
         [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding
     )
-    return tuple(found[out.index(i)] for i in range(len(out)))
+    return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
 @explained
@@ -291,8 +291,8 @@ def conv_transpose_shape_tuple(
         (n - 1) * s - k + 2 + extra
         for n, s, k, extra in zip(sizes, window_strides, windows, added, strict=True)
     ]
-    found = (lhs_shape[lhs[0]], rhs_shape[rhs[0]], *space)
-    return tuple(found[out.index(i)] for i in range(len(out)))
+    shape = (lhs_shape[lhs[0]], rhs_shape[rhs[0]], *space)
+    return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
 @explained

@@ -217,10 +217,10 @@ def _exponent(a: Array) -> Array:
     raised = ew.select(small, ew.mul(size, full_like(size, 2.0 ** (digits + 1))), size)
     bits = bitcast_convert_type(raised, integers)
     biased = ew.shift_right_logical(bits, full_like(bits, digits))
-    found = ew.add(convert(biased, dtypes.int32), full(biased.shape, low, dtypes.int32))
-    found = ew.sub(found, pick(small, digits + 1, full_like(found, 0)))
-    found = ew.select(ew.is_finite(size), found, full_like(found, 0))
-    return ew.select(ew.eq(size, full_like(size, 0)), full_like(found, 0), found)
+    exponent = ew.add(convert(biased, dtypes.int32), full(biased.shape, low, dtypes.int32))
+    exponent = ew.sub(exponent, pick(small, digits + 1, full_like(exponent, 0)))
+    exponent = ew.select(ew.is_finite(size), exponent, full_like(exponent, 0))
+    return ew.select(ew.eq(size, full_like(size, 0)), full_like(exponent, 0), exponent)
 
 
 @replayed

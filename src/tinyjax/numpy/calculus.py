@@ -72,8 +72,8 @@ def gradient(
     """
     if not is_one_of(edge_order, (None, 1)):
         raise ArgumentError(f"gradient: edge_order must be 1, but got {edge_order}.")
-    given = inexact_first("gradient", f, *(varargs or (1.0,)))
-    x, *spacings = [strong(a) for a in promote_inexact(*given)]
+    operands = inexact_first("gradient", f, *(varargs or (1.0,)))
+    x, *spacings = [strong(a) for a in promote_inexact(*operands)]
     axes = (
         canonical_axes(axis, x.ndim)
         if not isinstance(axis, (list, tuple))
@@ -237,9 +237,9 @@ def interp(
         if isinstance(end, str) and end != "extrapolate":
             raise ArgumentError(f"interp: the only text for an end is 'extrapolate', not {end!r}.")
     at, points, values = arrays("interp", x, xp, fp)
-    for given in (at, points):
-        if dtypes.is_complex(given.dtype):
-            raise DtypeError(f"interp takes real coordinates, but got {given.aval}.")
+    for coordinates in (at, points):
+        if dtypes.is_complex(coordinates.dtype):
+            raise DtypeError(f"interp takes real coordinates, but got {coordinates.aval}.")
     at, points, values = _as_floats(at, points, values)
     if dtypes.is_complex(at.dtype):
         at, points = ew.real(at), ew.real(points)

@@ -422,12 +422,12 @@ def tensordot(
     return dot_general(x, y, (left, right), dtype=dtype) if left else _outer(x, y, dtype)
 
 
-def _axes_of(given: int | Sequence[int], x: Array) -> Axes:
-    axes = one_or_more(given, "axes of tensordot")
-    found = tuple(canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
-    if len(set(found)) != len(found):
-        raise AxisError(f"tensordot's axes {axes} repeat one.", found[0], x.ndim)
-    return found
+def _axes_of(axes_of_x: int | Sequence[int], x: Array) -> Axes:
+    axes = one_or_more(axes_of_x, "axes of tensordot")
+    canonical = tuple(canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
+    if len(set(canonical)) != len(canonical):
+        raise AxisError(f"tensordot's axes {axes} repeat one.", canonical[0], x.ndim)
+    return canonical
 
 
 # einsum: names are single characters; axes under an ellipsis get characters of their own
@@ -525,10 +525,10 @@ def einsum_path(
         >>> jnp.einsum_path("ij,jk,kl", jnp.ones((2, 3)), jnp.ones((3, 4)), jnp.ones((4, 5)))[0]
         [(1, 2), (0, 1)]
     """
-    text, given = subscripts, operands
+    text, arguments = subscripts, operands
     if not isinstance(subscripts, str):
-        text, given = _interleaved((subscripts, *operands))
-    shapes = [x.shape for x in arrays("einsum_path", *given)]
+        text, arguments = _interleaved((subscripts, *operands))
+    shapes = [x.shape for x in arrays("einsum_path", *arguments)]
     blanks = [np.broadcast_to(0.0, shape) for shape in shapes]
     how = "greedy" if optimize == "auto" else optimize
     try:
@@ -538,15 +538,15 @@ def einsum_path(
     return [tuple(step) for step in path[1:]], description
 
 
-def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+def _interleaved(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """Turn arrays and lists of names by turns into subscripts and arrays.
 
     Axes that no list names for the output are in the order of their names.
     """
-    count = len(given) // 2
+    count = len(arguments) // 2
     lists = [
         listed(names, "the names of an operand's axes")
-        for names in (*given[1 : 2 * count : 2], *given[2 * count :])
+        for names in (*arguments[1 : 2 * count : 2], *arguments[2 * count :])
     ]
     try:
         names = sorted({name for names in lists for name in names if name is not Ellipsis})
@@ -559,7 +559,9 @@ def _interleaved(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     letters[Ellipsis] = "..."
     terms = ["".join([letters[name] for name in names]) for names in lists]
     text = ",".join(terms[:count])
-    return text if len(given) % 2 == 0 else f"{text}->{terms[-1]}", tuple(given[: 2 * count : 2])
+    return text if len(arguments) % 2 == 0 else f"{text}->{terms[-1]}", tuple(
+        arguments[: 2 * count : 2]
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -612,13 +614,13 @@ def _sizes(what: str, terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for name, n in zip(term, shape, strict=True):
-            known = sizes.get(name, 1)
-            if known == 1:
+            size = sizes.get(name, 1)
+            if size == 1:
                 sizes[name] = n
-            elif n not in (1, known):
-                given = " and ".join(map(str, shapes))
+            elif n not in (1, size):
+                listing = " and ".join(map(str, shapes))
                 raise ShapeError(
-                    f"{what} of shapes {given}: two axes that belong together have sizes {known} "
+                    f"{what} of shapes {listing}: two axes that belong together have sizes {size} "
                     f"and {n}; they must be equal, or one of them 1."
                 )
     return sizes
@@ -651,8 +653,8 @@ def _einsum(
         joined = group[0]
         for k, other in enumerate(group[1:], start=2):
             later = [n for _, n in (*group[k:], *rest)]
-            wanted = _wanted(joined[1], other[1], later, out)
-            joined = _contract(*joined, *other, wanted, dtype, multiply)
+            left = _wanted(joined[1], other[1], later, out)
+            joined = _contract(*joined, *other, left, dtype, multiply)
         # what was multiplied comes last, as in NumPy's paths; left to right it stays first
         work = [*rest, joined] if path is not None or optimize else [joined, *rest]
     ((x, names_left),) = work
@@ -737,7 +739,7 @@ def _product(
     x_shape: tuple[int, ...],
     y_names: str,
     y_shape: tuple[int, ...],
-    wanted: str,
+    remaining: str,
 ) -> _Product:
     x_size = dict(zip(x_names, x_shape, strict=True))
     y_size = dict(zip(y_names, y_shape, strict=True))
@@ -753,19 +755,19 @@ def _product(
         drop = tuple(i for i, n in enumerate(names) if n in gone)
         names = "".join(n for n in names if n not in gone)
         there = set(other) - dropped(other, own)
-        sums = tuple(i for i, n in enumerate(names) if n not in there and n not in wanted)
+        sums = tuple(i for i, n in enumerate(names) if n not in there and n not in remaining)
         return names, drop, "".join(n for i, n in enumerate(names) if i not in sums), sums
 
     _, x_drop, x_left, x_sums = parts(x_names, x_size, y_size)
     _, y_drop, y_left, y_sums = parts(y_names, y_size, x_size)
     both = [n for n in x_left if n in y_left]
-    batch = "".join(n for n in wanted if n in both)
-    contract = "".join(n for n in both if n not in wanted)
+    batch = "".join(n for n in remaining if n in both)
+    contract = "".join(n for n in both if n not in remaining)
     x_free = "".join(n for n in x_left if n not in both)
     y_free = "".join(n for n in y_left if n not in both)
-    swap = batch + x_free + y_free != wanted and batch + y_free + x_free == wanted
+    swap = batch + x_free + y_free != remaining and batch + y_free + x_free == remaining
     if not contract:
-        out = "".join(n for n in wanted if n in x_left or n in y_left)
+        out = "".join(n for n in remaining if n in x_left or n in y_left)
     else:
         out = batch + (y_free + x_free if swap else x_free + y_free)
     return _Product(
@@ -784,12 +786,12 @@ def _contract(
     x_names: str,
     y: Array,
     y_names: str,
-    wanted: str,
+    remaining: str,
     dtype: DType,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
     """Multiply two operands and sum over the names that are not wanted."""
-    plan = _product(x_names, x.shape, y_names, y.shape, wanted)
+    plan = _product(x_names, x.shape, y_names, y.shape, remaining)
     x, y = (
         _sum(squeeze(z, drop) if drop else z, sums)
         for z, drop, sums in zip((x, y), plan.drop, plan.sums, strict=True)
@@ -812,7 +814,7 @@ def _multiplied_by(
     product: DotGeneral, precision: object, dtype: DType, plan: _Product, x: Array, y: Array
 ) -> tuple[Array, str]:
     """Multiply two operands by a function of the caller's, also where no axis is summed over."""
-    found = product(x, y, (plan.contract, plan.batch), precision, preferred_element_type=dtype)
+    result = product(x, y, (plan.contract, plan.batch), precision, preferred_element_type=dtype)
     batch = [plan.names[0][i] for i in plan.batch[0]]
     free = [
         name
@@ -820,7 +822,7 @@ def _multiplied_by(
         for i, name in enumerate(names)
         if i not in used and i not in summed
     ]
-    return as_array(found), "".join((*batch, *free))
+    return as_array(result), "".join((*batch, *free))
 
 
 def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[Array, Array]:

@@ -92,16 +92,16 @@ def correlate(
     return flip(_slide(y, x, mode, preferred_element_type))
 
 
-def _vectors(name: str, a: ArrayLike, v: ArrayLike, wanted: DTypeLike) -> tuple[Array, Array]:
+def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: DTypeLike) -> tuple[Array, Array]:
     x, y = array_of(name, a), array_of(name, v)
-    for given in (x, y):
-        if given.ndim != 1 or not given.size:
-            raise ShapeError(f"{name} needs vectors that are not empty, but got {given.aval}.")
-    x, y = promote_inexact(x, y) if wanted is None else promote_dtypes(x, y)
+    for vector in (x, y):
+        if vector.ndim != 1 or not vector.size:
+            raise ShapeError(f"{name} needs vectors that are not empty, but got {vector.aval}.")
+    x, y = promote_inexact(x, y) if dtype is None else promote_dtypes(x, y)
     return x, y
 
 
-def _slide(x: Array, y: Array, mode: str, wanted: DTypeLike) -> Array:
+def _slide(x: Array, y: Array, mode: str, dtype: DTypeLike) -> Array:
     """Products of a vector with another, no longer one, at every place that the mode says."""
     k = y.size
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
@@ -112,7 +112,7 @@ def _slide(x: Array, y: Array, mode: str, wanted: DTypeLike) -> Array:
         reshape(y, (1, 1, k)),
         (1,),
         [pads[mode]],
-        preferred_element_type=wanted,
+        preferred_element_type=dtype,
     )
     return reshape(out, (out.size,))
 
@@ -164,21 +164,21 @@ def cov(
                [-1.,  1.]], dtype=float32)
     """
     x = _observations("cov", m, rowvar, True)
-    given = [x]
+    variables = [x]
     if y is not None:
-        given.append(_observations("cov", y, rowvar, False))
-    given = promote_inexact(*given)
-    wanted = given[0].dtype if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_inexact(wanted):
-        raise DtypeError(f"cov: dtype must be a float or complex one, but got {wanted.name}.")
+        variables.append(_observations("cov", y, rowvar, False))
+    variables = promote_inexact(*variables)
+    result_dtype = variables[0].dtype if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_inexact(result_dtype):
+        raise DtypeError(f"cov: dtype must be a float or complex one, but got {result_dtype.name}.")
     if not x.shape[0]:
         return zeros((0, 0))
-    x = concatenate(given, 0) if len(given) > 1 else given[0]
+    x = concatenate(variables, 0) if len(variables) > 1 else variables[0]
     n = x.shape[1]
     if not n:
         return full(() if x.shape[0] == 1 else (x.shape[0],) * 2, float("nan"), x.dtype)
     if dtype is not None:
-        x = convert(x, wanted)
+        x = convert(x, result_dtype)
     free = (0 if bias else 1) if ddof is None else ddof
     counts = None if fweights is None else _weights("fweights", fweights, n)
     if counts is not None and not dtypes.is_integer(counts.dtype):
@@ -196,11 +196,11 @@ def cov(
     return squeeze(dot(x, conjugate(matrix_transpose(weighted))) / scale)
 
 
-def _weights(name: str, given: ArrayLike, n: int) -> Array:
-    found = array_of("cov", given)
-    if found.shape != (n,):
-        raise ShapeError(f"cov: {name} must hold {n} numbers, but got {found.aval}.")
-    return absolute(found)
+def _weights(name: str, weights: ArrayLike, n: int) -> Array:
+    numbers = array_of("cov", weights)
+    if numbers.shape != (n,):
+        raise ShapeError(f"cov: {name} must hold {n} numbers, but got {numbers.aval}.")
+    return absolute(numbers)
 
 
 @replayed

@@ -152,20 +152,20 @@ def array(
         >>> jnp.array(3, dtype=jnp.int8)
         Array(3, dtype=int8)
     """
-    wanted = None if dtype is None else dtypes.check(dtype)
-    made, ndmin = _make(object, wanted), integer(ndmin, "ndmin")
-    if wanted is not None:
-        made = ew.convert_element_type(made, wanted)
-    if made.ndim < ndmin:
+    requested = None if dtype is None else dtypes.check(dtype)
+    result, ndmin = _make(object, requested), integer(ndmin, "ndmin")
+    if requested is not None:
+        result = ew.convert_element_type(result, requested)
+    if result.ndim < ndmin:
         if ndmin > MOST_AXES:
             raise ShapeError(
                 f"an array has at most {MOST_AXES} axes, but got ndmin={shortened(ndmin)}."
             )
-        made = reshape(made, (1,) * (ndmin - made.ndim) + made.shape)
-    if copy and made is object:
-        made = another(made)
+        result = reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
+    if copy and result is object:
+        result = another(result)
     where = _wanted(device, out_sharding)
-    return put(made, where, "array")
+    return put(result, where, "array")
 
 
 def asarray(
@@ -186,28 +186,28 @@ def copy(a: ArrayLike, order: None = None) -> Array:
     return array(a)
 
 
-def _make(x: Any, wanted: DType | None) -> Array:
+def _make(x: Any, dtype: DType | None) -> Array:
     if isinstance(x, Array):
         return x
     if type(x) in _PYTHON:
-        if wanted is not None:
-            return _of_numbers(x, {type(x)}, wanted)
+        if dtype is not None:
+            return _of_numbers(x, {type(x)}, dtype)
         return scalar(x, dtypes.scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, (list, tuple)):
-        return _of_list(x, wanted)
-    if wanted is not None and _is_text(x):
-        return _of_text(x, wanted)
+        return _of_list(x, dtype)
+    if dtype is not None and _is_text(x):
+        return _of_text(x, dtype)
     if _is_nested(x):
         if not _holds_elements(x):
-            return _of_list(list(x), wanted)
+            return _of_list(list(x), dtype)
         x = np.asarray(x)
-    made = as_array(x)
-    if wanted is not None and isinstance(made, ConcreteArray):
+    result = as_array(x)
+    if dtype is not None and isinstance(result, ConcreteArray):
         # at once, so that no conversion is staged
-        if id(made) in followed:
-            return ew.convert_element_type(made, wanted)
-        return ConcreteArray(ew.convert_host(made.host, wanted))
-    return made
+        if id(result) in followed:
+            return ew.convert_element_type(result, dtype)
+        return ConcreteArray(ew.convert_host(result.host, dtype))
+    return result
 
 
 def _holds_elements(x: object) -> bool:
@@ -231,7 +231,7 @@ def _flatten(x: Any, leaves: list[Any]) -> None:
             leaves.append(element)
 
 
-def _of_list(x: Any, wanted: DType | None) -> Array:
+def _of_list(x: Any, requested: DType | None) -> Array:
     leaves: list[Any] = []
     try:
         _flatten(x, leaves)
@@ -239,19 +239,19 @@ def _of_list(x: Any, wanted: DType | None) -> Array:
         raise ShapeError("lists that are nested so deep make no array.") from None
     types = set(map(type, leaves))
     if types.issubset(_PYTHON):
-        return _of_numbers(x, types, wanted)
-    if wanted is not None and types.issubset((*_PYTHON, str, bytes)):
-        return _of_text(x, wanted)
-    given = [
+        return _of_numbers(x, types, requested)
+    if requested is not None and types.issubset((*_PYTHON, str, bytes)):
+        return _of_text(x, requested)
+    elements = [
         leaf if type(leaf) in _PYTHON or isinstance(leaf, Array) else _of_element(leaf)
         for leaf in leaves
     ]
-    kinds = [(p.dtype, p.weak_type) if isinstance(p, Array) else _kind(type(p)) for p in given]
-    dtype = wanted or dtypes.promote(kinds)[0]
-    parts = [p if isinstance(p, Array) else _of_numbers(p, {type(p)}, dtype) for p in given]
-    known = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
-    if len(known) == len(parts):
-        hosts = iter([ew.convert_host(given_number(p), dtype) for p in known])
+    kinds = [(p.dtype, p.weak_type) if isinstance(p, Array) else _kind(type(p)) for p in elements]
+    dtype = requested or dtypes.promote(kinds)[0]
+    parts = [p if isinstance(p, Array) else _of_numbers(p, {type(p)}, dtype) for p in elements]
+    constants = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
+    if len(constants) == len(parts):
+        hosts = iter([ew.convert_host(given_number(p), dtype) for p in constants])
         return ConcreteArray(_host_of(_nest(x, hosts), x))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])
     return _stack(_nest(x, converted), x)
@@ -278,16 +278,16 @@ def _is_text(x: object) -> bool:
     return isinstance(x, str | bytes) or (isinstance(x, np.ndarray) and x.dtype.kind in "US")
 
 
-def _of_text(x: Any, wanted: DType) -> Array:
+def _of_text(x: Any, dtype: DType) -> Array:
     """Make an array of the numbers that texts, or nested lists of them, express."""
     texts = _host_of(x, x)
-    known = np.dtype(np.float64) if dtypes.is_extended(wanted) else wanted
-    if known.kind not in "iufc":  # every text but the empty one is true
-        raise ArgumentError(f"array: an array of {wanted.name} is not read from text.")
+    read_dtype = np.dtype(np.float64) if dtypes.is_extended(dtype) else dtype
+    if read_dtype.kind not in "iufc":  # every text but the empty one is true
+        raise ArgumentError(f"array: an array of {dtype.name} is not read from text.")
     try:
-        return ConcreteArray(ew.convert_host(texts.astype(known), wanted))
+        return ConcreteArray(ew.convert_host(texts.astype(read_dtype), dtype))
     except (ValueError, OverflowError) as error:
-        raise ArgumentError(f"array: a text is no number of {wanted.name}: {error}.") from None
+        raise ArgumentError(f"array: a text is no number of {dtype.name}: {error}.") from None
 
 
 def _nest(x: Any, leaves: Any) -> Any:
@@ -328,31 +328,31 @@ def _host_of(nested: Any, x: object) -> HostArray:
     return host
 
 
-def _of_numbers(x: Any, types: set[type], wanted: DType | None) -> Array:
+def _of_numbers(x: Any, types: set[type], dtype: DType | None) -> Array:
     """Make an array of Python numbers, of which some have these types."""
-    if wanted is None:
-        wanted = dtypes.promote(list(map(_kind, types)))[0] if types else dtypes.default_float()
-    if complex in types and not dtypes.is_complex(wanted):
+    if dtype is None:
+        dtype = dtypes.promote(list(map(_kind, types)))[0] if types else dtypes.default_float()
+    if complex in types and not dtypes.is_complex(dtype):
         raise DtypeError(
-            f"array: a complex number cannot be made {wanted.name} without losing its imaginary "
+            f"array: a complex number cannot be made {dtype.name} without losing its imaginary "
             "part. Give its real part."
         )
     host = _host_of(x, x)
     if host.dtype.kind == "f" and float not in types and types:
         host = np.array(x, object)  # NumPy takes floats for ints of which some need uint64
-    if host.dtype.kind == "O" and not dtypes.is_integer(wanted):  # ints of more than 63 bits
+    if host.dtype.kind == "O" and not dtypes.is_integer(dtype):  # ints of more than 63 bits
         try:
-            host = host.astype(bool if wanted == dtypes.bool_ else np.float64)
+            host = host.astype(bool if dtype == dtypes.bool_ else np.float64)
         except OverflowError:
             raise NumberRangeError(
-                f"array: an int is beyond the range of {wanted.name}. Give a float."
+                f"array: an int is beyond the range of {dtype.name}. Give a float."
             ) from None
-    if host.dtype.kind in "iuO" and dtypes.is_whole(wanted):
-        info = dtypes.iinfo(wanted)
+    if host.dtype.kind in "iuO" and dtypes.is_whole(dtype):
+        info = dtypes.iinfo(dtype)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
             raise too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
-    return ConcreteArray(ew.convert_host(host, wanted))
+    return ConcreteArray(ew.convert_host(host, dtype))
 
 
 # Filled with one value
@@ -440,10 +440,10 @@ def zeros(
                [0., 0., 0.]], dtype=float32)
     """
     where = _wanted(device, out_sharding)
-    given = _float_unless(dtype)
-    if given == dtypes.float0:  # tangents of integers, which hold nothing
-        return put(as_array(np.zeros(canonical_shape(shape), given)), where, "zeros")
-    return put(filled(canonical_shape(shape), 0, given), where, "zeros")
+    result_dtype = _float_unless(dtype)
+    if result_dtype == dtypes.float0:  # tangents of integers, which hold nothing
+        return put(as_array(np.zeros(canonical_shape(shape), result_dtype)), where, "zeros")
+    return put(filled(canonical_shape(shape), 0, result_dtype), where, "zeros")
 
 
 def ones(
@@ -505,27 +505,27 @@ def _like(
 ) -> Array:
     x = typed_of(name, a)
     weak = dtype is None and x.weak_type
-    wanted = x.dtype if dtype is None else dtypes.check(dtype)
+    result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     sizes = x.shape if shape is None else canonical_shape(shape)
-    value = _make(fill_value, wanted)
-    made = broadcast_to(ew.convert_element_type(value, wanted, weak), sizes)
-    return laid_like(made, x, where, name)
+    value = _make(fill_value, result_dtype)
+    result = broadcast_to(ew.convert_element_type(value, result_dtype, weak), sizes)
+    return laid_like(result, x, where, name)
 
 
-def laid_like(made: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
+def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
     """Return an array where it is wanted: by default as another lies, if it can lie so."""
     if x.aval.across:
         from tinyjax.primitives.collective import sharing  # noqa: PLC0415 (for several devices)
 
-        made = sharing(made, x.aval.across)
+        array = sharing(array, x.aval.across)
     if where is None:
         told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
-        if made.shape == x.shape:
-            made = lie_as(made, x.aval)
+        if array.shape == x.shape:
+            array = lie_as(array, x.aval)
             where = None if told is None or told.is_abstract else told
         elif isinstance(told, SingleDeviceSharding):  # which divides no axes
             where = told
-    return put(made, where, name)
+    return put(array, where, name)
 
 
 def zeros_like(
@@ -602,29 +602,29 @@ def arange(
         Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     if dtype is None:
-        given = [x for x in (start, stop, step) if x is not None]
-        found = arrays("arange", *[0 if isinstance(x, SymbolicSize) else x for x in given])
-        wanted = dtypes.promote([(x.dtype, x.weak_type) for x in found])[0]
+        bounds = [x for x in (start, stop, step) if x is not None]
+        operands = arrays("arange", *[0 if isinstance(x, SymbolicSize) else x for x in bounds])
+        result_dtype = dtypes.promote([(x.dtype, x.weak_type) for x in operands])[0]
     else:
-        wanted = dtypes.check(dtype)
-    if wanted == dtypes.bool_:
+        result_dtype = dtypes.check(dtype)
+    if result_dtype == dtypes.bool_:
         raise DtypeError("arange does not count in bool. Give a dtype of numbers.")
     first, last = (0, start) if stop is None else (start, stop)
     first, last, by = _known(first), _known(last), 1 if step is None else _known(step)
     if by == 0:
         raise ArgumentError("arange needs a step that is not 0.")
-    if dtypes.is_integer(wanted) and all(
+    if dtypes.is_integer(result_dtype) and all(
         isinstance(v, (int, SymbolicSize)) for v in (first, last, by)
     ):
         (size,) = canonical_shape(larger(-((first - last) // by), 0), "the length of arange")
-        counted = iota((size,), wanted, 0)
+        counted = iota((size,), result_dtype, 0)
         if by != 1:
-            counted = ew.mul(counted, filled((size,), _wrap(by, wanted), wanted))
+            counted = ew.mul(counted, filled((size,), _wrap(by, result_dtype), result_dtype))
         if first == 0:
             return counted
         if not isinstance(first, SymbolicSize):
-            _fits("arange", first, wanted)
-        return ew.add(counted, filled((size,), first, wanted))
+            _fits("arange", first, result_dtype)
+        return ew.add(counted, filled((size,), first, result_dtype))
     if any(not isinstance(v, SymbolicSize) and not abs(v) <= _GREATEST for v in (first, last, by)):
         shown = ", ".join(map(shortened, (first, last, by)))
         raise ArgumentError(f"arange needs finite numbers that a float can be, but got {shown}.")
@@ -632,9 +632,9 @@ def arange(
     length = max(math.ceil(count), 0) if math.isfinite(count) else sys.maxsize
     check_size(canonical_shape(length, "the length of arange"))
     # integers grow by a whole step, that of the first two elements, as in NumPy
-    whole = dtypes.is_integer(wanted)
-    values = np.arange(first, last, by, dtype=wanted) if whole else np.arange(first, last, by)
-    return ConcreteArray(ew.convert_host(values, wanted))
+    whole = dtypes.is_integer(result_dtype)
+    values = np.arange(first, last, by, dtype=result_dtype) if whole else np.arange(first, last, by)
+    return ConcreteArray(ew.convert_host(values, result_dtype))
 
 
 def _fits(name: str, value: int, dtype: DType) -> None:
@@ -724,7 +724,7 @@ def linspace(
         raise ArgumentError(f"linspace needs num to be at least 0, but got {shortened(num)}.")
     canonical_shape(count, "num")
     a, b = _ends("linspace", start, stop, dtype)
-    wanted = a.dtype if dtype is None else dtypes.check(dtype)
+    result_dtype = a.dtype if dtype is None else dtypes.check(dtype)
     parts = count - 1 if endpoint else count
     shape = (count, *a.shape)
     position = iota(shape, dtypes.real_part(a.dtype), 0)
@@ -736,9 +736,9 @@ def linspace(
     points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
     if endpoint and (isinstance(parts, SymbolicSize) or parts > 0):
         points = pick(ew.eq(position, like(position, larger(parts, 1))), high, points)
-    if dtypes.is_integer(wanted):
+    if dtypes.is_integer(result_dtype):
         points = floor(points)
-    points = ew.convert_element_type(points, wanted)
+    points = ew.convert_element_type(points, result_dtype)
     place = canonical_axis(axis, points.ndim)
     if place:
         order = [*range(1, points.ndim)]
@@ -748,9 +748,9 @@ def linspace(
     if not retstep:
         return points
     if parts <= 0:
-        return points, filled((), math.nan, dtypes.to_inexact(wanted))
+        return points, filled((), math.nan, dtypes.to_inexact(result_dtype))
     step = ew.div(ew.sub(b, a), like(a, parts))
-    return points, convert(step, dtypes.to_inexact(wanted))
+    return points, convert(step, dtypes.to_inexact(result_dtype))
 
 
 def _ends(
@@ -900,18 +900,18 @@ def indices(
                [0, 1]], dtype=int32)
     """
     shape = canonical_shape(dimensions, "dimensions")
-    wanted = dtypes.default_int() if dtype is None else dtypes.check(dtype)
+    result_dtype = dtypes.default_int() if dtype is None else dtypes.check(dtype)
     ndim = len(shape)
     if sparse:
         return tuple(
             [
-                iota(tuple([n if i == axis else 1 for i in range(ndim)]), wanted, axis)
+                iota(tuple([n if i == axis else 1 for i in range(ndim)]), result_dtype, axis)
                 for axis, n in enumerate(shape)
             ]
         )
     if not shape:
-        return filled((0,), 0, wanted)
-    return _concatenate([iota((1, *shape), wanted, axis + 1) for axis in range(ndim)], 0)
+        return filled((0,), 0, result_dtype)
+    return _concatenate([iota((1, *shape), result_dtype, axis + 1) for axis in range(ndim)], 0)
 
 
 # Matrices of a given form

@@ -155,9 +155,9 @@ def delete(
             raise ShapeError(f"delete needs a bool for each of {n} slices, but got {places.aval}.")
     if host.dtype != np.bool_ and host.size and not (-n <= host.min() and host.max() < n):
         raise IndexingError(f"delete: a place is outside of axis {along} of {x.aval}.")
-    kept = np.ones(n, bool)
-    kept[host] = False
-    return x[(*(slice(None),) * along, np.nonzero(kept)[0])]
+    remaining = np.ones(n, bool)
+    remaining[host] = False
+    return x[(*(slice(None),) * along, np.nonzero(remaining)[0])]
 
 
 def _without(x: Array, places: Array, axis: int) -> Array:
@@ -318,16 +318,16 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     x = array_of("trim_zeros", filt)
     if not x.shape:
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
-    given = range(x.ndim) if axis is None else one_or_more(axis, "axis")
-    axes = [canonical_axis(i, x.ndim) for i in given]
-    found = np.nonzero(truth(x).concrete("the places of zeros"))
+    requested = range(x.ndim) if axis is None else one_or_more(axis, "axis")
+    axes = [canonical_axis(i, x.ndim) for i in requested]
+    places = np.nonzero(truth(x).concrete("the places of zeros"))
     index = [slice(None)] * x.ndim
     for i in axes:
-        if not found[i].size:
+        if not places[i].size:
             index[i] = slice(0, 0)
             continue
-        start = int(found[i].min()) if "f" in trim.lower() else 0
-        stop = int(found[i].max()) + 1 if "b" in trim.lower() else x.shape[i]
+        start = int(places[i].min()) if "f" in trim.lower() else 0
+        stop = int(places[i].max()) + 1 if "b" in trim.lower() else x.shape[i]
         index[i] = slice(start, stop)
     return x[tuple(index)]
 
@@ -388,15 +388,15 @@ def apply_over_axes(
     x = array_of("apply_over_axes", a)
     for axis in one_or_more(axes, "axes"):
         along = canonical_axis(axis, x.ndim)
-        found = array_of("apply_over_axes", func(x, along))
-        if found.ndim == x.ndim - 1:
-            found = expand_dims(found, along)
-        if found.ndim != x.ndim:
+        result = array_of("apply_over_axes", func(x, along))
+        if result.ndim == x.ndim - 1:
+            result = expand_dims(result, along)
+        if result.ndim != x.ndim:
             raise ShapeError(
                 f"apply_over_axes: func must keep the axes or take one away, but made "
-                f"{found.aval} of {x.aval}."
+                f"{result.aval} of {x.aval}."
             )
-        x = found
+        x = result
     return x
 
 
@@ -440,8 +440,8 @@ def piecewise(
     default = functions[-1] if len(functions) > len(conditions) else 0
 
     def value(function: Any) -> Array:
-        found = function(at, *args, **kw) if callable(function) else function
-        return broadcast_to_shape(convert(asarray(found), at.dtype), at.shape)
+        result = function(at, *args, **kw) if callable(function) else function
+        return broadcast_to_shape(convert(asarray(result), at.dtype), at.shape)
 
     result = value(default)
     for condition, function in zip(conditions, functions[: len(conditions)], strict=True):

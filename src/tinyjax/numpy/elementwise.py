@@ -141,8 +141,8 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
             below = ew.and_(ew.ne(ew.sign(a), ew.sign(b)), ew.ne(ew.rem(a, b), full_like(a, 0)))
             return ew.select(below, ew.sub(quotient, full_like(a, 1)), quotient)
         case "f":
-            found = _by_numpy(np.floor_divide, a, b)
-            return _float_divmod(a, b)[0] if found is None else found
+            result = _by_numpy(np.floor_divide, a, b)
+            return _float_divmod(a, b)[0] if result is None else result
         case _:
             return ew.div(_no_complex("floor_divide", a), b)  # keys and texts, which are refused
 
@@ -174,11 +174,11 @@ def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
 
 def _towards_zero(a: Array, b: Array) -> Array:
     """The remainder with the sign of the dividend; 0 where an integer is divided by 0."""
-    found = ew.rem(a, b)
+    rest = ew.rem(a, b)
     if not dtypes.is_integer(a.dtype) or _is_known_nonzero(b):
-        return found
+        return rest
     zero = full_like(a, 0)
-    return ew.select(ew.eq(b, zero), zero, found)
+    return ew.select(ew.eq(b, zero), zero, rest)
 
 
 def _is_known_nonzero(x: Array) -> bool:
@@ -209,8 +209,8 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     a, b = operands("remainder", x, y)
     a, b = _integers(_no_complex("remainder", a)), _integers(b)
-    if (found := _by_numpy(np.remainder, a, b)) is not None:
-        return found
+    if (result := _by_numpy(np.remainder, a, b)) is not None:
+        return result
     return _towards_zero(a, b) if a.dtype.kind == "u" else _floor_remainder(a, b)
 
 
@@ -274,9 +274,9 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     if type(y) is ConcreteArray or isinstance(y, np.generic):
         host = y._host if type(y) is ConcreteArray else y
-        known = y if host is None else host  # host attributes cost a quarter of the array's
-        if not known.ndim and known.dtype.kind in "iu":
-            y = int(known)
+        exponent = y if host is None else host  # host attributes cost a quarter of the array's
+        if not exponent.ndim and exponent.dtype.kind in "iu":
+            y = int(exponent)
     if isinstance(y, int) and not isinstance(y, bool):
         a = _integers(array_of("power", x))
         if y < 0 and not dtypes.is_inexact(a.dtype):
@@ -466,16 +466,16 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 @replayed
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1 * 2**x2``, elementwise; ``x2`` holds integers."""
-    given = array_of("ldexp", x2)
-    if not _is_integral(given):
-        raise DtypeError(f"ldexp: the exponent must hold integers, but got {given.aval}.")
+    exponents = array_of("ldexp", x2)
+    if not _is_integral(exponents):
+        raise DtypeError(f"ldexp: the exponent must hold integers, but got {exponents.aval}.")
     base = array_of("ldexp", x1)
     # integers promote no float; where promotion is strict they are none the less of another dtype
-    beside = given if base.weak_type or _is_integral(base) else convert(given, base.dtype)
+    beside = exponents if base.weak_type or _is_integral(base) else convert(exponents, base.dtype)
     a, _ = inexact_operands("ldexp", x1, beside)
     a = _no_complex("ldexp", a)
     wide = dtypes.float32 if dtypes.is_narrow_float(a.dtype) else a.dtype
-    exponent = broadcast_to_shape(_bounded_exponent(given), a.shape)
+    exponent = broadcast_to_shape(_bounded_exponent(exponents), a.shape)
     scaled = _scaled(convert(a, wide), exponent)
     return convert(scaled, a.dtype)
 
@@ -567,16 +567,16 @@ def log(x: ArrayLike, /) -> Array:
 
 
 def _log_to_base(x: Array, function: np.ufunc, of_e: float) -> Array:
-    found = _by_numpy(function, x)
-    if found is not None:
-        return found
+    logarithm = _by_numpy(function, x)
+    if logarithm is not None:
+        return logarithm
     y = ew.log(x)
     if not dtypes.is_complex(y.dtype):
         return ew.mul(y, full_like(y, of_e))
     # each part by itself: a product of complex numbers makes NaN of an infinity
     parts = [ew.real(y), ew.imag(y)]
-    found = ew.complex_(*[ew.mul(part, full_like(part, of_e)) for part in parts])
-    return convert(found, y.dtype, y.weak_type)
+    logarithm = ew.complex_(*[ew.mul(part, full_like(part, of_e)) for part in parts])
+    return convert(logarithm, y.dtype, y.weak_type)
 
 
 @replayed
@@ -877,9 +877,9 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
     """
     x = _no_complex("clip", array_of("clip", arr))
     if isinstance(min, float) and isinstance(max, float) and min and max:
-        found = _clipped(x, min, max)
-        if found is not None:
-            return found
+        result = _clipped(x, min, max)
+        if result is not None:
+            return result
     if min is not None:
         x = maximum(min, x)
     return x if max is None else minimum(max, x)
@@ -907,9 +907,9 @@ def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     return ew.select(p, a, b)
 
 
-def unless_nan(value: Array, *found: Array) -> Array:
+def unless_nan(value: Array, *operands: Array) -> Array:
     """The value, and NaN where an operand is NaN, which no comparison tells from others."""
-    worst = reduce(ew.max_, found)  # the greater of two is NaN where one of them is
+    worst = reduce(ew.max_, operands)  # the greater of two is NaN where one of them is
     return pick(isnan(worst), math.nan, value)
 
 
@@ -1195,8 +1195,8 @@ def astype(
         >>> jnp.astype(jnp.array([1.7, -1.7]), jnp.int8)
         Array([ 1, -1], dtype=int8)
     """
-    made = ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))
-    return put(another(made) if copy and made is x else made, device, "astype")
+    result = ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))
+    return put(another(result) if copy and result is x else result, device, "astype")
 
 
 # Operators between floats that are at hand go to NumPy directly, and not by the functions,
@@ -1222,13 +1222,13 @@ def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) ->
             if type(y) is ConcreteArray and y._aval is aval:
                 first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
                 if first is not None and second is not None:
-                    function, found = types[aval]
+                    function, aval_out = types[aval]
                     token = set_errors(IGNORE)
                     try:
                         out = function(first, second)
                     finally:
                         reset_errors(token)
-                    return ConcreteArray(out if type(out) is ndarray else asarray(out), found)
+                    return ConcreteArray(out if type(out) is ndarray else asarray(out), aval_out)
         elif current_trace() is EVAL and _learn(types, primitive, x, other):
             return operator(x, other)
         try:
@@ -1263,10 +1263,10 @@ def _learn(
     kernel = primitive.kernel((aval, aval), NO_PARAMS)
     if kernel is None:
         return False
-    (found,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
+    (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
     if len(types) >= _MOST_TYPES:
         types.clear()
-    types[aval] = kernel, found
+    types[aval] = kernel, aval_out
     return True
 
 

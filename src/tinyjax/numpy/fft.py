@@ -112,13 +112,13 @@ def _transformed(
         shape = (*x.shape[: -len(lengths)], *lengths)
         nothing = full(shape, 0, dtypes.to_complex(x.dtype))
         return moveaxis(real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
-    found = _fft.fft(x, kind, lengths)
+    spectrum = _fft.fft(x, kind, lengths)
     inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
-        found = mul(found, full_like(found, sqrt(count) if inverse else 1 / sqrt(count)))
+        spectrum = mul(spectrum, full_like(spectrum, sqrt(count) if inverse else 1 / sqrt(count)))
     elif norm == "forward":
-        found = mul(found, full_like(found, count if inverse else 1 / count))
-    return moveaxis(found, ends, axes)
+        spectrum = mul(spectrum, full_like(spectrum, count if inverse else 1 / count))
+    return moveaxis(spectrum, ends, axes)
 
 
 @replayed

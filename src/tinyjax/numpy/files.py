@@ -60,11 +60,11 @@ def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
         OSError: the file cannot be read.
     """
     try:
-        found: Any = np.load(file, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return _array(found)
-        with found:
-            return {name: _array(found[name]) for name in found}
+        contents: Any = np.load(file, allow_pickle=False)
+        if isinstance(contents, np.ndarray):
+            return _array(contents)
+        with contents:
+            return {name: _array(contents[name]) for name in contents}
     except Exception as error:  # of NumPy, of zip files, of what decompresses them
         said_where = isinstance(error, OSError) and error.errno == errno.EINVAL  # in the archive
         if isinstance(error, TinyjaxError | OSError) and not said_where:

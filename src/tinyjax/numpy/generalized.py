@@ -83,10 +83,10 @@ def vectorize(
         names = [name for name in kwargs if name not in excluded]
         values = [*(args[i] for i in mapped), *(kwargs[name] for name in names)]
         present = [i for i, value in enumerate(values) if value is not None]
-        given, wanted = cores or ([()] * len(values), None)
-        if len(given) != len(values):
+        cores_in, cores_out = cores or ([()] * len(values), None)
+        if len(cores_in) != len(values):
             raise ArgumentError(
-                f"vectorize: the signature '{signature}' is for {len(given)} arrays, but the "
+                f"vectorize: the signature '{signature}' is for {len(cores_in)} arrays, but the "
                 f"function was called with {len(values)}."
             )
 
@@ -98,14 +98,14 @@ def vectorize(
             positions.update(zip(mapped, filled, strict=False))
             named.update(zip(names, filled[len(mapped) :], strict=True))
             outs = pyfunc(*[positions[i] for i in range(len(args))], **named)
-            _check_results(outs, wanted, dims)
+            _check_results(outs, cores_out, dims)
             return outs
 
         arrays = [asarray(values[i]) for i in present]
         dims: dict[str, int] = {}
-        for array, axes in zip(arrays, [given[i] for i in present], strict=True):
+        for array, axes in zip(arrays, [cores_in[i] for i in present], strict=True):
             _note_sizes(array, axes, dims)
-        leads = [x.shape[: x.ndim - len(given[i])] for i, x in zip(present, arrays, strict=True)]
+        leads = [x.shape[: x.ndim - len(cores_in[i])] for i, x in zip(present, arrays, strict=True)]
         shape = broadcast_shapes(*leads)
         return _map_leading(core, arrays, leads, shape)
 
@@ -127,17 +127,17 @@ def _note_sizes(array: Array, axes: tuple[str, ...], dims: dict[str, int]) -> No
             )
 
 
-def _check_results(outs: Any, wanted: _Cores | None, dims: dict[str, int]) -> None:
-    if wanted is None:
+def _check_results(outs: Any, cores: _Cores | None, dims: dict[str, int]) -> None:
+    if cores is None:
         return
     results = outs if isinstance(outs, tuple) else (outs,)
-    if len(results) != len(wanted):
+    if len(results) != len(cores):
         raise ArgumentError(
-            f"vectorize: the signature says that there are {len(wanted)} results, but the function "
+            f"vectorize: the signature says that there are {len(cores)} results, but the function "
             f"returned {len(results)}."
         )
     sizes = dict(dims)
-    for out, axes in zip(results, wanted, strict=True):
+    for out, axes in zip(results, cores, strict=True):
         array = asarray(out)
         if array.ndim != len(axes):
             raise ShapeError(

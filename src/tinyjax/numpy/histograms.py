@@ -83,17 +83,17 @@ def bincount(
     return zeros(length, each.dtype).at[clip(values, 0)].add(each, mode="drop")
 
 
-def _edges(name: str, x: Array, bins: Bins, limits: Range | None, wanted: dtypes.DType) -> Array:
+def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.DType) -> Array:
     if isinstance(bins, str):
         raise ArgumentError(f"{name}: bins is a number or edges, not the name of a rule: {bins!r}.")
-    given = asarray(bins)
-    if given.ndim == 1:
-        return convert(given, wanted)
-    if given.ndim or not dtypes.is_integer(given.dtype):
+    requested = asarray(bins)
+    if requested.ndim == 1:
+        return convert(requested, dtype)
+    if requested.ndim or not dtypes.is_integer(requested.dtype):
         raise ArgumentError(
-            f"{name}: bins must be an int, or a vector of edges, but got {given.aval}."
+            f"{name}: bins must be an int, or a vector of edges, but got {requested.aval}."
         )
-    count = int(given.concrete("the number of bins"))
+    count = int(requested.concrete("the number of bins"))
     if count < 1:
         raise ArgumentError(f"{name} needs at least one bin, but got {count}.")
     if limits is None:
@@ -104,9 +104,9 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, wanted: dtypes
         ends = asarray(limits)
         if ends.shape != (2,):
             raise ShapeError(f"{name}: range must hold two numbers, but got {ends.aval}.")
-    ends = strong(convert(ends, wanted))
+    ends = strong(convert(ends, dtype))
     margin = pick(equal(ends[0], ends[1]), 0.5, 0.0)
-    return linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=wanted)
+    return linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
 
 @explained
@@ -228,8 +228,8 @@ def histogram2d(
     if not _rank(bins) or len(both) not in (1, 2):
         both = [bins, bins]
     sample = stack([array_of("histogram2d", x), array_of("histogram2d", y)], axis=-1)
-    counts, found = histogramdd(sample, both, range, weights, density)
-    return counts, found[0], found[1]
+    counts, edges = histogramdd(sample, both, range, weights, density)
+    return counts, edges[0], edges[1]
 
 
 @explained

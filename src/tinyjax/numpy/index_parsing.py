@@ -117,10 +117,10 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
         AxisError: there are more entries than axes.
         ConcreteIndexError: a mask or a slice's bound is not known.
     """
-    given = tuple(map(_without_list, index)) if isinstance(index, tuple) else (index,)
-    if sum(entry is Ellipsis for entry in given) > 1:
+    items = tuple(map(_without_list, index)) if isinstance(index, tuple) else (index,)
+    if sum(entry is Ellipsis for entry in items) > 1:
         raise IndexingError("an index can hold only one '...'.")
-    consumed = sum(map(_consumed, given))
+    consumed = sum(map(_consumed, items))
     if consumed > len(shape):
         raise AxisError(
             f"too many indices: an array of shape {shape} has {len(shape)} axes, but "
@@ -131,7 +131,7 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     rest = [slice(None)] * (len(shape) - consumed)
     expanded: list[Index | ScalarBool] = []
     axis = 0
-    for entry in given:
+    for entry in items:
         if entry is Ellipsis:
             # it stays as well: where it stands for no axis, it still parts the arrays beside it
             expanded += [entry, *rest]
@@ -309,10 +309,10 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
         raise IndexingError(f"the step of a slice cannot be zero, but got {entry}.")
     ends = (0, n) if step > 0 else (-1, n - 1)
 
-    def bound(given: object, default: int) -> int:
-        if given is None:
+    def bound(limit: object, default: int) -> int:
+        if limit is None:
             return default
-        place = integer(given, "the bounds of a slice")
+        place = integer(limit, "the bounds of a slice")
         return smaller(larger(place + n if place < 0 else place, ends[0]), ends[1])
 
     first, last = ends if step > 0 else ends[::-1]

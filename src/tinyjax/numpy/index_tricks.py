@@ -99,11 +99,11 @@ class _Joined:
             parts = parts[1:]
         if not parts:
             raise ArgumentError(f"{self._name} needs at least one array, number or slice.")
-        found = []
+        arrays = []
         for part in parts:
             x = _points(part) if isinstance(part, slice) else asarray(part)
-            found.append(_raised(x, ndmin, place))
-        result = concatenate(promote_dtypes(*found), axis)
+            arrays.append(_raised(x, ndmin, place))
+        result = concatenate(promote_dtypes(*arrays), axis)
         if matrix and result.ndim == 1:
             return result[:, None] if matrix == "c" else result[None]
         return result
@@ -119,8 +119,8 @@ class _Joined:
             raise ArgumentError(
                 f"{self._name}: {text!r} is none of 'r', 'c' and up to three integers."
             )
-        given = (*numbers, *(self._axis, self._ndmin, self._place)[len(numbers) :])
-        return given[0], given[1], given[2], ""
+        directive = (*numbers, *(self._axis, self._ndmin, self._place)[len(numbers) :])
+        return directive[0], directive[1], directive[2], ""
 
 
 def _raised(x: Array, ndmin: int, place: int) -> Array:

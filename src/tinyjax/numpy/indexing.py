@@ -66,15 +66,15 @@ _EAGER: Final = frozenset((*_BASIC, bool, np.ndarray, np.bool_, np.int32, np.int
 
 def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
     """The index as NumPy takes it, or None where it may mean something else there."""
-    found: list[_HostIndex] = []
+    entries: list[_HostIndex] = []
     for entry in index if isinstance(index, tuple) else (index,):
         if type(entry) in _EAGER:
-            found.append(entry)
+            entries.append(entry)
         elif isinstance(entry, ConcreteArray):
-            found.append(entry.host)
+            entries.append(entry.host)
         else:
             return None
-    return tuple(found)
+    return tuple(entries)
 
 
 def getitem(
@@ -138,24 +138,24 @@ def getitem(
         )
     plain = mode is None and fill_value is None and wrap_negative_indices is True
     if plain and type(x) is ConcreteArray and current_trace() is EVAL and not x.weak_type:
-        taken = _eager_getitem(x, index)
-        if taken is not None:
-            return taken
+        result = _eager_getitem(x, index)
+        if result is not None:
+            return result
     wrap: object = wrap_negative_indices
     if not isinstance(wrap, (bool, np.bool_)):
         raise ArgumentError(
             f"wrap_negative_indices of x.at[...] must be a bool, but got {described(wrap)}."
         )
     x = as_array(x)
-    wanted = GatherScatterMode.from_any(mode)
+    how = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
     looks = parsed.looks
     if not looks:
         return _slices(x, parsed)
     if mode is None and fill_value is None:
-        wanted = GatherScatterMode.PROMISE_IN_BOUNDS
+        how = GatherScatterMode.PROMISE_IN_BOUNDS
     x = reshape(x, parsed.shape)
-    if wanted is not GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
+    if how is not GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
         return _dynamic_slices(x, parsed)
     lookup = look_up(parsed)
     if not prod(lookup.shape):
@@ -167,18 +167,18 @@ def getitem(
     x = _sliced(x, whole)
     from tinyjax.numpy.lookups import taken_at  # noqa: PLC0415 (for arrays of indices)
 
-    return taken_at(x, lookup, wanted, fill_value, indices_are_sorted, unique_indices)
+    return taken_at(x, lookup, how, fill_value, indices_are_sorted, unique_indices)
 
 
 def _eager_getitem(x: ConcreteArray, index: Indices) -> Array | None:
-    found = _host_index(index)
-    if found is None:
+    host_index = _host_index(index)
+    if host_index is None:
         return None
     try:
-        taken = raw_host(x)[found]
+        elements = raw_host(x)[host_index]
     except (IndexError, OverflowError, TypeError, ValueError, TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
-    return ConcreteArray(np.asarray(taken))
+    return ConcreteArray(np.asarray(elements))
 
 
 def _check_not_empty(parsed: Parsed) -> None:
@@ -335,9 +335,9 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     update = _converted(x, value)
     plain = mode is None and wrap_negative_indices
     if plain and type(x) is type(update) is ConcreteArray and current_trace() is EVAL:
-        found = _eager_update(x, index, raw_host(update), kind)
-        if found is not None:
-            return found
+        result = _eager_update(x, index, raw_host(update), kind)
+        if result is not None:
+            return result
     how = GatherScatterMode.from_any(mode)
     parsed = parse_index(x.shape, index, wrap_negative_indices)
     if not parsed.looks:
@@ -375,13 +375,13 @@ def _converted(x: Array, value: ArrayLike) -> Array:
 
 def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
     """Broadcast an update to the shape of what it changes."""
-    given = update.shape
-    if given == shape:
+    old = update.shape
+    if old == shape:
         return update
-    offset = len(shape) - len(given)
-    if offset < 0 or any(n not in (1, shape[offset + i]) for i, n in enumerate(given)):
+    offset = len(shape) - len(old)
+    if offset < 0 or any(n not in (1, shape[offset + i]) for i, n in enumerate(old)):
         raise ShapeError(
-            f"an update of shape {given} does not broadcast to {shape}, the shape of what the "
+            f"an update of shape {old} does not broadcast to {shape}, the shape of what the "
             "index takes."
         )
     if _is_constant(update):
@@ -402,13 +402,13 @@ def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
 
 def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str) -> Array | None:
     ufunc = _UFUNCS.get(kind)
-    found = _host_index(index)
-    if found is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
+    host_index = _host_index(index)
+    if host_index is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
         return None
     out = np.array(raw_host(x))
     try:
-        if all(type(entry) in _BASIC for entry in found):
-            view = out[found if Ellipsis in found else (*found, Ellipsis)]
+        if all(type(entry) in _BASIC for entry in host_index):
+            view = out[host_index if Ellipsis in host_index else (*host_index, Ellipsis)]
             if update.ndim > view.ndim:
                 return None
             if ufunc is None:
@@ -419,12 +419,12 @@ def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str
         elif update.ndim:
             return None  # NumPy would let leading axes of size one go
         elif ufunc is None:
-            out[found] = update
+            out[host_index] = update
         elif out.ndim > 1:
             return None  # ufunc.at is slow at rows
         else:
             with np.errstate(all="ignore"):
-                ufunc.at(out, found, update)
+                ufunc.at(out, host_index, update)
     except (IndexError, TypeError, ValueError, TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(out)
@@ -478,7 +478,7 @@ def _update_places(
     unique_indices: bool,
 ) -> Array:
     """Update where the index is data."""
-    given = x.shape
+    shape = x.shape
     x = reshape(x, parsed.shape)
     bounds = [(0, n, 1, False) for n in parsed.shape]
     is_strided = False
@@ -492,7 +492,7 @@ def _update_places(
     lookup = look_up(parsed, partial)
     update = _reshaped(_fitted(update, lookup.shape), lookup.plain_shape)
     if not update.size or not x.size:
-        return reshape(x, given)
+        return reshape(x, shape)
     axes = [d for d, k in zip(lookup.window_dims, parsed.keeps, strict=True) if k.is_reversed]
     if axes and not is_splat(update):
         update = rev(update, tuple(axes))
@@ -503,4 +503,4 @@ def _update_places(
     changed = updated_at(
         into, lookup, places, update, kind, mode, indices_are_sorted, unique_indices
     )
-    return reshape(_put(x, bounds, changed) if is_strided else changed, given)
+    return reshape(_put(x, bounds, changed) if is_strided else changed, shape)

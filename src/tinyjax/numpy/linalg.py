@@ -347,23 +347,23 @@ def svd(
         Array([4., 3.], dtype=float32)
     """
     x = _matrices("svd", a, square=hermitian)
-    found: SVDResult | Array
+    result: SVDResult | Array
     if hermitian:
-        found = _hermitian_svd(x, compute_uv)
+        result = _hermitian_svd(x, compute_uv)
     elif not compute_uv:
-        found = spectral.singular_values(x)
+        result = spectral.singular_values(x)
     else:
-        found = SVDResult(*spectral.svd(x, full_matrices=full_matrices))
+        result = SVDResult(*spectral.svd(x, full_matrices=full_matrices))
     if subset_by_index is None:
-        return found
+        return result
     first, last = subset_by_index
-    if isinstance(found, Array):
-        return found[..., first:last]
-    if (first, last) == (0, found.S.shape[-1]):
-        return found
+    if isinstance(result, Array):
+        return result[..., first:last]
+    if (first, last) == (0, result.S.shape[-1]):
+        return result
     if full_matrices:
         raise ArgumentError("a part of the singular values needs full_matrices=False in svd.")
-    u, s, vh = found
+    u, s, vh = result
     return SVDResult(u[..., first:last], s[..., first:last], vh[..., first:last, :])
 
 
@@ -512,8 +512,8 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
 
 def _inverted(s: Array, rtol: Array) -> Array:
     """The inverses of the singular values that count, and zeros."""
-    kept = _above(s, rtol)
-    return pick(kept, 1 / pick(kept, s, 1), 0)
+    is_large = _above(s, rtol)
+    return pick(is_large, 1 / pick(is_large, s, 1), 0)
 
 
 def _above(s: Array, rtol: Array) -> Array:
@@ -605,13 +605,13 @@ def pinv(
     return _pinv(x, _relative_tolerance(x, rtol, 10.0))
 
 
-def _relative_tolerance(x: Array, given: ArrayLike | None, factor: float) -> Array:
+def _relative_tolerance(x: Array, rtol: ArrayLike | None, factor: float) -> Array:
     """What is given, or a multiple of the precision times the size, as real numbers."""
     part = dtypes.real_part(x.dtype)
-    if given is None:
+    if rtol is None:
         size = float(np.finfo(part).eps) * factor * max(x.shape[-2:])
         return creation.full((), size, part)
-    return stop_gradient(array_of("rtol", given).astype(part))
+    return stop_gradient(array_of("rtol", rtol).astype(part))
 
 
 @replayed
@@ -647,12 +647,12 @@ def matrix_rank(
         return any_of(a != 0).astype(dtypes.int32)
     x = _matrices("matrix_rank", a, square=hermitian)
     s = svd(x, compute_uv=False, hermitian=hermitian)
-    kept = (
+    is_large = (
         _above(s, _relative_tolerance(x, rtol, 1.0))
         if tol is None
         else s > array_of("tol", tol)[..., None]
     )
-    return sum_of(kept, -1)
+    return sum_of(is_large, -1)
 
 
 @replayed
@@ -725,8 +725,8 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     x, y = arrays("tensorsolve", a, b)
     if axes is not None:
         moved = [canonical_axis(i, x.ndim) for i in listed(axes, "axes")]
-        kept = [i for i in range(x.ndim) if i not in moved]
-        x = manipulation.transpose(x, [*kept, *moved])
+        others = [i for i in range(x.ndim) if i not in moved]
+        x = manipulation.transpose(x, [*others, *moved])
     shape = x.shape[y.ndim :]
     n = math.prod(shape)
     if x.shape[: y.ndim] != y.shape or n != y.size:
@@ -1009,9 +1009,9 @@ def _euclidean(a: Array, axes: Axis, keepdims: bool) -> Array:
     if is_evaluating() and 0 < a.size <= _SMALL:
         is_all = not keepdims and (axes is None or axes == tuple(range(a.ndim)))
         if is_all and a.dtype in (dtypes.float32, dtypes.float64) and not a.weak_type:
-            found = by_host(_length_of_few, (a,), ShapedArray((), a.dtype))
-            if found is not None:
-                return found
+            length = by_host(_length_of_few, (a,), ShapedArray((), a.dtype))
+            if length is not None:
+                return length
     squares = sum_of(real(a * conj(a)), axes, keepdims=keepdims)
     # the square root has an infinite slope at zero, where the norm has none
     nothing = squares == 0
@@ -1076,8 +1076,8 @@ def norm(
             return _euclidean(a, None, keepdims)
         axes = tuple(range(a.ndim))
     else:
-        given = one_or_more(axis, "axis")
-        axes = tuple([canonical_axis(i, a.ndim) for i in given])  # rows first, in any order
+        requested = one_or_more(axis, "axis")
+        axes = tuple([canonical_axis(i, a.ndim) for i in requested])  # rows first, in any order
     match axes:
         case (_,):
             return vector_norm(a, axis=axes, keepdims=keepdims, ord=ord)
@@ -1097,10 +1097,10 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     if ord in (2, -2, "nuc"):
         s = svdvals(manipulation.moveaxis(a, (rows, columns), (-2, -1)))
         if ord == "nuc":
-            found = sum_of(s, -1)
+            result = sum_of(s, -1)
         else:
-            found = greatest(s, -1, initial=0) if ord == 2 else least(s, -1)
-        return manipulation.expand_dims(found, sorted((rows, columns))) if keepdims else found
+            result = greatest(s, -1, initial=0) if ord == 2 else least(s, -1)
+        return manipulation.expand_dims(result, sorted((rows, columns))) if keepdims else result
     if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
             f"Invalid order {shortened(ord)} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, "
@@ -1110,10 +1110,10 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = sum_of(absolute(a), summed, keepdims=True)
     if ord > 0:
-        found = greatest(sums, others, keepdims=True, initial=0)
+        result = greatest(sums, others, keepdims=True, initial=0)
     else:
-        found = least(sums, others, keepdims=True)
-    return found if keepdims else manipulation.squeeze(found, (rows, columns))
+        result = least(sums, others, keepdims=True)
+    return result if keepdims else manipulation.squeeze(result, (rows, columns))
 
 
 @replayed
@@ -1141,6 +1141,6 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
         s = svdvals(_matrices("cond", x))
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     a = _matrices("cond", x, square=True)
-    found = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
-    given = any_of(is_nan(a), (-2, -1))
-    return pick(is_nan(found) & ~given, math.inf, found)
+    result = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
+    has_nan = any_of(is_nan(a), (-2, -1))
+    return pick(is_nan(result) & ~has_nan, math.inf, result)

@@ -96,8 +96,8 @@ def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
     if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
         sizes = shape
     else:
-        given = one_or_more(shape, "shape")
-        sizes = tuple([integer(n, "a size in reshape") for n in given])
+        entries = one_or_more(shape, "shape")
+        sizes = tuple([integer(n, "a size in reshape") for n in entries])
     if -1 in sizes:
         others = prod([n for n in sizes if n != -1])
         if sizes.count(-1) > 1 or (others == 0 or x.size % others):
@@ -306,8 +306,8 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Give arrays at least one axis."""
-    found = [sh.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays("atleast_1d", *arys)]
-    return found[0] if len(found) == 1 else found
+    results = [sh.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays("atleast_1d", *arys)]
+    return results[0] if len(results) == 1 else results
 
 
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
@@ -318,8 +318,8 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
         >>> jnp.atleast_2d(jnp.array([1, 2]))
         Array([[1, 2]], dtype=int32)
     """
-    found = [_matrix(x) for x in arrays("atleast_2d", *arys)]
-    return found[0] if len(found) == 1 else found
+    results = [_matrix(x) for x in arrays("atleast_2d", *arys)]
+    return results[0] if len(results) == 1 else results
 
 
 def _matrix(x: Array) -> Array:
@@ -328,8 +328,8 @@ def _matrix(x: Array) -> Array:
 
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Give arrays at least three axes; of two, the third comes last."""
-    found = [_solid(x) for x in arrays("atleast_3d", *arys)]
-    return found[0] if len(found) == 1 else found
+    results = [_solid(x) for x in arrays("atleast_3d", *arys)]
+    return results[0] if len(results) == 1 else results
 
 
 def _solid(x: Array) -> Array:
@@ -389,20 +389,20 @@ def concatenate(
 concat = concatenate
 
 
-def _parts(name: str, given: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> list[Array]:
+def _parts(name: str, operands: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> list[Array]:
     """The arrays to be joined, of one dtype."""
-    if isinstance(given, (Array, np.ndarray)):
-        x = array_of(name, given)
+    if isinstance(operands, (Array, np.ndarray)):
+        x = array_of(name, operands)
         if not x.shape:
             raise ArgumentError(f"{name} needs a sequence of arrays, but got one without axes.")
         xs = _unstacked(x, 0)
     else:
-        xs = arrays(name, *listed(given, f"what {name} joins"))
+        xs = arrays(name, *listed(operands, f"what {name} joins"))
     if not xs:
         raise ArgumentError(f"{name} needs at least one array.")
     if dtype is not None:
-        wanted = dtypes.check(dtype)
-        return [ew.convert_element_type(x, wanted) for x in xs]
+        requested = dtypes.check(dtype)
+        return [ew.convert_element_type(x, requested) for x in xs]
     return promote_dtypes(*xs)
 
 
@@ -531,14 +531,14 @@ def _cuts(name: str, sections: Sections) -> list[int] | int:
     what = f"a place where {name} cuts"
     if isinstance(sections, int):
         return integer(sections, what)
-    known = sections.concrete(what) if isinstance(sections, Array) else None
+    host = sections.concrete(what) if isinstance(sections, Array) else None
     try:
-        found = np.asarray(sections if known is None else known)
+        places = np.asarray(sections if host is None else host)
     except ValueError:  # lists of unequal lengths
-        found = np.empty(1, object)
-    if found.dtype.kind not in "iu" and found.size:
+        places = np.empty(1, object)
+    if places.dtype.kind not in "iu" and places.size:
         raise ArgumentError(f"{name} needs ints to cut at, but got {shortened(sections)}.")
-    return int(found) if found.ndim == 0 else [int(i) for i in found.reshape(-1)]
+    return int(places) if places.ndim == 0 else [int(i) for i in places.reshape(-1)]
 
 
 #: So many parts of an array may be empty; more are a mistake, and fill the memory.
@@ -829,11 +829,11 @@ def unravel_index(
         rest, *sizes = promote_dtypes(rest, *map(as_array, sizes))
         count = prod(sizes)
         rest = clip(rest, -count if rest.dtype.kind == "i" else 0, maximum(count, 1) - 1)
-    found: list[Array] = []
+    coordinates: list[Array] = []
     for n in reversed(sizes):
-        found.append(remainder(rest, n))
+        coordinates.append(remainder(rest, n))
         rest = floor_divide(rest, n)
-    return tuple(reversed(found))
+    return tuple(reversed(coordinates))
 
 
 def ravel_multi_index(
@@ -897,11 +897,11 @@ def _within(index: Array, n: int, mode: str) -> Array:
         return remainder(index, n)
     if mode == "clip":
         return clip(index, 0, n - 1)
-    known = index.concrete("an index of ravel_multi_index (or give mode='clip' or 'wrap')")
-    if known.size and not (known.min() >= 0 and known.max() < n):
+    host = index.concrete("an index of ravel_multi_index (or give mode='clip' or 'wrap')")
+    if host.size and not (host.min() >= 0 and host.max() < n):
         raise ArgumentError(
-            f"ravel_multi_index needs indices in [0, {n}), but got some from {known.min()} to "
-            f"{known.max()}. Give mode='clip' or 'wrap'."
+            f"ravel_multi_index needs indices in [0, {n}), but got some from {host.min()} to "
+            f"{host.max()}. Give mode='clip' or 'wrap'."
         )
     return index
 
@@ -943,10 +943,10 @@ def diff(
     if not x.shape:
         raise ShapeError("diff needs an array with at least one axis.")
     place = canonical_axis(axis, x.ndim)
-    given = [e for e in (prepend, x, append) if e is not None]
+    operands = [e for e in (prepend, x, append) if e is not None]
     one = tuple([1 if i == place else m for i, m in enumerate(x.shape)])
     parts = [
-        e if e.shape else broadcast_to(e, one) for e in promote_dtypes(*arrays("diff", *given))
+        e if e.shape else broadcast_to(e, one) for e in promote_dtypes(*arrays("diff", *operands))
     ]
     x = concatenate(parts, place)
     for _ in range(n):

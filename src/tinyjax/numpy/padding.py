@@ -156,17 +156,17 @@ def _is_odd(reflect_type: object) -> bool:
 
 
 def _pairs(numbers: PadWidth, ndim: int, what: str) -> Pairs:
-    given = numbers.concrete("a pad width") if isinstance(numbers, Array) else numbers
+    widths = numbers.concrete("a pad width") if isinstance(numbers, Array) else numbers
     try:
-        found = np.asarray(given)
-        pairs = np.broadcast_to(found, (ndim, 2))
+        host = np.asarray(widths)
+        pairs = np.broadcast_to(host, (ndim, 2))
     except ValueError:
         raise ShapeError(
             f"pad: the {what} must be a number, (before, after), or that for each of the {ndim} "
             f"axes, but got {shortened(numbers)}."
         ) from None
-    symbolic = any(isinstance(n, SymbolicSize) for n in found.flat)
-    if not (symbolic or found.dtype.kind in "iu") or (found < 0).any():
+    symbolic = any(isinstance(n, SymbolicSize) for n in host.flat)
+    if not (symbolic or host.dtype.kind in "iu") or (host < 0).any():
         raise ArgumentError(
             f"pad: the {what} must be ints of at least 0, but got {shortened(numbers)}."
         )
@@ -273,10 +273,10 @@ def _statistic(
         if not count:
             return None
         part = sl.slice_in_dim(x, start, stop, 1, axis)
-        found = _STATISTICS[name](part, axis=axis, keepdims=True)
-        if dtypes.is_inexact(found.dtype) and x.dtype.kind in "iu":
-            found = rounded(found)
-        return _copies(found, count, axis)
+        statistic = _STATISTICS[name](part, axis=axis, keepdims=True)
+        if dtypes.is_inexact(statistic.dtype) and x.dtype.kind in "iu":
+            statistic = rounded(statistic)
+        return _copies(statistic, count, axis)
 
     first = value(0, min(low, n), before)
     last = value(n - min(high, n), n, after)

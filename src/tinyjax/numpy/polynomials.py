@@ -34,12 +34,12 @@ from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take
 
 
-def _vectors(name: str, *given: ArrayLike) -> list[Array]:
-    found = [array_of(name, x) for x in given]
-    for x in found:
+def _vectors(name: str, *polynomials: ArrayLike) -> list[Array]:
+    vectors = [array_of(name, x) for x in polynomials]
+    for x in vectors:
         if x.ndim != 1:
             raise ShapeError(f"{name} needs the coefficients in a vector, but got {x.aval}.")
-    return found
+    return vectors
 
 
 @replayed
@@ -124,12 +124,12 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     for k in range(rest.size - divisor.size + 1):
         quotient.append(scale * rest[k])
         rest = rest.at[k : k + divisor.size].add(-quotient[-1] * divisor)
-    found = stack(quotient) if quotient else zeros(1, rest.dtype)
+    quotients = stack(quotient) if quotient else zeros(1, rest.dtype)
     if trim_leading_zeros:
         tiny = math.sqrt(float(dtypes.finfo(rest.dtype).eps))
-        kept = trim_zeros(pick(less_equal(absolute(rest), tiny), 0, rest), "f").size
-        rest = rest[rest.size - max(kept, 1) :]
-    return found, rest
+        size = trim_zeros(pick(less_equal(absolute(rest), tiny), 0, rest), "f").size
+        rest = rest[rest.size - max(size, 1) :]
+    return quotients, rest
 
 
 @replayed
@@ -190,8 +190,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         )
     if order < 0:
         raise ArgumentError(f"polyint: the order must not be below zero, but got {order}.")
-    given = array_of("polyint", 0 if k is None else k)
-    x, constants = promote_inexact(*_vectors("polyint", p), given)
+    integration_constants = array_of("polyint", 0 if k is None else k)
+    x, constants = promote_inexact(*_vectors("polyint", p), integration_constants)
     if constants.size == 1 and constants.ndim < 2:
         constants = broadcast_to_shape(constants.reshape(1), (order,))
     if constants.shape != (order,):
@@ -235,9 +235,11 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return _roots(trim_zeros(x, "f"))
     none = equal(x, 0)
     leading = pick(all_(none), x.size, argmax(logical_not(none)))
-    found = _roots(roll(pick(all_(none), 1, x), -leading))
-    found = take(found, argsort(convert(equal(found, 0), dtypes.int32)))
-    return pick(arange(found.size) < found.size - leading, found, complex(math.nan, math.nan))
+    zeros_of_p = _roots(roll(pick(all_(none), 1, x), -leading))
+    zeros_of_p = take(zeros_of_p, argsort(convert(equal(zeros_of_p, 0), dtypes.int32)))
+    return pick(
+        arange(zeros_of_p.size) < zeros_of_p.size - leading, zeros_of_p, complex(math.nan, math.nan)
+    )
 
 
 def _roots(x: Array) -> Array:
@@ -353,12 +355,12 @@ def polyfit(
         right = right * (weights if right.ndim == 1 else weights[:, None])
     scale = sqrt(total(left * left, 0))
     left = left / scale
-    found, residuals, rank, singular = linalg.lstsq(left, right, limit)
-    found = found / (scale if found.ndim == 1 else scale[:, None])
+    coefficients, residuals, rank, singular = linalg.lstsq(left, right, limit)
+    coefficients = coefficients / (scale if coefficients.ndim == 1 else scale[:, None])
     if full:
-        return found, residuals, rank, singular, asarray(limit)
+        return coefficients, residuals, rank, singular, asarray(limit)
     if not cov:
-        return found
+        return coefficients
     base = linalg.inv(matmul(matrix_transpose(left), left)) / (scale[:, None] * scale)
     if cov == "unscaled":
         factor = ones((1,), base.dtype)
@@ -369,4 +371,4 @@ def polyfit(
         )
     else:
         factor = residuals / (n - order)
-    return found, base * factor if right.ndim == 1 else base[:, :, None] * factor
+    return coefficients, base * factor if right.ndim == 1 else base[:, :, None] * factor

@@ -120,8 +120,8 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
         >>> jnp.broadcast_shapes((3, 1), (4,))
         (3, 4)
     """
-    given = [integers(one_or_more(s, "a shape"), "a shape") for s in shapes]
-    return _broadcast_shapes(tuple(given), "")
+    tuples = [integers(one_or_more(s, "a shape"), "a shape") for s in shapes]
+    return _broadcast_shapes(tuple(tuples), "")
 
 
 @lru_cache(maxsize=4096)
@@ -147,8 +147,8 @@ def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     if old == shape:
         return x
     squeezed, params = _broadcast_plan(old, shape)
-    kept = x if old == squeezed else reshape(x, squeezed)
-    return bind1(broadcast_in_dim_p, (kept,), params)
+    operand = x if old == squeezed else reshape(x, squeezed)
+    return bind1(broadcast_in_dim_p, (operand,), params)
 
 
 @lru_cache(maxsize=4096)
@@ -157,9 +157,9 @@ def _broadcast_plan(
 ) -> tuple[tuple[int, ...], BroadcastParams]:
     """The shape without the axes that are stretched, and how it is put into the new one."""
     offset = len(new) - len(old)
-    kept = [i for i, n in enumerate(old) if n == new[offset + i]]
-    places = BroadcastParams(new, tuple([offset + i for i in kept]))
-    return tuple([old[i] for i in kept]), places
+    own = [i for i, n in enumerate(old) if n == new[offset + i]]
+    places = BroadcastParams(new, tuple([offset + i for i in own]))
+    return tuple([old[i] for i in own]), places
 
 
 def promote_dtypes(*xs: Array) -> list[Array]:
@@ -191,8 +191,8 @@ def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
 def beside(name: str, value: bool | int | float | complex, aval: ShapedArray) -> Array:
     """Make an array of a number, of the type and shape of the other operand."""
     key, kind = splat_key(value), type(value)
-    found = met_splats.get((key, kind, aval))
-    return remember_splat(key, kind, _made(name, value, aval)) if found is None else found
+    splat = met_splats.get((key, kind, aval))
+    return remember_splat(key, kind, _made(name, value, aval)) if splat is None else splat
 
 
 def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> Array:
@@ -225,13 +225,13 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
             ):
                 return x, y
     if type(y) in PYTHON_NUMBERS and isinstance(x, Array):
-        found = met_splats.get((y, type(y), x.aval))
-        if found is not None:
-            return x, found
+        splat = met_splats.get((y, type(y), x.aval))
+        if splat is not None:
+            return x, splat
     elif type(x) in PYTHON_NUMBERS and isinstance(y, Array):
-        found = met_splats.get((x, type(x), y.aval))
-        if found is not None:
-            return found, y
+        splat = met_splats.get((x, type(x), y.aval))
+        if splat is not None:
+            return splat, y
     # isinstance costs less than a call
     a = x if isinstance(x, Array) else None if type(x) in PYTHON_NUMBERS else array_of(name, x)
     b = y if isinstance(y, Array) else None if type(y) in PYTHON_NUMBERS else array_of(name, y)
@@ -262,14 +262,14 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
 
 def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
     """Warn of operands with different numbers of axes, or refuse them, where that is asked for."""
-    wanted = settings().rank_promotion
-    if wanted == "allow" or is_inner_arithmetic():
+    policy = settings().rank_promotion
+    if policy == "allow" or is_inner_arithmetic():
         return
     message = (
         f"{name}: shapes {first} and {second} have different numbers of axes, and rank_promotion "
-        f"is '{wanted}'. Add axes to one of them, x[:, None], or reshape it."
+        f"is '{policy}'. Add axes to one of them, x[:, None], or reshape it."
     )
-    if wanted == "raise":
+    if policy == "raise":
         raise ShapeError(message)
     warn_user(message)
 

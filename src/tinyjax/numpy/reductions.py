@@ -107,15 +107,15 @@ def _accumulate(
     name = kind.name
     x = array_of(name, a)
     axes = canonical_axes(axis, x.ndim)
-    given = dtypes.check(dtype) if dtype is not None else x.dtype
-    promotes = promote_integers or given == dtypes.bool_
-    wanted = _accumulator(given) if dtype is None and promotes else given
-    if wanted == dtypes.bool_:
+    operand_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
+    promotes = promote_integers or operand_dtype == dtypes.bool_
+    result_dtype = _accumulator(operand_dtype) if dtype is None and promotes else operand_dtype
+    if result_dtype == dtypes.bool_:
         kind = _ALL if kind is _PROD else _ANY
-    x = convert(x, wanted)
-    out = kind.reduce(_masked(name, x, where, kind.identity(wanted)), axes)
+    x = convert(x, result_dtype)
+    out = kind.reduce(_masked(name, x, where, kind.identity(result_dtype)), axes)
     if initial is not None:
-        start = convert(array_of(name, initial), wanted)
+        start = convert(array_of(name, initial), result_dtype)
         out = kind.combine(out, _scalar(name, start, out.shape))
     return _keep(out, x, axes, keepdims)
 
@@ -361,8 +361,8 @@ def _nan_argument(
     if not dtypes.is_inexact(x.dtype):
         return find(x, axis, keepdims=keepdims is True)
     missing = ew.ne(x, x)
-    found = find(pick(missing, worst, x), axis, keepdims=keepdims is True)
-    return pick(all(missing, axis, keepdims=keepdims is True), -1, found)
+    places = find(pick(missing, worst, x), axis, keepdims=keepdims is True)
+    return pick(all(missing, axis, keepdims=keepdims is True), -1, places)
 
 
 @replayed
@@ -537,9 +537,9 @@ def _squared_distance(x: Array, center: Array) -> Array:
     ):
         # In place: for two new arrays the system takes up to five times as long to find memory.
         with np.errstate(all="ignore"):
-            found = np.subtract(raw_host(x), raw_host(center))
-            np.multiply(found, found, out=found)
-        return ConcreteArray(found)
+            squares = np.subtract(raw_host(x), raw_host(center))
+            np.multiply(squares, squares, out=squares)
+        return ConcreteArray(squares)
     distance = ew.sub(x, broadcast_to_shape(center, x.shape))
     if not dtypes.is_complex(x.dtype):
         return ew.mul(distance, distance)
@@ -625,13 +625,15 @@ def average(
         w = array_of("average", weights)
         if w.shape != x.shape:
             along = [] if axis is None else one_or_more(axis, "axis")
-            given = [canonical_axis(i, x.ndim) for i in along]  # in the order of the weights' axes
-            if not given or w.shape != tuple([x.shape[i] for i in given]):
+            order_of_axes = [
+                canonical_axis(i, x.ndim) for i in along
+            ]  # in the order of the weights' axes
+            if not order_of_axes or w.shape != tuple([x.shape[i] for i in order_of_axes]):
                 raise ShapeError(
                     f"average needs weights of the array's shape {x.shape}, or one for each "
                     f"element along the axes, but got shape {w.shape} for axis {axis}."
                 )
-            order = builtins.sorted(range(len(given)), key=given.__getitem__)
+            order = builtins.sorted(range(len(order_of_axes)), key=order_of_axes.__getitem__)
             w = reshape(
                 transpose(w, order), tuple([n if i in axes else 1 for i, n in enumerate(x.shape)])
             )
@@ -755,8 +757,8 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
     x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where
-    taken = logical_not(nan)
-    return x, taken if where is None else logical_and(taken, where)
+    mask = logical_not(nan)
+    return x, mask if where is None else logical_and(mask, where)
 
 
 @replayed
@@ -769,8 +771,8 @@ def nanmean(
     where: ArrayLike | None = None,
 ) -> Array:
     """Return the mean over axes of the elements that are not NaN; NaN where there is none."""
-    x, taken = _numbers("nanmean", a, where)
-    return mean(x, axis, dtype, out, keepdims, where=taken)
+    x, mask = _numbers("nanmean", a, where)
+    return mean(x, axis, dtype, out, keepdims, where=mask)
 
 
 @replayed
@@ -785,8 +787,8 @@ def nanvar(
     mean: ArrayLike | None = None,
 ) -> Array:
     """Return the variance over axes of the elements that are not NaN; arguments as for ``var``."""
-    x, taken = _numbers("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=taken, mean=mean)
+    x, mask = _numbers("nanvar", a, where)
+    return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
 @replayed

@@ -151,9 +151,9 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool
 
     Python's ``int``, ``float`` and ``complex`` have 64 (``complex`` 128) bits here, as in NumPy.
     """
-    given = dtypes.dtype_in_numpy(from_), dtypes.dtype_in_numpy(to)
+    pair = dtypes.dtype_in_numpy(from_), dtypes.dtype_in_numpy(to)
     try:
-        return bool(np.can_cast(*given, casting))
+        return bool(np.can_cast(*pair, casting))
     except (TypeError, ValueError):
         raise ArgumentError(
             f"casting must be one of {get_args(Casting)}, but got {shortened(casting)}."
@@ -173,11 +173,11 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
         >>> jnp.isdtype(jnp.float32, ("integral", "real floating"))
         True
     """
-    found = dtypes.parse(dtype)
+    parsed = dtypes.parse(dtype)
     kinds = kind if isinstance(kind, tuple) else (kind,)
-    letter = dtypes.iinfo(found).kind if found in dtypes.STORED else dtypes.kind(found)
+    letter = dtypes.iinfo(parsed).kind if parsed in dtypes.STORED else dtypes.kind(parsed)
     return any(
-        letter in _KINDS[k] if isinstance(k, str) and k in _KINDS else found == dtypes.parse(k)
+        letter in _KINDS[k] if isinstance(k, str) and k in _KINDS else parsed == dtypes.parse(k)
         for k in kinds
     )
 
@@ -228,9 +228,9 @@ def shape(a: ArrayLike | ShapeDtypeStruct) -> tuple[int, ...]:
         >>> jnp.shape(np.array(["a", "b"]))
         (2,)
     """
-    known = getattr(a, "shape", None)
-    if type(known) is tuple:
-        return known
+    sizes = getattr(a, "shape", None)
+    if type(sizes) is tuple:
+        return sizes
     return as_array(a).shape
 
 

@@ -142,8 +142,8 @@ def nonzero(
     mask = truth(x)
     index_type = dtypes.default_int()
     if size is None:
-        found = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
-        return tuple([ConcreteArray(places.astype(index_type)) for places in found])
+        coordinates = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
+        return tuple([ConcreteArray(places.astype(index_type)) for places in coordinates])
     (size,) = canonical_shape((size,), "size")
     flat = ravel(mask)
     n = flat.shape[0]
@@ -168,10 +168,10 @@ def nonzero(
         .set(iota((n,), index_type, 0), mode="drop", wrap_negative_indices=False)
     )
     count = reshape(slice_in_dim(counted, n - 1, n), ())
-    taken = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
+    is_real = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
     return tuple(
         [
-            ew.select(taken, index, filled(fill, index.shape, index_type))
+            ew.select(is_real, index, filled(fill, index.shape, index_type))
             for index, fill in zip(unravel_index(places, x.shape), fills, strict=True)
         ]
     )

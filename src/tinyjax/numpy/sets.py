@@ -84,8 +84,8 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
     if x.size and (columns > 1 or with_order):
         flat = reshape(x, (n, columns))
         keys = [reshape(slice_in_dim(flat, i, i + 1, 1, 1), (n,)) for i in range(columns)]
-        *found, order = sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
-        rows = reshape(found[0], x.shape) if columns == 1 else take(x, order, axis=0)
+        *columns_in_order, order = sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
+        rows = reshape(columns_in_order[0], x.shape) if columns == 1 else take(x, order, axis=0)
     elif x.size:
         (flat,) = sort([ravel(x)], 0)
         rows = reshape(flat, x.shape)
@@ -118,14 +118,14 @@ def _taken(
         value = _as(0 if fill_value is None else fill_value, rows)
         edges = [(0, places.size, 0), *[(0, 0, 0)] * (rows.ndim - 1)]
         return pad(rows, value, edges), places, None
-    found = take(rows, places, axis=0, mode="clip")
+    result = take(rows, places, axis=0, mode="clip")
     if not size:
-        return found, places, None
+        return result, places, None
     real = ew.lt(iota((size,), dtypes.default_int(), 0), _count(mask, size))
     instead = _as(0 if fill_value is None else fill_value, rows)
     if fill_value is None:
-        instead = pick(real[0], found[0], instead)
-    return pick(reshape(real, (size,) + (1,) * (rows.ndim - 1)), found, instead), places, real
+        instead = pick(real[0], result[0], instead)
+    return pick(reshape(real, (size,) + (1,) * (rows.ndim - 1)), result, instead), places, real
 
 
 def _count(mask: Array, size: int) -> Array:
@@ -248,22 +248,22 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         (size,) = canonical_shape((size,), "size")
     rows = reshape(x, (x.size,)) if along is None else moveaxis(x, along, 0)
     n = rows.shape[0]
-    found = _ordered(rows, equal_nan, return_index or return_inverse)
-    values, places, _ = _taken("unique", found.rows, found.first, size, fill_value)
+    in_order = _ordered(rows, equal_nan, return_index or return_inverse)
+    values, places, _ = _taken("unique", in_order.rows, in_order.first, size, fill_value)
     results = [values if along is None else moveaxis(values, 0, along)]
     if return_index:
-        assert found.order is not None, "asked for"
-        results.append(take(found.order, places, mode="clip") if n else places)
+        assert in_order.order is not None, "asked for"
+        results.append(take(in_order.order, places, mode="clip") if n else places)
     if return_inverse:
-        assert found.order is not None, "asked for"
-        group = cumsum(convert(found.first, dtypes.default_int())) - 1
-        inverse = full((n,), 0, dtypes.default_int()).at[found.order].set(group)
+        assert in_order.order is not None, "asked for"
+        group = cumsum(convert(in_order.first, dtypes.default_int())) - 1
+        inverse = full((n,), 0, dtypes.default_int()).at[in_order.order].set(group)
         results.append(reshape(inverse, x.shape) if along is None else inverse)
     if return_counts:
         if size is None:
             ends = append(places, array(n, places.dtype))
         else:
-            (ends,) = nonzero(found.first, size=size + 1, fill_value=n)
+            (ends,) = nonzero(in_order.first, size=size + 1, fill_value=n)
         results.append(diff(ends))
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -280,16 +280,16 @@ def unique_all(
         >>> jnp.unique_all(jnp.array([5, 3, 5])).inverse_indices
         Array([1, 0, 1], dtype=int32)
     """
-    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueAllResult(*found)
+    results = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAllResult(*results)
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
     """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct."""
-    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueCountsResult(*found)
+    results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCountsResult(*results)
 
 
 def unique_inverse(
@@ -304,8 +304,8 @@ def unique_inverse(
         >>> values[places]
         Array([5, 3, 5], dtype=int32)
     """
-    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueInverseResult(*found)
+    results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverseResult(*results)
 
 
 def unique_values(
@@ -351,8 +351,8 @@ def isin(
         )
     x, among = promote_dtypes(array_of("isin", element), array_of("isin", test_elements))
     flat = reshape(x, (x.size,))
-    found = reshape(_member(flat, reshape(among, (among.size,))), x.shape)
-    return logical_not(found) if invert else found
+    result = reshape(_member(flat, reshape(among, (among.size,))), x.shape)
+    return logical_not(result) if invert else result
 
 
 def _member(x: Array, among: Array) -> Array:
@@ -370,11 +370,11 @@ def _member(x: Array, among: Array) -> Array:
     # if the run that it belongs to begins with one of the set.
     both = concatenate([among, x])
     size = n + k
-    found = _ordered(both, False, True)
-    assert found.order is not None, "asked for"
-    run = cumsum(convert(found.first, dtypes.default_int())) - 1
-    begins = full((size,), False, dtypes.bool_).at[run].max(ew.lt(found.order, _row(k, size)))
-    member = full((size,), False, dtypes.bool_).at[found.order].set(begins[run])
+    in_order = _ordered(both, False, True)
+    assert in_order.order is not None, "asked for"
+    run = cumsum(convert(in_order.first, dtypes.default_int())) - 1
+    begins = full((size,), False, dtypes.bool_).at[run].max(ew.lt(in_order.order, _row(k, size)))
+    member = full((size,), False, dtypes.bool_).at[in_order.order].set(begins[run])
     return slice_in_dim(member, k, size)
 
 
@@ -563,8 +563,8 @@ def intersect1d(
 def _first_places(values: Array, among: Array) -> Array:
     """Where each of some values is first found in a vector that has them all."""
     n, k = values.size, among.size
-    found = _ordered(concatenate([among, values]), False, True)
-    assert found.order is not None, "asked for"
-    run = cumsum(convert(found.first, dtypes.default_int())) - 1
-    firsts = _row(k, n + k).at[run].min(found.order)
-    return slice_in_dim(_row(0, n + k).at[found.order].set(firsts[run]), k, n + k)
+    in_order = _ordered(concatenate([among, values]), False, True)
+    assert in_order.order is not None, "asked for"
+    run = cumsum(convert(in_order.first, dtypes.default_int())) - 1
+    firsts = _row(k, n + k).at[run].min(in_order.order)
+    return slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)

@@ -144,8 +144,8 @@ def argsort(
     if descending:
         # reversed before and after, so that equal elements keep their order
         x, places = rev(x, (along,)), rev(places, (along,))
-    found = sort_together((x, places), along, 1, stable)[1]
-    return rev(found, (along,)) if descending else found
+    indices = sort_together((x, places), along, 1, stable)[1]
+    return rev(indices, (along,)) if descending else indices
 
 
 def _index_type(dtype: DTypeLike) -> DType:
@@ -225,14 +225,14 @@ def _cumulate(
     name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: DTypeLike
 ) -> Array:
     x, along = _along(name, _not_a_number(name, a), axis)
-    wanted = x.dtype if dtype is None else dtypes.check(dtype)
-    x = convert(x, wanted)
-    if wanted == dtypes.bool_:
+    result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
+    x = convert(x, result_dtype)
+    if result_dtype == dtypes.bool_:
         x = convert(x, dtypes.default_int())
     if not x.shape:
         raise ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
     out = function(strong(x), along)
-    return convert(out, wanted) if dtype is not None else out
+    return convert(out, result_dtype) if dtype is not None else out
 
 
 def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
@@ -546,9 +546,9 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         return reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
     line = in_line(strong(x))
-    given = array_of(name, q)
-    with _known(given):
-        flat = strong(convert(given, fractions.dtype))
+    requested = array_of(name, q)
+    with _known(requested):
+        flat = strong(convert(requested, fractions.dtype))
         if whole != 1:
             flat = ew.div(flat, full_like(flat, whole))
         flat = reshape(flat, (fractions.size,))
@@ -575,47 +575,52 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
 
 def _weights(name: str, weights: ArrayLike, x: Array, axes: tuple[int, ...]) -> Array:
     """The weight of every element."""
-    found = array_of(name, weights)
-    if dtypes.is_complex(found.dtype):
-        raise DtypeError(f"{name} needs real weights, but got {found.aval}.")
-    found = convert(found, dtypes.promote_types(x.dtype, found.dtype))
-    if found.shape == x.shape:
-        return found
+    result = array_of(name, weights)
+    if dtypes.is_complex(result.dtype):
+        raise DtypeError(f"{name} needs real weights, but got {result.aval}.")
+    result = convert(result, dtypes.promote_types(x.dtype, result.dtype))
+    if result.shape == x.shape:
+        return result
     over = tuple(x.shape[i] for i in axes)
-    if found.shape != over:
+    if result.shape != over:
         raise ShapeError(
             f"{name}: weights must have the array's shape {x.shape}, or that of the axes looked "
-            f"over, {over}, but have {found.shape}."
+            f"over, {over}, but have {result.shape}."
         )
-    return broadcast_in_dim(found, x.shape, axes)
+    return broadcast_in_dim(result, x.shape, axes)
 
 
 def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) -> Array:
     """Of sorted elements those up to which fractions of the weights lie; they come in front."""
     n, rest = line.shape[0], line.shape[1:]
-    kept = tuple(range(1, len(rest) + 1))
+    others = tuple(range(1, len(rest) + 1))
     dtype = dtypes.float32 if dtypes.is_narrow_float(weights.dtype) else weights.dtype
     counts = convert(weights, dtype)
     missing = ew.ne(line, line)
     zero = full_like(counts, 0)
     wrong = ew.not_(ew.ge(counts, zero))
     sums = cu.cumsum(ew.select(ew.or_(wrong, missing), zero, counts), 0)
-    wanted = ew.mul(
+    thresholds = ew.mul(
         broadcast_in_dim(convert(q, dtype), (q.size, *rest), (0,)),
-        broadcast_in_dim(reshape(slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), kept),
+        broadcast_in_dim(
+            reshape(slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), others
+        ),
     )
     shape = (q.size, n, *rest)
     across = tuple(range(2, len(shape)))
     below = ew.lt(
-        broadcast_in_dim(sums, shape, (1, *across)), broadcast_in_dim(wanted, shape, (0, *across))
+        broadcast_in_dim(sums, shape, (1, *across)),
+        broadcast_in_dim(thresholds, shape, (0, *across)),
     )
     place = reduce_sum(convert(below, dtypes.int32), (1,))
     there = reduce_sum(convert(ew.not_(missing), dtypes.int32), (0,)) if skip_nan else None
-    last = full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, kept)
+    last = full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, others)
     last = ew.sub(last, full_like(last, 1))
     out = _take_front(line, ew.max_(ew.min_(place, last), full_like(place, 0)))
     invalid = reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
-    return ew.select(broadcast_in_dim(invalid, out.shape, kept), full_like(out, float("nan")), out)
+    return ew.select(
+        broadcast_in_dim(invalid, out.shape, others), full_like(out, float("nan")), out
+    )
 
 
 def _known(*arrays: Array) -> AbstractContextManager[object]:
@@ -627,7 +632,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
     """Quantiles along the first axis of sorted elements; the fractions' axis comes in front."""
     n, rest = line.shape[0], line.shape[1:]
     shape = (q.shape[0], *rest)
-    kept = tuple(range(1, len(shape)))
+    others = tuple(range(1, len(shape)))
     dtype = line.dtype
     # places are counted in float32 at least: a float16 cannot count to 10^4
     wide = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
@@ -638,7 +643,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         if skip_nan:
             # NaN stands at the end
             present = reduce_sum(convert(ew.eq(line, line), wide), (0,))
-            last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, kept)
+            last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, others)
         else:
             last = broadcast_in_dim(convert(as_array(n - 1), wide), q.shape if known else shape, ())
         if not known:
@@ -678,7 +683,7 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
     if skip_nan:
         return out
     end = reshape(slice_in_dim(line, n - 1, n), rest)
-    invalid = broadcast_in_dim(ew.ne(end, end), shape, kept)
+    invalid = broadcast_in_dim(ew.ne(end, end), shape, others)
     return ew.select(invalid, full_like(out, float("nan")), out)
 
 
@@ -693,5 +698,5 @@ def _take_front(line: Array, places: Array) -> Array:
         return full(places.shape, 0, line.dtype)
     coordinates = [iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
     flat = [reshape(i, (i.size,)) for i in (places, *coordinates)]
-    found = take_front(line, flat, tuple(range(line.ndim)))
-    return reshape(found, (places.shape[0], *rest))
+    elements = take_front(line, flat, tuple(range(line.ndim)))
+    return reshape(elements, (places.shape[0], *rest))

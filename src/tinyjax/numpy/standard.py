@@ -97,17 +97,17 @@ class NamespaceInfo:
             ArgumentError: there is no such device, or no such kind.
         """
         _check_device(device)
-        wanted = tuple(_NAMES) if kind is None else kind if isinstance(kind, tuple) else (kind,)
-        found: dict[str, DType] = {}
-        for name in wanted:
+        names = tuple(_NAMES) if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        result: dict[str, DType] = {}
+        for name in names:
             for part in _TOGETHER.get(name, (name,)):
                 if part not in _NAMES:
                     raise ArgumentError(
                         f"{name!r} is no kind of dtypes: the kinds are {[*_NAMES, *_TOGETHER]}."
                     )
                 parts = [np.dtype(text) for text in _NAMES[part]]
-                found |= {dtype.name: dtype for dtype in parts if dtypes.allowed(dtype) is dtype}
-        return found
+                result |= {dtype.name: dtype for dtype in parts if dtypes.allowed(dtype) is dtype}
+        return result
 
 
 def _check_device(device: Placement) -> None:

@@ -51,14 +51,14 @@ from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
     """The indices; bools, where they are taken, are the numbers 0 and 1."""
-    found = array_of(name, indices)
-    if not dtypes.is_integer(found.dtype):
-        if bools and found.dtype == dtypes.bool_:
-            return convert(found, dtypes.int32)
+    places = array_of(name, indices)
+    if not dtypes.is_integer(places.dtype):
+        if bools and places.dtype == dtypes.bool_:
+            return convert(places, dtypes.int32)
         raise DtypeError(
-            f"{name} needs integer indices, but got {found.aval}. Convert them with .astype(int)."
+            f"{name} needs integer indices, but got {places.aval}. Convert them with .astype(int)."
         )
-    return found
+    return places
 
 
 @explained
@@ -210,16 +210,16 @@ def take_along_axis(
     # only the indices have repeats the array.
     whole = [i for i in others if places.shape[i] == 1 != x.shape[i]]
     shared = [i for i in others if places.shape[i] == x.shape[i]]
-    kept = [i for i in range(x.ndim) if i not in whole]
+    remaining = [i for i in range(x.ndim) if i not in whole]
     numbers = GatherDimensionNumbers(
         offset_dims=whole,
-        collapsed_slice_dims=[i for i in kept if i not in shared],
+        collapsed_slice_dims=[i for i in remaining if i not in shared],
         start_index_map=(axis,),
         operand_batching_dims=shared,
-        start_indices_batching_dims=[kept.index(i) for i in shared],
+        start_indices_batching_dims=[remaining.index(i) for i in shared],
     )
     sizes = [n if i in whole else 1 for i, n in enumerate(x.shape)]
-    vectors = reshape(places, (*[places.shape[i] for i in kept], 1))
+    vectors = reshape(places, (*[places.shape[i] for i in remaining], 1))
     return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
 
 
@@ -302,7 +302,7 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         Array([[1, 2],
                [7, 8]], dtype=int32)
     """
-    found = []
+    results = []
     for i, arg in enumerate(args):
         vector = array_of("ix_", arg)
         if vector.ndim != 1:
@@ -311,8 +311,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
             vector = ConcreteArray(np.nonzero(_known_mask("ix_", vector))[0].astype(default_int()))
         line = [1] * len(args)
         line[i] = vector.size
-        found.append(reshape(vector, tuple(line)))
-    return tuple(found)
+        results.append(reshape(vector, tuple(line)))
+    return tuple(results)
 
 
 def _known_mask(name: str, mask: Array) -> HostArray:
@@ -434,10 +434,10 @@ def compress(
             )
         return take(x, ConcreteArray(chosen), axis, mode="clip")
     places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
-    taken = take(x, places, axis, mode="fill")
+    slices = take(x, places, axis, mode="fill")
     beyond = ew.ge(places, full_like(places, x.shape[axis]))
     beyond = reshape(beyond, (size, *(1,) * (x.ndim - axis - 1)))
-    return convert(pick(beyond, fill_value, taken), x.dtype)
+    return convert(pick(beyond, fill_value, slices), x.dtype)
 
 
 def extract(
@@ -513,43 +513,43 @@ def searchsorted(
         v = scalar(int(v), line.dtype)
     elif type(v) is float and line.dtype in (dtypes.float32, dtypes.float64):
         v = scalar(v, line.dtype)
-    wanted = array_of("searchsorted", v)
+    values = array_of("searchsorted", v)
     if sorter is not None:
         order = as_array(sorter)
         if order.ndim != 1:
             raise ShapeError(f"sorter of searchsorted must be a vector, but got {order.aval}.")
         line = getitem(line, (order,))
-    if line.dtype != wanted.dtype:
-        line, wanted = promote_dtypes(line, wanted)
+    if line.dtype != values.dtype:
+        line, values = promote_dtypes(line, values)
     if (
         isinstance(line, ConcreteArray)
-        and isinstance(wanted, ConcreteArray)
+        and isinstance(values, ConcreteArray)
         and line.dtype.kind in "iuf"
         and not dtypes.is_extended(line.dtype)
         and current_trace() is EVAL
     ):
-        places = raw_host(line).searchsorted(raw_host(wanted), side)
+        places = raw_host(line).searchsorted(raw_host(values), side)
         few = raw_host(line).size < _MANY
         return ConcreteArray(np.asarray(places, dtypes.default_int() if few else _counting(line)))
     if method == "compare_all":
-        both = (*wanted.shape, line.size)
+        both = (*values.shape, line.size)
         before = _goes_before(
             broadcast_to_shape(line, both),
-            broadcast_to_shape(reshape(wanted, (*wanted.shape, 1)), both),
+            broadcast_to_shape(reshape(values, (*values.shape, 1)), both),
             side,
         )
-        return reduce_sum(convert(before, _counting(line)), (wanted.ndim,))
+        return reduce_sum(convert(before, _counting(line)), (values.ndim,))
     # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
     bits = line.size.bit_length() if type(line.size) is int else 8 * dtype.itemsize - 1
-    found: Array = splat(0, ShapedArray(wanted.shape, dtype))
+    count: Array = splat(0, ShapedArray(values.shape, dtype))
     for bit in reversed(range(bits)):
-        more = ew.add(found, full_like(found, 1 << bit))
+        more = ew.add(count, full_like(count, 1 << bit))
         last = ew.sub(more, full_like(more, 1))
         there = getitem(line, (last,), mode="clip", wrap_negative_indices=False)
         is_inside = ew.le(more, filled(line.size, more.shape, dtype))
-        found = ew.select(ew.and_(is_inside, _goes_before(there, wanted, side)), more, found)
-    return found
+        count = ew.select(ew.and_(is_inside, _goes_before(there, values, side)), more, count)
+    return count
 
 
 _MANY: Final = 1 << 31
@@ -560,17 +560,17 @@ def _counting(line: Array) -> DType:
     return default_int() if fit_int32((line.size,)) else dtypes.int64
 
 
-def _goes_before(x: Array, wanted: Array, side: str) -> Array:
-    """Whether ``wanted`` is to be inserted behind ``x``; NaN is the greatest."""
+def _goes_before(x: Array, values: Array, side: str) -> Array:
+    """Whether a value is to be inserted behind ``x``; NaN is the greatest."""
     if dtypes.is_complex(x.dtype):
         raise DtypeError("searchsorted does not order complex numbers.")
     if side == "left":
         if not dtypes.is_inexact(x.dtype):
-            return ew.lt(x, wanted)
-        return ew.or_(ew.lt(x, wanted), ew.and_(ew.ne(wanted, wanted), ew.eq(x, x)))
+            return ew.lt(x, values)
+        return ew.or_(ew.lt(x, values), ew.and_(ew.ne(values, values), ew.eq(x, x)))
     if not dtypes.is_inexact(x.dtype):
-        return ew.le(x, wanted)
-    return ew.or_(ew.le(x, wanted), ew.ne(wanted, wanted))
+        return ew.le(x, values)
+    return ew.or_(ew.le(x, values), ew.ne(values, values))
 
 
 @explained
@@ -604,8 +604,8 @@ def digitize(
     if not edges.size:
         return searchsorted(edges, x, side, method=how)
     up = searchsorted(edges, x, side, method=how)
-    found = searchsorted(rev(edges, (0,)), x, side, method=how)
-    down = ew.sub(full_like(found, edges.size), found)
+    from_end = searchsorted(rev(edges, (0,)), x, side, method=how)
+    down = ew.sub(full_like(from_end, edges.size), from_end)
     is_up = ew.ge(getitem(edges, -1), getitem(edges, 0))
     return ew.select(broadcast_to_shape(is_up, up.shape), up, down)
 

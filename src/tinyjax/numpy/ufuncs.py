@@ -100,8 +100,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
         if dtype is not None:
             return check(dtype)
         one = full((), 1, x.dtype)
-        found: DType = asarray(self._func(one, one)).dtype
-        return found
+        result: DType = asarray(self._func(one, one)).dtype
+        return result
 
     def reduce(
         self,
@@ -137,15 +137,15 @@ class ufunc:  # noqa: N801 (NumPy's name)
         mask = None if where is None else array_of(self.__name__, where)
         if mask is not None:
             mask = broadcast_to_shape(mask, x.shape)
-        kept = (1,) * x.ndim
+        shape = (1,) * x.ndim
         if axis is None:
             x, along = reshape(x, (x.size,)), 0
             mask = None if mask is None else reshape(mask, x.shape)
         else:
             along = canonical_axis(axis, x.ndim)
-            kept = (*x.shape[:along], 1, *x.shape[along + 1 :])
-        found = self._computed(x, dtype)
-        rows = moveaxis(convert(x, found), along, 0)
+            shape = (*x.shape[:along], 1, *x.shape[along + 1 :])
+        result_dtype = self._computed(x, dtype)
+        rows = moveaxis(convert(x, result_dtype), along, 0)
         flags = None if mask is None else moveaxis(mask, along, 0)
         start = self.identity if initial is None else initial
         if start is None and (flags is not None or not rows.shape[0]):
@@ -156,15 +156,15 @@ class ufunc:  # noqa: N801 (NumPy's name)
         if start is None:
             first, rows = rows[0], rows[1:]
         else:
-            first = convert(array_of(self.__name__, start), found)
+            first = convert(array_of(self.__name__, start), result_dtype)
             first = broadcast_to_shape(first, rows.shape[1:])
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
-            joined = convert(asarray(self(carry, row[0])), found)
+            joined = convert(asarray(self(carry, row[0])), result_dtype)
             return (joined if len(row) == 1 else pick(row[1], joined, carry)), None
 
         result, _ = scan(step, first, (rows,) if flags is None else (rows, flags))
-        return reshape(result, kept) if keepdims else result
+        return reshape(result, shape) if keepdims else result
 
     def _reduce_axes(
         self,
@@ -183,14 +183,14 @@ class ufunc:  # noqa: N801 (NumPy's name)
             )
         rest = [n for i, n in enumerate(x.shape) if i not in axes]
 
-        def in_front(given: Array) -> Array:
-            whole = moveaxis(given, axes, range(len(axes)))
+        def in_front(operand: Array) -> Array:
+            whole = moveaxis(operand, axes, range(len(axes)))
             return reshape(whole, (prod(x.shape[i] for i in axes), *rest))
 
         mask = None if where is None else array_of(self.__name__, where)
         flags = None if mask is None else in_front(broadcast_to_shape(mask, x.shape))
-        found = self.reduce(in_front(x), 0, dtype, None, False, initial, flags)
-        return expand_dims(found, axes) if keepdims else found
+        result = self.reduce(in_front(x), 0, dtype, None, False, initial, flags)
+        return expand_dims(result, axes) if keepdims else result
 
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
@@ -211,14 +211,14 @@ class ufunc:  # noqa: N801 (NumPy's name)
         no_out(self.__name__, out)
         x = array_of(self.__name__, a)
         along = canonical_axis(axis, x.ndim)
-        found = self._computed(x, dtype)
-        x = convert(x, found)
+        result_dtype = self._computed(x, dtype)
+        x = convert(x, result_dtype)
         if not x.size:
             return x
         rows = moveaxis(x, along, 0)
 
         def step(carry: Array, row: Array) -> tuple[Array, Array]:
-            joined = convert(asarray(self(carry, row)), found)
+            joined = convert(asarray(self(carry, row)), result_dtype)
             return joined, joined
 
         _, rest = scan(step, rows[0], rows[1:])
@@ -257,13 +257,15 @@ class ufunc:  # noqa: N801 (NumPy's name)
         places = reshape(iota((x.size,), check(int), 0), x.shape)[indices]
         one = full((), 1, x.dtype)
         more = [] if b is None else [array_of(self.__name__, b)]
-        found = asarray(self._func(one, *[full((), 1, y.dtype) for y in more])).dtype
-        start = ravel(convert(x, found))
-        values = [ravel(broadcast_to_shape(convert(y, found), places.shape)) for y in more]
+        result_dtype = asarray(self._func(one, *[full((), 1, y.dtype) for y in more])).dtype
+        start = ravel(convert(x, result_dtype))
+        values = [ravel(broadcast_to_shape(convert(y, result_dtype), places.shape)) for y in more]
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
             place, *others = row
-            return carry.at[place].set(convert(asarray(self(carry[place], *others)), found)), None
+            return carry.at[place].set(
+                convert(asarray(self(carry[place], *others)), result_dtype)
+            ), None
 
         result, _ = scan(step, start, (ravel(places), *values))
         return reshape(result, x.shape)
@@ -296,14 +298,14 @@ class ufunc:  # noqa: N801 (NumPy's name)
         along = canonical_axis(axis, x.ndim)
         if starts.ndim != 1:
             raise ShapeError(f"reduceat needs a vector of indices, but got {starts.aval}.")
-        found = x.dtype if dtype is None else check(dtype)
-        rows = moveaxis(convert(x, found), along, 0)
+        result_dtype = x.dtype if dtype is None else check(dtype)
+        rows = moveaxis(convert(x, result_dtype), along, 0)
         n, k = rows.shape[0], starts.size
         ends = append(slice_in_dim(starts, 1, k), n) if k else starts
         tall = (k,) + (1,) * (rows.ndim - 1)
 
         def step(i: Array, carry: Array) -> Array:
-            joined = convert(asarray(self(carry, expand_dims(rows[i], 0))), found)
+            joined = convert(asarray(self(carry, expand_dims(rows[i], 0))), result_dtype)
             return pick(reshape(logical_and(starts < i, i < ends), tall), joined, carry)
 
         return moveaxis(fori_loop(0, n, step, take(rows, starts, axis=0)), 0, along)
@@ -319,8 +321,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("outer")
         x, y = array_of(self.__name__, A), array_of(self.__name__, B)
-        found: Array = asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
-        return found
+        result: Array = asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
+        return result
 
 
 class _Known(ufunc):
@@ -371,13 +373,13 @@ class _Known(ufunc):
 
 
 def _all(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
-    found = reductions.all(a, axis, **options)
-    return found if initial is None else logical_and(found, initial)
+    result = reductions.all(a, axis, **options)
+    return result if initial is None else logical_and(result, initial)
 
 
 def _any(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
-    found = reductions.any(a, axis, **options)
-    return found if initial is None else logical_or(found, initial)
+    result = reductions.any(a, axis, **options)
+    return result if initial is None else logical_or(result, initial)
 
 
 _REDUCTIONS: Final[dict[str, Callable[..., Array]]] = {

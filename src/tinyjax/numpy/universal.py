@@ -77,11 +77,11 @@ def universal(
     """
 
     def give(fun: Callable[[ArrayLike, ArrayLike], Array]) -> Any:
-        found: Any = fun  # checks at run time look at its class, which lacks the methods
-        found.nin, found.nout, found.nargs, found.identity = 2, 1, 2, identity
+        function: Any = fun  # checks at run time look at its class, which lacks the methods
+        function.nin, function.nout, function.nargs, function.identity = 2, 1, 2, identity
         for method in _METHODS:
-            setattr(found, method, partial(_call, found, method))
-        return found
+            setattr(function, method, partial(_call, function, method))
+        return function
 
     return give
 

@@ -29,33 +29,33 @@ def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
         Array([    0, 16256,     0, 16384], dtype=uint16)
     """
     x = array_of("view", a)
-    wanted = x.dtype if dtype is None else dtypes.check(dtype)
-    old, new = x.dtype.itemsize, wanted.itemsize
-    if x.dtype == wanted:
+    new_dtype = x.dtype if dtype is None else dtypes.check(dtype)
+    old, new = x.dtype.itemsize, new_dtype.itemsize
+    if x.dtype == new_dtype:
         return x
     last = x.shape[-1] if x.shape else 1
     if (not x.shape and old != new) or last * old % new:
         raise ShapeError(
-            f"view of {x.aval} as {wanted.name}: the last axis must hold a whole number of "
+            f"view of {x.aval} as {new_dtype.name}: the last axis must hold a whole number of "
             f"elements of {new} bytes."
         )
     if dtypes.is_complex(x.dtype):
-        return view(_merged(stack([ew.real(x), ew.imag(x)], axis=-1), x), wanted)
+        return view(_merged(stack([ew.real(x), ew.imag(x)], axis=-1), x), new_dtype)
     if x.dtype == dtypes.bool_:
-        return view(convert(x, dtypes.uint8), wanted)
-    if wanted == dtypes.bool_:
+        return view(convert(x, dtypes.uint8), new_dtype)
+    if new_dtype == dtypes.bool_:
         return convert(view(x, dtypes.uint8), dtypes.bool_)
-    if dtypes.is_complex(wanted):
-        parts = view(x, dtypes.real_part(wanted))
+    if dtypes.is_complex(new_dtype):
+        parts = view(x, dtypes.real_part(new_dtype))
         pairs = reshape(parts, (*parts.shape[:-1], -1, 2))
         return ew.complex_(pairs[..., 0], pairs[..., 1])
     if old < new:
         x = reshape(x, (*x.shape[:-1], last * old // new, new // old))
-        return bitcast_convert_type(x, wanted)
+        return bitcast_convert_type(x, new_dtype)
     return (
-        _merged(bitcast_convert_type(x, wanted), x)
+        _merged(bitcast_convert_type(x, new_dtype), x)
         if old > new
-        else bitcast_convert_type(x, wanted)
+        else bitcast_convert_type(x, new_dtype)
     )
 
 
