@@ -11,5 +11,5 @@ __all__ = ["from_dlpack", "is_supported_dtype"]
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Say whether arrays of a dtype can be handed to others by DLPack."""
-    found = dtypes.check(dtype)
-    return found in dtypes.ALL and found not in dtypes.FLOAT8
+    requested = dtypes.check(dtype)
+    return requested in dtypes.ALL and requested not in dtypes.FLOAT8

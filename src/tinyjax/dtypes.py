@@ -239,10 +239,10 @@ def kind(dtype: DType) -> str:
 
     Integers that are only stored are ``s``.
     """
-    found = dtype.kind
-    if found != "V":
-        return found
-    return "f" if dtype in _FLOATS else "k" if is_key(dtype) else "s" if dtype in STORED else found
+    letter = dtype.kind
+    if letter != "V":
+        return letter
+    return "f" if dtype in _FLOATS else "k" if is_key(dtype) else "s" if dtype in STORED else letter
 
 
 #: What 64-bit types become where there are none.
@@ -273,11 +273,11 @@ def check(dtype: DTypeLike) -> DType:
     Raises:
         DtypeError: the type is not one that arrays can have.
     """
-    found = parse(dtype)
-    held = allowed(found)
-    if held is not found:
+    wide = parse(dtype)
+    held = allowed(wide)
+    if held is not wide:
         warn_user(
-            f"{found} is asked for, but arrays have {held} while there are no 64-bit types: set "
+            f"{wide} is asked for, but arrays have {held} while there are no 64-bit types: set "
             "jax_enable_x64, or tinyjax's wide_dtypes."
         )
     return held
@@ -298,18 +298,18 @@ def parse(dtype: DTypeLike) -> DType:
     # NumPy takes ten times as long to find that of a class
     own = getattr(dtype, "dtype", None) if isinstance(dtype, type) else None
     try:
-        found = own if isinstance(own, np.dtype) else np.dtype(dtype)
+        result = own if isinstance(own, np.dtype) else np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError, RecursionError):  # of what describes no type
         hint = (
             " A shape of several axes is one tuple: (2, 3)." if shortened(dtype).isdigit() else ""
         )
         raise DtypeError(f"{subject(dtype)}{shortened(dtype)} is not a dtype.{hint}") from None
-    if found not in _ALL and found not in STORED and not is_key(found) and found != float0:
+    if result not in _ALL and result not in STORED and not is_key(result) and result != float0:
         raise DtypeError(
-            f"{subject(dtype)}arrays cannot have dtype {found}. The types are: "
+            f"{subject(dtype)}arrays cannot have dtype {result}. The types are: "
             f"{', '.join(d.name for d in (*ALL, *STORED))}."
         )
-    return found
+    return result
 
 
 def dtype_in_numpy(dtype: DTypeLike) -> DType:
@@ -608,8 +608,8 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
 
 def itemsize_bits(dtype: DTypeLike) -> int:
     """Return the number of bits that an element takes in memory."""
-    found = parse(dtype)
-    return STORED.get(found, 8 * found.itemsize)
+    requested = parse(dtype)
+    return STORED.get(requested, 8 * requested.itemsize)
 
 
 def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
@@ -641,9 +641,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     return bool(np.issubdtype(first, second))
 
 
-def _dtype_of(given: Any) -> DType:
+def _dtype_of(owner: Any) -> DType:
     # the attribute of a scalar type is a descriptor
-    return dtype_in_numpy(given if isinstance(given, type) else getattr(given, "dtype", given))
+    return dtype_in_numpy(owner if isinstance(owner, type) else getattr(owner, "dtype", owner))
 
 
 def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
@@ -657,12 +657,12 @@ def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
         >>> float(jnp.finfo(jnp.float32).eps)
         1.1920928955078125e-07
     """
-    found = _dtype_of(dtype)
-    if not is_inexact(found):
+    requested = _dtype_of(dtype)
+    if not is_inexact(requested):
         raise DtypeError(
-            f"finfo describes floats and complex numbers, but got {dtype_name(found)}."
+            f"finfo describes floats and complex numbers, but got {dtype_name(requested)}."
         )
-    return _finfo(found)
+    return _finfo(requested)
 
 
 def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any] | ml_dtypes.iinfo:
@@ -671,10 +671,10 @@ def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any] | ml_dtypes.iinfo:
     Args:
         dtype: the type, or an array of it; Python's ``int`` is int64, as in NumPy and JAX.
     """
-    found = _dtype_of(dtype)
-    if not is_whole(found):
-        raise DtypeError(f"iinfo describes integers, but got {dtype_name(found)}.")
-    return _iinfo(found) if found in STORED else np.iinfo(found)
+    requested = _dtype_of(dtype)
+    if not is_whole(requested):
+        raise DtypeError(f"iinfo describes integers, but got {dtype_name(requested)}.")
+    return _iinfo(requested) if requested in STORED else np.iinfo(requested)
 
 
 #: What JAX calls it

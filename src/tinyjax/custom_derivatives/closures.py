@@ -51,7 +51,7 @@ def closure_convert(
     jaxpr, consts = staged.jaxpr, staged.consts
     traced = [isinstance(x, Tracer) and is_inexact(x.dtype) for x in consts]
     closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
-    kept = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
+    constants = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
     out_tree, n = flat.out_tree, len(example_args)
 
     def converted(*args: Any) -> Any:
@@ -60,8 +60,8 @@ def closure_convert(
                 f"{describe_function(fun)}, converted by closure_convert, takes {n} arguments and "
                 f"the {len(closed_over)} values that it closed over, but got {len(args)} arguments."
             )
-        given = in_tree.flatten_up_to((args[:n], {}), "args")
-        arrays = as_arrays(given, fun, in_tree)
+        own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")
+        arrays = as_arrays(own_leaves, fun, in_tree)
         for i, (x, aval) in enumerate(zip(arrays, avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise ArgumentError(
@@ -69,7 +69,7 @@ def closure_convert(
                     f"closure_convert for {aval}, is {x.aval}."
                 )
         rest = iter(as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
-        values = [next(rest) if x is None else x for x in kept]
+        values = [next(rest) if x is None else x for x in constants]
         return tree.unflatten(out_tree, eval_jaxpr(jaxpr, [*values, *arrays]))
 
     return converted, closed_over

@@ -81,7 +81,7 @@ def _tangent_evaluate(args: Arrays, params: PullBackParams) -> Arrays:
 
 
 # The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
-custom_vjp_tangent_p.def_rule(FITS)(lambda params, given: (given, params))
+custom_vjp_tangent_p.def_rule(FITS)(lambda params, axes: (axes, params))
 
 
 custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
@@ -109,8 +109,8 @@ def _tangent_transpose(
     n = params.num_residuals
     residuals = defined(operands[:n])
     assert len(residuals) == n, "residuals are no tangents"
-    found = params.backward(residuals, cotangents)
-    return [*[None] * n, *of_undefined(operands[n:], found)]
+    of_operands = params.backward(residuals, cotangents)
+    return [*[None] * n, *of_undefined(operands[n:], of_operands)]
 
 
 def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
@@ -137,8 +137,8 @@ def pull_back_batch(
         to: the batch axes of the operands.
     """
     run, nonzero = only_present(pull)
-    found, found_axes = batch_flat(run, mapped, values, axes)
-    pairs = iter(zip(found, found_axes, strict=True))
+    results, result_axes = batch_flat(run, mapped, values, axes)
+    pairs = iter(zip(results, result_axes, strict=True))
     return [
         _gather(*next(pairs), axis, mapped.size) if has else ZERO
         for has, axis in zip(nonzero, to, strict=True)
@@ -152,13 +152,13 @@ def _tangent_batch(
     n, size = params.num_residuals, mapped.size
 
     def backward(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
-        nonzero, given = nonzeros(cotangents), present(cotangents)
+        nonzero, cts = nonzeros(cotangents), present(cotangents)
 
         def pull(*operands: Array) -> Sequence[Tangent]:
             return params.backward(operands[:n], with_zeros(nonzero, operands[n:]))
 
-        at = [*axes[:n], *([0] * len(given))]
-        return pull_back_batch(pull, mapped, [*residuals, *given], at, axes[n:])
+        at = [*axes[:n], *([0] * len(cts))]
+        return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
 
     tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(batched_aval(a, 0, size) for a in params.out_avals)
@@ -183,9 +183,9 @@ def _varying(avals: Avals, axes: BatchAxes, params: PullBackParams) -> list[bool
     none = [False] * count
     own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
     there = marked(batched[n:], nonzero)
-    found = []
+    flags = []
     for i in range(count):
         alone = [False] * (len(from_outside) + n) + [i == j for j in range(count)]
         reached = depends(staged.jaxpr, alone)
-        found.append(any(r and (a or b) for r, a, b in zip(reached, own, there, strict=True)))
-    return found
+        flags.append(any(r and (a or b) for r, a, b in zip(reached, own, there, strict=True)))
+    return flags

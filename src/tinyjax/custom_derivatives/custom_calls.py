@@ -226,9 +226,9 @@ def _stage_rule(
 
     def run(*primals: Array) -> list[Array]:
         linear = linear_trace()
-        given = with_zeros(nonzero, linear.new_inputs(marked(avals, nonzero)))
+        tangents_in = with_zeros(nonzero, linear.new_inputs(marked(avals, nonzero)))
         with Running(linear):
-            outs, tangents = jvp(primals, given)
+            outs, tangents = jvp(primals, tangents_in)
             if any(linear.owns(out) for out in outs):
                 return []
             recorded = linear.build(present(tangents))
@@ -244,10 +244,10 @@ def _stage_rule(
     def rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        found = eval_jaxpr(jaxpr, [*consts[skip:], *primals])
-        given = marked(instantiate_all(tangents, avals), nonzero)
-        outs = eval_jaxpr(tangent, [*found[num_outs:], *given])
-        return found[:num_outs], with_zeros(nonzero_out, outs)
+        results = eval_jaxpr(jaxpr, [*consts[skip:], *primals])
+        tangents_in = marked(instantiate_all(tangents, avals), nonzero)
+        outs = eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
+        return results[:num_outs], with_zeros(nonzero_out, outs)
 
     return rule, staged.consts
 
@@ -272,8 +272,8 @@ def _stage_joined(
     def rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        given = marked(instantiate_all(tangents, avals), nonzero)
-        outs = eval_jaxpr(jaxpr, [*consts[skip:], *primals, *given])
+        tangents_in = marked(instantiate_all(tangents, avals), nonzero)
+        outs = eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
         n = len(nonzero_out)
         return outs[:n], with_zeros(nonzero_out, outs[n:])
 

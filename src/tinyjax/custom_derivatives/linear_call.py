@@ -76,8 +76,8 @@ def linear_call(
     out_tree = forward.out_tree
 
     def backward(*values: Array) -> list[Array]:
-        found = fun_transpose(residual_tree.unflatten(values[:n]), out_tree.unflatten(values[n:]))
-        return [as_array(x) for x in operand_tree.flatten_up_to(found, "result of fun_transpose")]
+        result = fun_transpose(residual_tree.unflatten(values[:n]), out_tree.unflatten(values[n:]))
+        return [as_array(x) for x in operand_tree.flatten_up_to(result, "result of fun_transpose")]
 
     back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
     return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))
@@ -114,8 +114,8 @@ def _add_own(
     n = params.num_residuals
     if all(t is ZERO for t in tangents):
         return list(change)
-    given = [instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
-    own = bind(linear_call_p, (*primals[:n], *given), params)
+    tangents_in = [instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
+    own = bind(linear_call_p, (*primals[:n], *tangents_in), params)
     return [b if a is ZERO else add_arrays(a, b) for a, b in zip(change, own, strict=True)]
 
 

@@ -126,7 +126,7 @@ class _Flat:
                 self.numbers[i] = x, arrays[i]
         return arrays
 
-    def given(self, leaves: Sequence[Any]) -> Any:
+    def arguments(self, leaves: Sequence[Any]) -> Any:
         """The arguments but the static ones, as function and rules take them.
 
         An int or a bool is what it was, unless it is traced: it may be a static argument further
@@ -134,8 +134,8 @@ class _Flat:
         """
         if self.numbers:
             leaves = list(leaves)
-            for i, (number, made) in self.numbers.items():
-                if leaves[i] is made:
+            for i, (number, array) in self.numbers.items():
+                if leaves[i] is array:
                     leaves[i] = number
         return tree.unflatten(self.in_tree, self.with_refs(leaves))
 
@@ -145,7 +145,7 @@ class _Flat:
 
     def full(self, leaves: Sequence[Any]) -> list[Any]:
         """The positional arguments, the static ones in their places."""
-        rest = iter(self.given(leaves))
+        rest = iter(self.arguments(leaves))
         return [self.static[i] if i in self.static else next(rest) for i in range(self.num_args)]
 
     def fun(self, *leaves: Array) -> list[Array]:
@@ -183,15 +183,17 @@ class _Flat:
                 )
         return outs
 
-    def tangents(self, given: Any, outs: Sequence[Array], by: Callable[..., Any]) -> list[Tangent]:
+    def tangents(
+        self, tangent: Any, outs: Sequence[Array], by: Callable[..., Any]
+    ) -> list[Tangent]:
         """Check and flatten what a rule gives as the tangent of the result."""
-        leaves, found = tree.flatten(given)
+        leaves, own_tree = tree.flatten(tangent)
         assert self.out_tree is not None, "the result has been flattened"
-        if found is not self.out_tree and found != self.out_tree:
+        if own_tree is not self.out_tree and own_tree != self.out_tree:
             raise DifferentiationError(
                 f"{describe_function(by)}, the rule of {self.custom.name}, must return a result "
                 f"and a tangent of equal container (pytree) structures, but the one is "
-                f"{in_words(self.out_tree)} and the other {in_words(found)}."
+                f"{in_words(self.out_tree)} and the other {in_words(own_tree)}."
             )
         treedef = self.out_tree
         return [
@@ -247,7 +249,7 @@ def _misfit(
     )
 
 
-def _pair(value: Any, by: Callable[..., Any], wanted: str) -> tuple[Any, Any]:
+def _pair(value: Any, by: Callable[..., Any], parts: str) -> tuple[Any, Any]:
     if not (isinstance(value, (tuple, list)) and len(value) == 2):
         kind = (
             f"{len(value)} values"
@@ -255,7 +257,7 @@ def _pair(value: Any, by: Callable[..., Any], wanted: str) -> tuple[Any, Any]:
             else f"a value of type {type(value).__name__}"
         )
         raise DifferentiationError(
-            f"{describe_function(by)} must produce a pair (list or tuple of length two: {wanted}), "
+            f"{describe_function(by)} must produce a pair (list or tuple of length two: {parts}), "
             "but "
             f"returned {kind}."
         )
@@ -346,15 +348,15 @@ class _Custom(Generic[P, R]):
 
     @folded
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        given = self._positional(args, kwargs)
-        chosen = {i + len(given) if i < 0 else i for i in self.nondiff_argnums}
-        if not chosen.issubset(range(len(given))):
+        positional = self._positional(args, kwargs)
+        chosen = {i + len(positional) if i < 0 else i for i in self.nondiff_argnums}
+        if not chosen.issubset(range(len(positional))):
             raise ArgumentError(
                 f"nondiff_argnums of {describe_function(self.fun)} is {self.nondiff_argnums}, but "
-                f"it was called with {len(given)} positional arguments."
+                f"it was called with {len(positional)} positional arguments."
             )
-        static = {i: x for i, x in enumerate(given) if i in chosen}
-        dynamic = tuple(x for i, x in enumerate(given) if i not in chosen)
+        static = {i: x for i, x in enumerate(positional) if i in chosen}
+        dynamic = tuple(x for i, x in enumerate(positional) if i not in chosen)
         leaves, in_tree = tree.flatten(dynamic)
         flat = _Flat(self, leaves, in_tree, static)
         for i in flat.refs:
@@ -404,22 +406,22 @@ def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, 
     """The places of parameters that are named."""
     if names is None:
         return ()
-    wanted = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
-    if not wanted:
+    requested = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
+    if not requested:
         return ()
     try:
-        known = list(inspect.signature(fun).parameters)
+        parameters = list(inspect.signature(fun).parameters)
     except ValueError:
         raise ArgumentError(
             f"{describe_function(fun)} tells no names of parameters. Give nondiff_argnums."
         ) from None
-    for name in wanted:
-        if name not in known:
+    for name in requested:
+        if name not in parameters:
             raise ArgumentError(
                 f"nondiff_argnames has {shortened(name)}, but {describe_function(fun)} takes "
-                f"{', '.join(known) or 'nothing'}."
+                f"{', '.join(parameters) or 'nothing'}."
             )
-    return tuple(known.index(name) for name in wanted)
+    return tuple(parameters.index(name) for name in requested)
 
 
 class custom_jvp(_Custom[P, R]):  # noqa: N801
@@ -505,13 +507,13 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 _filled(p.aval, t, self.symbolic_zeros)
                 for p, t in zip(primals, tangents, strict=True)
             ]
-            given = at_own_lines(
+            pair = at_own_lines(
                 rule,
                 *flat.static.values(),
-                flat.given(primals),
+                flat.arguments(primals),
                 tree.unflatten(flat.in_tree, directions),
             )
-            out, tangent = _pair(given, rule, "result, tangent")
+            out, tangent = _pair(pair, rule, "result, tangent")
             outs = flat.results(out, rule)
             return outs, flat.tangents(tangent, outs, rule)
 
@@ -581,8 +583,8 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            given = at_own_lines(rule, *flat.full(primals))
-            out, tangent_map = _pair(given, rule, "result, tangent map")
+            pair = at_own_lines(rule, *flat.full(primals))
+            out, tangent_map = _pair(pair, rule, "result, tangent map")
             outs = flat.results(out, rule)
             directions = [
                 _filled(p.aval, t, self.symbolic_zeros)
@@ -679,13 +681,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         def jvp(
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            given: Sequence[Any] = primals
+            operands: Sequence[Any] = primals
             if self.symbolic_zeros:
-                given = [
+                operands = [
                     CustomVJPPrimal(p, t is not ZERO)
                     for p, t in zip(primals, tangents, strict=True)
                 ]
-            out, saved = _pair(at_own_lines(fwd, *flat.full(given)), fwd, "result, residuals")
+            out, saved = _pair(at_own_lines(fwd, *flat.full(operands)), fwd, "result, residuals")
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
@@ -708,13 +710,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 residuals += consts
             avals = [p.aval for p in primals]
             marks = [is_inexact(aval.dtype) for aval in avals]
-            given = marked(instantiate_all(tangents, avals), marks)
+            operands = marked(instantiate_all(tangents, avals), marks)
             out_avals = tuple([out.aval for out in marked(outs, has_tangent)])
             params = PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun)
             )
-            found = bind(custom_vjp_tangent_p, (*residuals, *given), params)
-            return outs, with_zeros(has_tangent, found)
+            tangents_out = bind(custom_vjp_tangent_p, (*residuals, *operands), params)
+            return outs, with_zeros(has_tangent, tangents_out)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
 
@@ -740,17 +742,17 @@ def _backward(
 
     def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
         marks = [is_inexact(a.dtype) for a in out_avals]
-        given = [
+        of_results = [
             _filled(a, ct, symbolic)
             for a, ct in zip(out_avals, fill_list(marks, cotangents, ZERO), strict=True)
         ]
-        found = at_own_lines(
+        of_arguments = at_own_lines(
             bwd,
             *static,
             tree.unflatten(saved_tree, _put_in(numbers, residuals)),
-            tree.unflatten(out_tree, list(given)),
+            tree.unflatten(out_tree, list(of_results)),
         )
-        leaves = _cotangent_leaves(found, in_tree, bwd, name)
+        leaves = _cotangent_leaves(of_arguments, in_tree, bwd, name)
         return [
             ZERO if leaf is None else _fit(leaf, aval, bwd, f"cotangent{leaf_path('', in_tree, i)}")
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
@@ -762,8 +764,8 @@ def _backward(
 
 def _put_in(numbers: Sequence[Any], arrays: Sequence[Array]) -> list[Any]:
     """Put an array in for each None."""
-    given = iter(arrays)
-    return [next(given) if number is None else number for number in numbers]
+    rest = iter(arrays)
+    return [next(rest) if number is None else number for number in numbers]
 
 
 def _closed(
@@ -776,26 +778,26 @@ def _closed(
     staged = stage(run, [*residuals, *cotangents])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
-    def closed(values: Sequence[Array], given: Sequence[Tangent]) -> list[Tangent]:
+    def closed(values: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
         own, consts = values[:count], values[count:]
-        filled = [_filled(a, ct) for a, ct in zip(cotangents, given, strict=True)]
+        filled = [_filled(a, ct) for a, ct in zip(cotangents, cts, strict=True)]
         return with_zeros(nonzero_out, eval_jaxpr(jaxpr, [*consts, *own, *filled]))
 
     return closed, staged.consts
 
 
 def _cotangent_leaves(
-    found: Any, in_tree: PyTreeDef, bwd: Callable[..., Any], name: str
+    result: Any, in_tree: PyTreeDef, bwd: Callable[..., Any], name: str
 ) -> list[Any]:
     """One cotangent per array among the arguments; None where it is zero."""
-    if isinstance(found, list):
-        found = tuple(found)
+    if isinstance(result, list):
+        result = tuple(result)
     try:
-        leaves = tree.flatten_prefix(found, in_tree, _is_none, "cotangents")
-        given = [x for x in tree.leaves(found, _is_none) if x is not None]
-        if isinstance(found, tuple) and len(given) == sum(x is not None for x in leaves):
+        leaves = tree.flatten_prefix(result, in_tree, _is_none, "cotangents")
+        own_leaves = [x for x in tree.leaves(result, _is_none) if x is not None]
+        if isinstance(result, tuple) and len(own_leaves) == sum(x is not None for x in leaves):
             return leaves
-        reason = f"it returned {in_words(tree.structure(found))}."
+        reason = f"it returned {in_words(tree.structure(result))}."
     except tree.TreeMismatchError as error:
         reason = error.message
     raise DifferentiationError(
@@ -842,8 +844,8 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         return out, Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
     def bwd(pull_back: Any, cotangent: Any) -> tuple[Any, ...]:
-        found = pull_back(cotangent)
-        return found if isinstance(found, tuple) else (found,)
+        cotangents = pull_back(cotangent)
+        return cotangents if isinstance(cotangents, tuple) else (cotangents,)
 
     custom = custom_vjp(value)
     custom.defvjp(fwd, bwd)
@@ -919,9 +921,9 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
         ) -> tuple[Sequence[Array], Sequence[bool]]:
             in_batched = list(tree.unflatten(flat.in_tree, batched))
-            given = tree.unflatten(flat.in_tree, flat.with_refs(args))
-            found = at_own_lines(rule, mapped.size, in_batched, *given)
-            out, out_batched = _pair(found, rule, "result, out_batched")
+            arguments = tree.unflatten(flat.in_tree, flat.with_refs(args))
+            result = at_own_lines(rule, mapped.size, in_batched, *arguments)
+            out, out_batched = _pair(result, rule, "result, out_batched")
             outs = flat.results(out, rule, batched=True)
             assert flat.out_tree is not None, "the result has been flattened"
             flags = tree.flatten_prefix(out_batched, flat.out_tree, None, "out_batched")

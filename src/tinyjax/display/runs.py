@@ -69,8 +69,8 @@ class Run:
         now = perf_counter()
         last, then = self._last
         if count > last:
-            wanted = int((count - last) * self._pause / max(now - then, 1e-9))
-            self._step = max(1, min(wanted, _GROWTH * self._step))
+            step = int((count - last) * self._pause / max(now - then, 1e-9))
+            self._step = max(1, min(step, _GROWTH * self._step))
         else:
             self._step = 1
         self.bar.done = done
@@ -128,25 +128,25 @@ def screen() -> Screen | None:
     """Return what bars appear on; None where nobody would see them."""
     if _screens:
         return _screens[-1]
-    found = _usual.get(sys.stderr)
-    if found is None:
+    result = _usual.get(sys.stderr)
+    if result is None:
         display = choose_display()
         if display is None:
             return None
         _usual.clear()
-        found = _usual[sys.stderr] = Screen(display, AFTER)
-    return found
+        result = _usual[sys.stderr] = Screen(display, AFTER)
+    return result
 
 
 @contextmanager
-def shown_on(found: Screen) -> Iterator[None]:
+def shown_on(target: Screen) -> Iterator[None]:
     """Show bars somewhere in a block, and close those that are open at its end."""
-    _screens.append(found)
+    _screens.append(target)
     try:
         yield
     finally:
-        _screens.remove(found)
-        for run in tuple(found.runs):
+        _screens.remove(target)
+        for run in tuple(target.runs):
             run.stop()
 
 
@@ -186,16 +186,16 @@ class Reports:
         Returns:
             The number of the run, and after how many iterations to report again.
         """
-        found = int(number)
-        if not found:
-            found = next(self._numbers)
-            self._runs[found] = Run(self._progress)
+        key = int(number)
+        if not key:
+            key = next(self._numbers)
+            self._runs[key] = Run(self._progress)
         due = _NEVER
         if going:
-            due = self._runs[found].report(int(count), int(done))
+            due = self._runs[key].report(int(count), int(done))
         else:
-            self._runs.pop(found).end(int(done))
-        return np.array(found, np.int64), np.array(due, np.int64)
+            self._runs.pop(key).end(int(done))
+        return np.array(key, np.int64), np.array(due, np.int64)
 
     def stop(self) -> None:
         """Close the bars of runs that failed or were interrupted; those under way end."""

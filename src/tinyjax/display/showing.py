@@ -89,17 +89,17 @@ def ranges(sample: HostArray, is_part: bool) -> list[str]:
     values = np.abs(sample) if kind == "c" else sample
     values = values.astype(np.float64 if values.dtype == np.float64 else np.float32, copy=False)
     finite = np.isfinite(values)
-    found = []
+    phrases = []
     if finite.any():
         low, high = values[finite].min(), values[finite].max()
         name = "absolute values " if kind == "c" else ""
-        found.append(f"{name}from {low:.4g} to {high:.4g}{about}")
+        phrases.append(f"{name}from {low:.4g} to {high:.4g}{about}")
     nans, others = np.count_nonzero(np.isnan(values)), values.size - np.count_nonzero(finite)
     if nans:
-        found.append(f"{nans:,} NaN{about}")
+        phrases.append(f"{nans:,} NaN{about}")
     if others > nans:
-        found.append(f"{others - nans:,} infinite{about}")
-    return found
+        phrases.append(f"{others - nans:,} infinite{about}")
+    return phrases
 
 
 def _values(host: HostArray) -> str:

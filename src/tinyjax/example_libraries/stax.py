@@ -204,14 +204,14 @@ def _convolution(
             for c in rhs
         )
         places = [c for c in rhs if c not in "OI"]
-        found = {
+        extents = {
             c: size(input_shape[lhs.index(c)], k, step)
             for c, k, step in zip(places, sizes, steps, strict=True)
         }
-        found |= {"N": input_shape[lhs.index("N")], "C": channels}
+        extents |= {"N": input_shape[lhs.index("N")], "C": channels}
         k1, k2 = random.split(rng)
         bias = tuple(channels if c == "C" else 1 for c in out)
-        return tuple(found[c] for c in out), (draw_W(k1, kernel), draw_b(k2, bias))
+        return tuple(extents[c] for c in out), (draw_W(k1, kernel), draw_b(k2, bias))
 
     def apply(params: tuple[Array, Array], inputs: Array, **kwargs: Any) -> Array:
         W, b = params
@@ -472,8 +472,8 @@ def parallel(*layers: Layer) -> Layer:
 
     def init(rng: ArrayLike, input_shape: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
         keys = random.split(rng, len(layers))
-        made = [f(key, shape) for f, key, shape in zip(inits, keys, input_shape, strict=True)]
-        return [shape for shape, _ in made], tuple(params for _, params in made)
+        pairs = [f(key, shape) for f, key, shape in zip(inits, keys, input_shape, strict=True)]
+        return [shape for shape, _ in pairs], tuple(params for _, params in pairs)
 
     def apply(params: Sequence[Any], inputs: Sequence[Any], **kwargs: Any) -> list[Any]:
         keys = _keys(kwargs, len(layers))

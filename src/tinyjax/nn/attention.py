@@ -28,7 +28,7 @@ from tinyjax.scipy.special import logsumexp
 
 Window: TypeAlias = int | tuple[int, int]
 #: Queries, bias and mask where they have their own, positions.
-_Given: TypeAlias = tuple[Array, Array | None, Array | None, Array]
+_Block: TypeAlias = tuple[Array, Array | None, Array | None, Array]
 
 #: How many queries a block has; up to twice as many are attended at once.
 _BLOCK: Final = 512
@@ -88,18 +88,18 @@ class _Attention:
     def _allowed(self, rows: _Rows) -> Array | None:
         """Return which keys the queries attend to, with axes of (B, K, G, t, S); None for all."""
         at, keys = rows.positions[:, None], iota((self.key.shape[1],), dtypes.int32, 0)
-        found = [] if rows.mask is None else [rows.mask]
+        masks = [] if rows.mask is None else [rows.mask]
         if self.is_causal:
-            found.append(at >= keys)
+            masks.append(at >= keys)
         if self.window is not None:
             left, right = self.window
-            found.append((at <= keys + left) & (at >= keys - right))
+            masks.append((at <= keys + left) & (at >= keys - right))
         if self.query_lengths is not None:
-            found.append((at < self.query_lengths[:, None, None])[:, None, None])
+            masks.append((at < self.query_lengths[:, None, None])[:, None, None])
         if self.key_lengths is not None:
-            found.append((keys < self.key_lengths[:, None])[:, None, None, None])
+            masks.append((keys < self.key_lengths[:, None])[:, None, None, None])
         allowed = None
-        for each in found:
+        for each in masks:
             allowed = each if allowed is None else allowed & each
         return allowed
 
@@ -245,28 +245,28 @@ def _check(queries: Array, keys: Array, values: Array, q: Array, k: Array, v: Ar
 def _lengths(name: str, lengths: ArrayLike | None, batch: int) -> Array | None:
     if lengths is None:
         return None
-    found = as_array(lengths)
-    if not dtypes.is_integer(found.dtype):
-        raise DtypeError(f"dot_product_attention takes integers as {name}, but got {found.aval}.")
-    if found.shape != (batch,):
+    counts = as_array(lengths)
+    if not dtypes.is_integer(counts.dtype):
+        raise DtypeError(f"dot_product_attention takes integers as {name}, but got {counts.aval}.")
+    if counts.shape != (batch,):
         raise ShapeError(
-            f"dot_product_attention takes {name} of shape ({batch},), but got {found.aval}."
+            f"dot_product_attention takes {name} of shape ({batch},), but got {counts.aval}."
         )
-    return found
+    return counts
 
 
 def _grouped(
-    name: str, given: ArrayLike | None, groups: int, logits: tuple[int, int, int, int]
+    name: str, operand: ArrayLike | None, groups: int, logits: tuple[int, int, int, int]
 ) -> Array | None:
     """Return a bias or mask with the heads' axis taken apart into groups and their heads."""
-    if given is None:
+    if operand is None:
         return None
-    found = as_array(given)
-    x = found[(None,) * (4 - found.ndim)]
+    array = as_array(operand)
+    x = array[(None,) * (4 - array.ndim)]
     if x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, logits, strict=True)):
         raise ShapeError(
             f"dot_product_attention takes a {name} that broadcasts to (B, N, T, S), here {logits}, "
-            f"but got {found.aval}."
+            f"but got {array.aval}."
         )
     parts = (1, 1) if x.shape[1] == 1 else (groups, x.shape[1] // groups)
     return jnp.reshape(x, (x.shape[0], *parts, *x.shape[2:]))
@@ -281,12 +281,12 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
     whole = count * _BLOCK
 
     @checkpoint
-    def attend(given: _Given) -> tuple[Array, Array]:
-        query, bias, mask, positions = given
+    def attend(block: _Block) -> tuple[Array, Array]:
+        query, bias, mask, positions = block
         bias, mask = rows.bias if bias is None else bias, rows.mask if mask is None else mask
         return attention.of(_Rows(query, bias, mask, positions))
 
-    def cut(start: int, stop: int) -> _Given:
+    def cut(start: int, stop: int) -> _Block:
         """Return what belongs to some queries; None where there is none, or one for all."""
 
         def part(x: Array | None, axis: int) -> Array | None:
@@ -312,11 +312,11 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
         None if mask is None else blocks(mask, 3),
         blocks(positions, 0),
     )
-    _, outs = scan(lambda carry, given: (carry, attend(given)), None, stacked)
-    found = []
+    _, outs = scan(lambda carry, block: (carry, attend(block)), None, stacked)
+    results = []
     last = attend(cut(whole, length)) if whole < length else (None, None)
     for out, tail in zip(outs, last, strict=True):
         joined = jnp.moveaxis(out, 0, 1)
         joined = jnp.reshape(joined, (joined.shape[0], whole, *joined.shape[3:]))
-        found.append(joined if tail is None else jnp.concatenate([joined, tail], 1))
-    return found[0], found[1]
+        results.append(joined if tail is None else jnp.concatenate([joined, tail], 1))
+    return results[0], results[1]

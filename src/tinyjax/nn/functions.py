@@ -602,9 +602,9 @@ def one_hot(x: Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int =
     places, num_classes = asarray(x), integer(num_classes, "num_classes")
     if num_classes < 0:
         raise ArgumentError(f"one_hot needs num_classes of at least 0, but got {num_classes}.")
-    found = default_float() if dtype is None else dtypes.check(dtype)
+    result_dtype = default_float() if dtype is None else dtypes.check(dtype)
     axis = canonical_axis(axis, places.ndim + 1)
     shape = (*places.shape[:axis], num_classes, *places.shape[axis:])
-    kept = tuple(i for i in range(len(shape)) if i != axis)
-    spread = broadcast_in_dim(strong(places), shape, kept)
-    return ew.convert_element_type(ew.eq(spread, iota(shape, places.dtype, axis)), found)
+    others = tuple(i for i in range(len(shape)) if i != axis)
+    spread = broadcast_in_dim(strong(places), shape, others)
+    return ew.convert_element_type(ew.eq(spread, iota(shape, places.dtype, axis)), result_dtype)

@@ -80,8 +80,8 @@ class Initializer(Protocol):
 
 
 def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
-    wanted = fallback if dtype is None else dtype
-    return default_float() if wanted is None else dtypes.check(wanted)
+    requested = fallback if dtype is None else dtype
+    return default_float() if requested is None else dtypes.check(requested)
 
 
 def _initializer(

@@ -55,8 +55,8 @@ def _barrier_cpu(b: Lowering, operands: Values, params: NoParams) -> Values:
     # XLA drops the operation on CPU before it fuses; a call, which costs nothing, it keeps.
     types = b.results
 
-    def write(b: Lowering, given: list[Value]) -> Values:
-        return b.emit("stablehlo.optimization_barrier", given, types)
+    def write(b: Lowering, operands: list[Value]) -> Values:
+        return b.emit("stablehlo.optimization_barrier", operands, types)
 
     return b.outlined("optimization_barrier", operands, types, write)
 
@@ -64,14 +64,14 @@ def _barrier_cpu(b: Lowering, operands: Values, params: NoParams) -> Values:
 @optimization_barrier_p.def_jvp
 def _barrier_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
     outs = bind(optimization_barrier_p, primals, params)
-    given = iter(bind(optimization_barrier_p, [t for t in tangents if t is not ZERO], params))
-    return outs, [ZERO if t is ZERO else next(given) for t in tangents]
+    results = iter(bind(optimization_barrier_p, [t for t in tangents if t is not ZERO], params))
+    return outs, [ZERO if t is ZERO else next(results) for t in tangents]
 
 
 @optimization_barrier_p.def_transpose
 def _barrier_transpose(cotangents: Tangents, operands: Operands, params: NoParams) -> Cotangents:
-    given = iter(bind(optimization_barrier_p, [t for t in cotangents if t is not ZERO], params))
-    return [ZERO if t is ZERO else next(given) for t in cotangents]
+    results = iter(bind(optimization_barrier_p, [t for t in cotangents if t is not ZERO], params))
+    return [ZERO if t is ZERO else next(results) for t in cotangents]
 
 
 @optimization_barrier_p.def_batch

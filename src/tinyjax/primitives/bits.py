@@ -30,9 +30,9 @@ def _clz(x: HostArray) -> HostArray:
     for half in _HALVES:
         if half < bits:
             upper = rest >> rest.dtype.type(half)
-            found = upper != 0
-            count = np.where(found, count - rest.dtype.type(half), count)
-            rest = np.where(found, upper, rest)
+            is_upper = upper != 0
+            count = np.where(is_upper, count - rest.dtype.type(half), count)
+            rest = np.where(is_upper, upper, rest)
     return np.asarray(count - rest).astype(x.dtype)
 
 

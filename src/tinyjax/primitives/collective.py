@@ -112,8 +112,8 @@ def _size(name: str, axis_name: Hashable) -> int:
 
 def _is_of_devices(axis_name: Hashable) -> bool:
     """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
-    found = [axis.of_devices for axis in enclosing_axes() if axis.name == axis_name]
-    return bool(found) and found[0]
+    of_devices = [axis.of_devices for axis in enclosing_axes() if axis.name == axis_name]
+    return bool(of_devices) and of_devices[0]
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
@@ -194,13 +194,13 @@ def _def_unbound(
         return [write(b, line, x, params)]
 
     @primitive.def_rule(VARIES)
-    def varies(params: P, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+    def varies(params: P, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
         name = getattr(params, "axis_name", None)
         axis = frozenset((name,)) if _is_of_devices(name) else NOWHERE
-        if given in SHARING:
-            given = union((given, axis))
+        if axes in SHARING:
+            axes = union((axes, axis))
         of_all = shared and getattr(params, "groups", None) is None
-        return given | axis, given - axis if of_all else given | axis
+        return axes | axis, axes - axis if of_all else axes | axis
 
 
 def _collective(
@@ -215,18 +215,18 @@ def _collective(
     """Write a collective of StableHLO over the devices along an axis."""
     groups = line.groups
     shape = "x".join(map(str, groups.shape))
-    given = {
+    entries = {
         "channel_handle": b.module.channel(),
         "replica_groups": f"dense<{groups.tolist()}> : tensor<{shape}xi64>",
         **attributes,
     }
     if name != "stablehlo.all_to_all":
-        given["use_global_device_ids"] = "unit"
+        entries["use_global_device_ids"] = "unit"
     regions: list[str] = []
     if combine is not None:
         of = tensor((), x.dtype)
         regions = [b.region([of, of], lambda values: [b.op(f"stablehlo.{combine}", *values)])]
-    return b.emit(name, (x,), (result,), given, regions)[0]
+    return b.emit(name, (x,), (result,), entries, regions)[0]
 
 
 def _by_groups(rule: BatchRule[P]) -> BatchRule[P]:
@@ -389,8 +389,8 @@ pvary_p.def_rule(DIVISION)(same)
 
 
 @pvary_p.def_rule(VARIES)
-def _pvary_varies(params: CollectiveParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
-    return given, given | {params.axis_name}
+def _pvary_varies(params: CollectiveParams, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+    return axes, axes | {params.axis_name}
 
 
 def_linear(pvary_p)
@@ -443,30 +443,30 @@ _SHARED = {
 }
 
 
-def shared_along(given: VaryingAxes, name: Hashable) -> str:
+def shared_along(axes: VaryingAxes, name: Hashable) -> str:
     """What devices along an axis share of a value, by its letter."""
-    if name in given:
+    if name in axes:
         return "V"
-    return next((letter for letter in "UR" if Share(letter, name) in given), "I")
+    return next((letter for letter in "UR" if Share(letter, name) in axes), "I")
 
 
-def _with_letter(given: VaryingAxes, name: Hashable, letter: str) -> VaryingAxes:
-    rest = given - {name, Share("U", name), Share("R", name)}
+def _with_letter(axes: VaryingAxes, name: Hashable, letter: str) -> VaryingAxes:
+    rest = axes - {name, Share("U", name), Share("R", name)}
     if letter == "I":
         return rest
     return rest | {name if letter == "V" else Share(letter, name)}
 
 
 @recast_p.def_rule(VARIES)
-def _recast_varies(params: RecastParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+def _recast_varies(params: RecastParams, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
     name, of = params.axis_name, params.of
-    own = shared_along(given, name)
+    own = shared_along(axes, name)
     if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
         raise ShardingError(
             f"along {name!r}, {_SHARED[own]} is to be cast to {_SHARED[params.to]}, as was "
             f"{_SHARED[of]} before."
         )
-    return _with_letter(given, name, of), _with_letter(given, name, params.to)
+    return _with_letter(axes, name, of), _with_letter(axes, name, params.to)
 
 
 def _recast_transpose(ct: Array, x: UndefinedPrimal, params: RecastParams) -> Array:
@@ -530,9 +530,9 @@ def_simple_batch(unvary_p)
 
 
 @unvary_p.def_rule(VARIES)
-def _unvary_varies(params: CollectiveParams, given: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+def _unvary_varies(params: CollectiveParams, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
     axis = {params.axis_name}
-    return given | axis, given - axis
+    return axes | axis, axes - axis
 
 
 def _shared(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
@@ -558,14 +558,14 @@ def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> VaryingAxes:
 
 def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
     """Return those along which types say of sums of which devices have parts."""
-    known = [(axis.name, axis.shares) for axis in enclosing_axes()]
-    return [name for name in _names(axis_name) if dict(reversed(known)).get(name)]
+    shares = [(axis.name, axis.shares) for axis in enclosing_axes()]
+    return [name for name in _names(axis_name) if dict(reversed(shares)).get(name)]
 
 
 def _groups(
     name: str,
     names: Sequence[AxisName],
-    given: Sequence[Sequence[int]] | None,
+    axis_index_groups: Sequence[Sequence[int]] | None,
     alike: bool = True,
 ) -> tuple[Groups | None, int]:
     """Return the groups of the examples that a collective is among, and how many each has.
@@ -573,7 +573,7 @@ def _groups(
     Args:
         name: the collective.
         names: its axes.
-        given: the groups; None for all examples.
+        axis_index_groups: the groups; None for all examples.
         alike: whether all groups have as many.
 
     Raises:
@@ -581,10 +581,13 @@ def _groups(
             not as large as others.
     """
     sizes = [_size(name, axis) for axis in names]
-    if given is None:
+    if axis_index_groups is None:
         return None, prod(sizes)
     groups = tuple(
-        [integers(group, f"a group of {name}") for group in listed(given, "axis_index_groups")]
+        [
+            integers(group, f"a group of {name}")
+            for group in listed(axis_index_groups, "axis_index_groups")
+        ]
     )
     if len(names) != 1:
         raise ArgumentError(
@@ -882,10 +885,10 @@ def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisPa
     (result,) = b.results
     dimension = integer(params.axis)
     wide = _one_more(result, params.axis)
-    found = _collective(
+    parts = _collective(
         b, "stablehlo.reduce_scatter", line, x, wide, "add", scatter_dimension=dimension
     )
-    return b.reshape(found, result.shape)
+    return b.reshape(parts, result.shape)
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter)
@@ -986,8 +989,8 @@ def all_gather(
             for name in shared_axes(names):
                 array = recast(array, name, "R")
         middle = (count * shape[place],) if tiled else (count,)
-        wanted = (*shape[:place], *middle, *shape[place + tiled :])
-        return _reshaped(array, wanted, entries if tiled else _with_entry(entries, place))
+        target_shape = (*shape[:place], *middle, *shape[place + tiled :])
+        return _reshaped(array, target_shape, entries if tiled else _with_entry(entries, place))
 
     result: T = tree.map(one, x)
     return result
@@ -1075,7 +1078,7 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
     source = split if place > split else split + 1
     shape = [*wide.shape]
     shape[source], shape[place] = 1, params.size
-    found = _collective(
+    parts = _collective(
         b,
         "stablehlo.all_to_all",
         line,
@@ -1085,7 +1088,7 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
         concat_dimension=integer(place),
         split_count=integer(params.size),
     )
-    return b.reshape(found, result.shape)
+    return b.reshape(parts, result.shape)
 
 
 _def_unbound(all_to_all_p, _write_all_to_all)
@@ -1217,8 +1220,8 @@ def _write_ppermute(b: Lowering, line: _Line, x: Value, params: PermuteParams) -
     if not pairs:
         return b.full_like(x, 0)
     text = f"dense<{pairs}> : tensor<{len(pairs)}x2xi64>"
-    given = {"channel_handle": b.module.channel(), "source_target_pairs": text}
-    return b.emit("stablehlo.collective_permute", (x,), (x.type,), given)[0]
+    attributes = {"channel_handle": b.module.channel(), "source_target_pairs": text}
+    return b.emit("stablehlo.collective_permute", (x,), (x.type,), attributes)[0]
 
 
 _def_unbound(

@@ -161,10 +161,10 @@ def constrain(
 
     if on_devices.get() is not None:
         check_inside(sharding)
-        found = sharding.within(manual_axes())
-        if found is None:  # the function sees to all that there is
+        inner = sharding.within(manual_axes())
+        if inner is None:  # the function sees to all that there is
             return x
-        sharding = found
+        sharding = inner
     if isinstance(x, StagingTracer) and not as_given:
         sharding = as_typed(sharding.stripped(), x.ndim)
     own = x.aval.sharding

@@ -63,8 +63,8 @@ Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 
 
-def _axes(given: Sequence[int]) -> Axes:
-    return integers(given, "the axes in ConvDimensionNumbers")
+def _axes(axes: Sequence[int]) -> Axes:
+    return integers(axes, "the axes in ConvDimensionNumbers")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -261,19 +261,19 @@ def _conv_type(avals: Avals, params: ConvParams) -> Avals:
                 f"{spec}."
             )
     space = ndim - 2
-    for what, given in (
+    for what, entries in (
         ("window_strides", params.strides),
         ("lhs_dilation", params.lhs_dilation),
         ("rhs_dilation", params.rhs_dilation),
         ("padding", params.padding),
     ):
-        if len(given) != space:
+        if len(entries) != space:
             raise ShapeError(
-                f"{name} of {x} and {w} has {space} spatial axes, but {what} has {len(given)} "
-                f"entries: {given}."
+                f"{name} of {x} and {w} has {space} spatial axes, but {what} has {len(entries)} "
+                f"entries: {entries}."
             )
-        if what != "padding" and any(n < 1 for n in given if isinstance(n, int)):
-            raise ShapeError(f"{name} needs positive {what}, but got {given}.")
+        if what != "padding" and any(n < 1 for n in entries if isinstance(n, int)):
+            raise ShapeError(f"{name} needs positive {what}, but got {entries}.")
     batch, features, *sizes = (x.shape[i] for i in numbers.lhs_spec)
     out_features, in_features, *window = (w.shape[i] for i in numbers.rhs_spec)
     groups, batch_groups = params.feature_groups, params.batch_groups
@@ -319,13 +319,13 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
     if 0 in (*x.shape, *w.shape):  # sums of nothing, for which XLA takes no window
         return [b.full(0, result)]
     batch, batches = numbers.lhs_spec[0], params.batch_groups
-    given = (
+    inputs = (
         b.undivided(x, [i for i in range(x.ndim) if i != batch or batches > 1]),
         b.undivided(w, range(w.ndim)),
     )
     (out,) = b.emit(
         "stablehlo.convolution",
-        given,
+        inputs,
         (result,),
         {
             "dimension_numbers": layouts,
@@ -611,7 +611,7 @@ def padtype_to_pads(
             "padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs of ints, "
             f"but got {shortened(padding)}."
         )
-    found = []
+    pads = []
     sizes = integers(in_shape, "in_shape")
     windows = integers(window_shape, "window_shape")
     strides = integers(window_strides, "window_strides")
@@ -623,8 +623,8 @@ def padtype_to_pads(
     for n, k, stride in zip(sizes, windows, strides, strict=True):
         total = max((-(-n // stride) - 1) * stride + k - n, 0)
         less, more = total // 2, total - total // 2
-        found.append((less, more) if kind == "SAME" else (more, less))
-    return found
+        pads.append((less, more) if kind == "SAME" else (more, less))
+    return pads
 
 
 @placed
@@ -701,9 +701,11 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
     else:
         ends = int_pairs(padding, "padding")
-    wanted = x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
+    result_dtype = (
+        x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
+    )
     # XLA would make integers of the operands; as in other products they are made at the end
-    at_the_end = dtypes.kind(x.dtype) == "f" and not dtypes.is_inexact(wanted)
+    at_the_end = dtypes.kind(x.dtype) == "f" and not dtypes.is_inexact(result_dtype)
     params = ConvParams(
         strides,
         ends,
@@ -712,10 +714,10 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         numbers,
         as_integer(feature_group_count, "feature_group_count"),
         as_integer(batch_group_count, "batch_group_count"),
-        x.dtype if at_the_end else wanted,
+        x.dtype if at_the_end else result_dtype,
     )
     out = bind1(conv_general_dilated_p, (x, w), params)
-    return convert_element_type(out, wanted) if at_the_end else out
+    return convert_element_type(out, result_dtype) if at_the_end else out
 
 
 def conv(

@@ -297,7 +297,7 @@ def _starts(
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Array]:
     """Bring start indices to scalars of one dtype, counted from the front."""
-    given: list[Array]
+    scalars: list[Array]
     if isinstance(start_indices, (Array, np.ndarray)):
         vector = as_array(start_indices)
         if vector.ndim != 1:
@@ -305,32 +305,32 @@ def _starts(
                 f"{name} needs a vector of starts, one for each axis of {x.aval}, but got "
                 f"{vector.aval}."
             )
-        given = [reshape(slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
+        scalars = [reshape(slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
     else:
-        given = [as_array(start) for start in listed(start_indices, "start_indices")]
-        kinds = {start.dtype for start in given if not start.weak_type}
+        scalars = [as_array(start) for start in listed(start_indices, "start_indices")]
+        kinds = {start.dtype for start in scalars if not start.weak_type}
         if len({_OF_32_BITS.get(dtype, dtype) for dtype in kinds}) > 1:
-            names = ", ".join([start.dtype.name for start in given])
+            names = ", ".join([start.dtype.name for start in scalars])
             raise DtypeError(
                 f"{name} needs starts that are integers of the same type, but got {names}. Convert "
                 "them with .astype(...)."
             )
-    if len(given) != x.ndim:
+    if len(scalars) != x.ndim:
         raise ShapeError(
-            f"{name} needs one start for each axis of {x.aval}, but got {len(given)} of them."
+            f"{name} needs one start for each axis of {x.aval}, but got {len(scalars)} of them."
         )
     negative = (
-        [allow_negative_indices] * len(given)
+        [allow_negative_indices] * len(scalars)
         if isinstance(allow_negative_indices, bool)
         else listed(allow_negative_indices, "allow_negative_indices")
     )
-    if len(negative) != len(given):
+    if len(negative) != len(scalars):
         raise ShapeError(
             f"{name}: allow_negative_indices is one for all axes, or one for each of {x.aval}, but "
             f"there are {len(negative)}."
         )
     starts = []
-    for start, n, wrap in zip(given, x.shape, negative, strict=True):
+    for start, n, wrap in zip(scalars, x.shape, negative, strict=True):
         if start.shape:
             raise ShapeError(f"starts of {name} must be scalars, but got {start.aval}.")
         integer = canonical_indices(start, f"a start of {name}")

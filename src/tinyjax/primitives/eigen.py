@@ -144,16 +144,16 @@ def _lower_eig(
     vectors = tensor(x.shape, values.dtype), 2
     results = [*[part] * (1 if is_complex else 2), vectors, vectors, ma.status(x.type)]
     *parts, left, right, info = call(b, x, results, params)
-    found = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
-    wanted = [found, *[left] * params.left, *[right] * params.right]
-    return ma.nan_where_failed(b, info, wanted)
+    eigenvalues = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
+    outs = [eigenvalues, *[left] * params.left, *[right] * params.right]
+    return ma.nan_where_failed(b, info, outs)
 
 
 def _lapack_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:
-    left, right = ("V" if wanted else "N" for wanted in (params.left, params.right))
-    given = (ma.matrices(x),)
+    left, right = ("V" if is_computed else "N" for is_computed in (params.left, params.right))
+    operands = (ma.matrices(x),)
     return ma.lapack_call(
-        b, "geev", given, *results, in_place=(), compute_left=left, compute_right=right
+        b, "geev", operands, *results, in_place=(), compute_left=left, compute_right=right
     )
 
 

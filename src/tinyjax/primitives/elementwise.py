@@ -58,11 +58,11 @@ T = TypeVar("T")
 
 def _constant(x: Array, value: float) -> Array:
     """An operand of a formula; zeros, which may be all there is of a derivative, are made anew."""
-    found = met_splats.get((value, type(value), x.aval))
-    if found is not None:
-        return found
-    made = full_like(x, value)
-    return remember_splat(value, type(value), made) if value else made
+    entry = met_splats.get((value, type(value), x.aval))
+    if entry is not None:
+        return entry
+    array = full_like(x, value)
+    return remember_splat(value, type(value), array) if value else array
 
 
 def _bool(_: DType) -> DType:

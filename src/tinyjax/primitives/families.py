@@ -197,9 +197,9 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
                     if x.weak_type or (a is not None and a != 0):
                         break
                 else:
-                    found = evaluate_broadcast(primitive, values, params)
-                    if found is not None:
-                        return (found,), (0,)
+                    result = evaluate_broadcast(primitive, values, params)
+                    if result is not None:
+                        return (result,), (0,)
             # a loop runs faster than a comprehension's frame
             moved: list[Array] = []
             for x, a in zip(values, axes, strict=True):

@@ -126,10 +126,10 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
             whole = pad(ct, full((), 0, ct.dtype), missing)
             return real(fft(whole, FftKind.FFT, lengths))
         case FftKind.IRFFT:
-            found = conj(fft(ct, FftKind.RFFT, lengths))
-            alone = 2 * np.arange(found.shape[last]) % n == 0
-            weights = (np.where(alone, 1.0, 2.0) / prod(lengths)).astype(found.dtype)
-            return mul(found, broadcast_in_dim(ConcreteArray(weights), found.shape, (last,)))
+            spectrum = conj(fft(ct, FftKind.RFFT, lengths))
+            alone = 2 * np.arange(spectrum.shape[last]) % n == 0
+            weights = (np.where(alone, 1.0, 2.0) / prod(lengths)).astype(spectrum.dtype)
+            return mul(spectrum, broadcast_in_dim(ConcreteArray(weights), spectrum.shape, (last,)))
         case _:
             return bind1(fft_p, (ct,), params)
 

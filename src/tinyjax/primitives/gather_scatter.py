@@ -237,10 +237,10 @@ def _whole_windows(x: ShapedArray, windows: wn.Windows) -> list[Names]:
 def _places(x: ShapedArray, indices: ShapedArray, windows: wn.Windows) -> Entries:
     """How the index vectors are divided, along their own axes."""
     whole(indices.entries, (indices.ndim - 1,), "that of the index vectors")
-    found = [*indices.entries[:-1]]
+    entries = [*indices.entries[:-1]]
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        found[j] = agreed((x.entries[i], found[j]))
-    return tuple(found)
+        entries[j] = agreed((x.entries[i], entries[j]))
+    return tuple(entries)
 
 
 @gather_p.def_lowering
@@ -311,8 +311,8 @@ def _gather_batch(
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
 
-    def shifted(given: wn.Axes) -> wn.Axes:
-        return tuple([i + 1 for i in given])
+    def shifted(axes: wn.Axes) -> wn.Axes:
+        return tuple([i + 1 for i in axes])
 
     if x_axis is not None:
         x = moveaxis(x, x_axis, 0)
@@ -522,8 +522,8 @@ def _declare(
         }
         scalar = tensor((), x.dtype)
         region = b.region((scalar, scalar), lambda args: (combine(b, *args),))
-        given = (x, indices, updates)
-        return b.emit("stablehlo.scatter", given, (x.type,), attributes, (region,))
+        inputs = (x, indices, updates)
+        return b.emit("stablehlo.scatter", inputs, (x.type,), attributes, (region,))
 
     @primitive.def_batch
     def scatter_batch(
@@ -562,20 +562,20 @@ def _declare(
 def _scatter_division(params: ScatterParams, avals: Avals, outs: Avals) -> list[Entries]:
     x, indices, updates = avals
     windows = scatter_windows(x.shape, updates.shape, params)
-    found, given = [*x.entries], updates.entries
+    entries, update_entries = [*x.entries], updates.entries
     inside = params.dimension_numbers.update_window_dims
     _whole_windows(x, windows)
     for i, j in zip(windows.window_axes, inside, strict=True):
-        found[i] = agreed((found[i], given[j]))
+        entries[i] = agreed((entries[i], update_entries[j]))
     places = _places(x, indices, windows)
-    own = [names for j, names in enumerate(given) if j not in inside]
+    own = [names for j, names in enumerate(update_entries) if j not in inside]
     for j, names in enumerate(own):
         agreed((names, places[j]))
         if (names or places[j]) and j not in windows.indices_batching:
             raise AmbiguousError("updates of the same place may be on several devices")
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        found[i] = agreed((places[j], own[j]))
-    return [tuple(found)]
+        entries[i] = agreed((places[j], own[j]))
+    return [tuple(entries)]
 
 
 def _of_one_more_axis(params: ScatterParams) -> ScatterParams:

@@ -223,13 +223,13 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
     (columns,) = lower_formula(
         b, lambda x: [slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
     )
-    given, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
+    inputs, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
     if b.platform == "cuda":
         return ma.cuda_call(
-            b, "cusolver_ormqr_ffi", given, (c.type, 2), in_place=((2, 0),), **sides
+            b, "cusolver_ormqr_ffi", inputs, (c.type, 2), in_place=((2, 0),), **sides
         )
     routine = "unmqr" if dtypes.is_complex(a.dtype) else "ormqr"
-    return ma.lapack_call(b, routine, given, (c.type, 2), in_place=((2, 0),), **sides)
+    return ma.lapack_call(b, routine, inputs, (c.type, 2), in_place=((2, 0),), **sides)
 
 
 @ormqr_p.def_jvp

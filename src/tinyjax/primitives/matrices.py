@@ -417,16 +417,17 @@ def def_impl_by_one(
 
     def impl(operands: Hosts, params: P) -> Hosts:
         first = operands[0]
-        found, is_empty = types(params, *[(x.shape, x.dtype) for x in operands])
+        avals_out, is_empty = types(params, *[(x.shape, x.dtype) for x in operands])
         if first.ndim == core and not is_empty:
             try:
                 results = fun(*operands, params)
             except np.linalg.LinAlgError:
-                return [np.full(aval.shape, np.nan, aval.dtype) for aval in found]
+                return [np.full(aval.shape, np.nan, aval.dtype) for aval in avals_out]
             return [
-                np.asarray(x, aval.dtype, order="C") for x, aval in zip(results, found, strict=True)
+                np.asarray(x, aval.dtype, order="C")
+                for x, aval in zip(results, avals_out, strict=True)
             ]
-        outs = [np.zeros(aval.shape, aval.dtype) for aval in found]
+        outs = [np.zeros(aval.shape, aval.dtype) for aval in avals_out]
         if is_empty:
             return outs
         for index in np.ndindex(*first.shape[: first.ndim - core]):
@@ -518,7 +519,7 @@ def lapack_call(
         f"lapack_{_PREFIXES[operands[0][0].dtype]}{routine}_ffi",
         [x for x, _ in operands],
         [of for of, _ in results],
-        {name: _option(given) for name, given in options.items()},
+        {name: _option(option) for name, option in options.items()},
         ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
         aliases=in_place,
         batch=operands[0][0].ndim - operands[0][1],
@@ -547,7 +548,7 @@ def cuda_call(
         target,
         [x for x, _ in operands],
         [of for of, _ in results],
-        {name: _option(given) for name, given in options.items()},
+        {name: _option(option) for name, option in options.items()},
         ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
         aliases=in_place,
         batch=operands[0][0].ndim - operands[0][1],
@@ -575,17 +576,17 @@ def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
     return rule
 
 
-def _option(given: str | int) -> str:
+def _option(option: str | int) -> str:
     """How the attributes of a call say an option."""
-    match given:
+    match option:
         case bool():
-            return boolean(given)
+            return boolean(option)
         case int():
-            return f"{given} : i32"
-        case _ if len(given) > 1:
-            return string(given)
+            return f"{option} : i32"
+        case _ if len(option) > 1:
+            return string(option)
         case _:
-            return f"{ord(given)} : ui8"
+            return f"{ord(option)} : ui8"
 
 
 def status(of: TensorType) -> Stack:

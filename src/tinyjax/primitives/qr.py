@@ -83,8 +83,8 @@ def _pivoted(x: HostArray, full_matrices: bool) -> Hosts:
     outs[2][...] = np.arange(x.shape[-1])
     mode = "full" if full_matrices else "economic"
     for index in np.ndindex(*x.shape[:-2]):
-        found = linalg.qr(x[index], mode=mode, pivoting=True, check_finite=False)
-        for out, part in zip(outs, found, strict=True):
+        factors = linalg.qr(x[index], mode=mode, pivoting=True, check_finite=False)
+        for out, part in zip(outs, factors, strict=True):
             out[index] = part
     return outs
 
@@ -110,14 +110,14 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
     pivots = []
     if params.pivoting:
         free = b.full(0, order[0])
-        given, results = (ma.matrices(x), (free, 1)), ((x.type, 2), (order[0], 1), (scales, 1))
+        inputs, results = (ma.matrices(x), (free, 1)), ((x.type, 2), (order[0], 1), (scales, 1))
         if b.platform == "cuda":  # by LAPACK on the processor, or by MAGMA
             packed, counted_from_one, factors = ma.cuda_call(
-                b, "cuhybrid_geqp3", given, *results, in_place=((0, 0), (1, 1)), magma="auto"
+                b, "cuhybrid_geqp3", inputs, *results, in_place=((0, 0), (1, 1)), magma="auto"
             )
         else:
             packed, counted_from_one, factors = ma.lapack_call(
-                b, "geqp3", given, *results, in_place=((0, 0), (1, 1))
+                b, "geqp3", inputs, *results, in_place=((0, 0), (1, 1))
             )
         pivots.append(b.sub(counted_from_one, b.full(1, order[0])))
     else:

@@ -203,8 +203,8 @@ def _joined(b: Lowering, high: Value, low: Value) -> Value:
 @threefry2x32_p.def_lowering
 def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     # one result, since XLA would compute the hash once for each
-    def write(inner: Lowering, given: list[Value]) -> Values:
-        return (_joined(inner, *_write_hash(inner, *given)),)
+    def write(inner: Lowering, words: list[Value]) -> Values:
+        return (_joined(inner, *_write_hash(inner, *words)),)
 
     wide = tensor(operands[0].shape, dtypes.uint64)
     (pairs,) = b.outlined("threefry2x32", operands, (wide,), write)
@@ -392,8 +392,8 @@ def _bits_lowering(b: Lowering, operands: Values, params: RandomBitsParams) -> V
     full, own = (*batch, *shape), range(len(batch), len(batch) + len(shape))
     result = tensor(full, dtype)
 
-    def write(b: Lowering, given: list[Value]) -> Values:
-        (words,) = given
+    def write(b: Lowering, operands: list[Value]) -> Values:
+        (words,) = operands
         k1, k2 = [b.broadcast_in_dim(_word(b, words, i), full, range(len(batch))) for i in range(2)]
         x1, x2 = [b.broadcast_in_dim(x, full, own) for x in _write_counters(b, shape)]
         first, second = _write_hash(b, k1, k2, x1, x2)

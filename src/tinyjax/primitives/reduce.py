@@ -112,8 +112,8 @@ def _extremum_kernel(ufunc: np.ufunc) -> KernelRule[ReduceParams]:
 
         def by_rows(host: HostArray) -> HostResult:
             is_plain = host.flags.c_contiguous
-            found = reduceat(host.reshape(-1), starts) if is_plain else reduce(host, axes)
-            return np.asarray(found).reshape(shape)
+            result = reduceat(host.reshape(-1), starts) if is_plain else reduce(host, axes)
+            return np.asarray(result).reshape(shape)
 
         return by_rows
 

@@ -143,15 +143,15 @@ def _with_axis_in_front(params: WindowParams, size: int) -> WindowParams:
 
 
 def _check(name: str, x: ShapedArray, params: WindowParams) -> None:
-    for what, given in (
+    for what, entries in (
         ("window_dimensions", params.window),
         ("window_strides", params.strides),
         ("base_dilation", params.base_dilation),
         ("window_dilation", params.window_dilation),
     ):
-        if len(given) != x.ndim or any(n < 1 for n in given):
+        if len(entries) != x.ndim or any(n < 1 for n in entries):
             raise ShapeError(
-                f"{name} needs a positive number in {what} for each axis of {x}, but got {given}."
+                f"{name} needs a positive number in {what} for each axis of {x}, but got {entries}."
             )
     if len(params.padding) != x.ndim:
         raise ShapeError(

@@ -148,11 +148,11 @@ def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = No
             (t,) = tangents
             assert t is not ZERO, "a rule is asked where there is a tangent"
             return bind(primitive, primals, params), bind(primitive, (t,), params)
-        given = [
+        tangents_in = [
             x if places and i not in places else instantiate(t, x)
             for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
         ]
-        return bind(primitive, primals, params), bind(primitive, given, params)
+        return bind(primitive, primals, params), bind(primitive, tangents_in, params)
 
 
 def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bool = False) -> None:
@@ -172,11 +172,11 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
         if compares:
             primals = [once(x) for x in primals]
         out = bind1(primitive, primals, params)
-        given = (*primals, params) if with_params else primals
+        arguments = (*primals, params) if with_params else primals
         total: Tangent = ZERO
         for formula, t in zip(formulas, tangents, strict=False):
             if t is not ZERO:
-                part = formula(t, out, *given)
+                part = formula(t, out, *arguments)
                 total = part if total is ZERO else add_tangents(total, part)
         return (out,), (total,)
 
@@ -217,12 +217,12 @@ def def_transposes(primitive: Primitive[P], *formulas: Transpose, bilinear: bool
     def transpose(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
         if bilinear and all(type(x) is UndefinedPrimal for x in operands):
             raise not_linear(primitive.name, "both operands at once")
-        given = (*cotangents, *operands, params) if with_params else (*cotangents, *operands)
-        found: list[Tangent | None] = [None] * len(operands)
+        arguments = (*cotangents, *operands, params) if with_params else (*cotangents, *operands)
+        results: list[Tangent | None] = [None] * len(operands)
         for i, (x, function) in enumerate(zip(operands, functions, strict=False)):
             if type(x) is UndefinedPrimal:
-                found[i] = function(*given)
-        return found
+                results[i] = function(*arguments)
+        return results
 
     def transpose_of_one(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
         if len(operands) != 1:

@@ -76,8 +76,8 @@ def _csf_of_one(form: HostArray, vectors: HostArray, params: NoParams) -> Sequen
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     ma.check_finite(form)
-    found, turned = linalg.rsf2csf(form, vectors, check_finite=False)
-    return np.triu(found), turned
+    complex_form, turned = linalg.rsf2csf(form, vectors, check_finite=False)
+    return np.triu(complex_form), turned
 
 
 ma.def_impl_by_one(rsf2csf_p, _csf_of_one)
@@ -89,12 +89,12 @@ def _csf_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
     n = form.shape[-1]
     if n < 2 or not form.size:
         return operands
-    _, found, turned = b.while_(
+    _, complex_form, turned = b.while_(
         (b.scalar(n - 2, dtypes.int32), *operands),
         lambda args: lower_formula(b, lambda i: [gt(i, full_like(i, -1))], args[:1]),
         lambda args: lower_formula(b, _rotate, args),
     )
-    (upper,) = lower_formula(b, lambda x: [ma.upper_part(x)], (found,))
+    (upper,) = lower_formula(b, lambda x: [ma.upper_part(x)], (complex_form,))
     return upper, turned
 
 
@@ -146,8 +146,8 @@ def rsf2csf(form: Array, vectors: Array) -> tuple[Array, Array]:
         ShapeError: the shapes differ, or are none of square matrices.
         DtypeError: the dtypes differ, or are not complex.
     """
-    found, turned = bind(rsf2csf_p, (form, vectors), NO_PARAMS)
-    return found, turned
+    complex_form, turned = bind(rsf2csf_p, (form, vectors), NO_PARAMS)
+    return complex_form, turned
 
 
 # parlett
@@ -226,10 +226,10 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     least = min_(least, reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
     gaps = select(eq(gaps, zeros_like(gaps)), full_like(gaps, 1), gaps)
     system = ma.on_diagonal(ma.along_columns(reshape(gaps, gaps.shape[:-1]), form), form)
-    known = sub(ma.mm(out, column), mul(column, own(values)))
-    known = select(above, known, zeros_like(known))
-    found = triangular_solve(system, known, left_side=True)
-    return add(j, full_like(j, 1)), form, ma.with_column(out, j, add(found, values)), least
+    right_side = sub(ma.mm(out, column), mul(column, own(values)))
+    right_side = select(above, right_side, zeros_like(right_side))
+    solution = triangular_solve(system, right_side, left_side=True)
+    return add(j, full_like(j, 1)), form, ma.with_column(out, j, add(solution, values)), least
 
 
 def_simple_batch(parlett_p)

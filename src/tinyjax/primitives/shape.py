@@ -282,8 +282,8 @@ def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> 
             and 0 not in x.shape
             and id(x) not in followed
         ):
-            wanted = x.aval.with_shape(shape) if destination else x.aval.stacked(size)
-            return splat(first_element(x.host), wanted)
+            aval = x.aval.with_shape(shape) if destination else x.aval.stacked(size)
+            return splat(first_element(x.host), aval)
         dims = tuple(i if i < destination else i + 1 for i in range(x.ndim))
         return broadcast_in_dim(x, shape, dims)
     return moveaxis(x, axis, destination)

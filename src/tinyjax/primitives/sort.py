@@ -165,8 +165,8 @@ def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
         # of numbers in order the first zero is found in no time
         first = out.searchsorted(zero)
         if first < size and not out[first]:
-            (found,) = _sort_impl((host,), params)
-            return found
+            (result,) = _sort_impl((host,), params)
+            return result
         return out
 
     if is_float and x.ndim == 1:
@@ -175,8 +175,8 @@ def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
 
     def ordered(host: HostArray) -> HostResult:
         if is_float and _has_negative_zero(host):
-            (found,) = _sort_impl((host,), params)
-            return found
+            (result,) = _sort_impl((host,), params)
+            return result
         out = host.copy("K")
         out.sort(axis)
         return out

@@ -81,8 +81,8 @@ def _in_float64(
         wide = flat.astype(np.float64, copy=False)
         if of_one is not None and flat.size <= _FEW and wide is not flat:
             with suppress(ValueError, OverflowError):
-                found = [of_one(number) for number in wide.tolist()]
-                return np.array(found, x.dtype).reshape(x.shape)
+                numbers = [of_one(number) for number in wide.tolist()]
+                return np.array(numbers, x.dtype).reshape(x.shape)
         return fun(wide).astype(x.dtype).reshape(x.shape)
 
     return rounded

@@ -175,9 +175,9 @@ def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
     if not all_hold(finite):
         good = np.asarray(finite.all((-2, -1)))
         zero, nan = x.dtype.type(0), x.real.dtype.type(np.nan)
-        found = _svd_impl((np.where(good[..., None, None], x, zero),), params)
-        known = [good.reshape(good.shape + (1,) * (y.ndim - good.ndim)) for y in found]
-        return [np.where(a, y, nan) for a, y in zip(known, found, strict=True)]
+        results = _svd_impl((np.where(good[..., None, None], x, zero),), params)
+        flags = [good.reshape(good.shape + (1,) * (y.ndim - good.ndim)) for y in results]
+        return [np.where(a, y, nan) for a, y in zip(flags, results, strict=True)]
     if not params.compute_uv:
         return _singular_values_of_hosts(x)
     svd_of_hosts = _full_svd_of_hosts if params.full_matrices else _reduced_svd_of_hosts
@@ -188,8 +188,8 @@ def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
 def _is_finite(x: Array) -> Array:
     """Whether all elements of a matrix are finite."""
     parts = (real(x), imag(x)) if dtypes.is_complex(x.dtype) else (x,)
-    found = [reduce_and(is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
-    return found[0] if len(found) == 1 else and_(*found)
+    flags = [reduce_and(is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
+    return flags[0] if len(flags) == 1 else and_(*flags)
 
 
 @svd_p.def_abstract_eval
@@ -228,8 +228,8 @@ def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
 
 def _nothing_decomposed(b: Lowering) -> Values:
     values, *vectors = b.results
-    made = lower_formula(b, lambda: [ma.identities(v.shape, v.dtype) for v in vectors], ())
-    return (b.full(0, values), *made)
+    identities = lower_formula(b, lambda: [ma.identities(v.shape, v.dtype) for v in vectors], ())
+    return (b.full(0, values), *identities)
 
 
 def _zero_unless_finite(b: Lowering, x: Value) -> tuple[Value, Value]:
@@ -289,13 +289,13 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
     return ma.nan_where_failed(b, info, results[: len(b.results)])
 
 
-def _as_wanted(b: Lowering, u: Value, v: Value, wanted: Sequence[TensorType]) -> Values:
+def _as_wanted(b: Lowering, u: Value, v: Value, types: Sequence[TensorType]) -> Values:
     """Write the first vectors of ``U`` and of ``V^H``, where there may be more, and ``V``."""
-    count, *_ = wanted[1].shape[-2:]
+    count, *_ = types[1].shape[-2:]
 
     def formula(u: Array, v: Array) -> list[Array]:
         axis = u.ndim - 1
-        columns = slice_in_dim(u, 0, wanted[0].shape[-1], axis=axis)
+        columns = slice_in_dim(u, 0, types[0].shape[-1], axis=axis)
         return [columns, ma.mH(slice_in_dim(v, 0, count, axis=axis))]
 
     return lower_formula(b, formula, (u, v))

@@ -115,30 +115,30 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Valu
     dtype = operands[2].dtype
     count = operands[2].shape[-1]
 
-    def prepare(*given: Array) -> Sequence[Array]:
-        x, y, z = (convert_element_type(g, dtypes.to_complex(dtype)) for g in given)
+    def prepare(*matrices: Array) -> Sequence[Array]:
+        x, y, z = (convert_element_type(g, dtypes.to_complex(dtype)) for g in matrices)
         (r, u), (s, v) = schur(x), schur(y)
         right = ma.mm(ma.mm(ma.mH(u), z), v)
         return r, s, right, zeros_like(right), u, v
 
-    def step(j: Array, r: Array, s: Array, right: Array, found: Array) -> Sequence[Array]:
+    def step(j: Array, r: Array, s: Array, right: Array, solution: Array) -> Sequence[Array]:
         mixed = ma.column_of(s, j)
-        column = sub(ma.column_of(right, j), ma.mm(found, mixed))
+        column = sub(ma.column_of(right, j), ma.mm(solution, mixed))
         own = _pick_row(mixed, j)
         solved = triangular_solve(_shifted(r, own), column, left_side=True)
-        return add(j, full_like(j, 1)), r, s, right, ma.with_column(found, j, solved)
+        return add(j, full_like(j, 1)), r, s, right, ma.with_column(solution, j, solved)
 
-    def finish(found: Array, u: Array, v: Array) -> Sequence[Array]:
-        x = ma.mm(ma.mm(u, found), ma.mH(v))
+    def finish(solution: Array, u: Array, v: Array) -> Sequence[Array]:
+        x = ma.mm(ma.mm(u, solution), ma.mH(v))
         return [x if dtypes.is_complex(dtype) else ma.real_part(x)]
 
     *state, u, v = lower_formula(b, prepare, operands)
-    found = b.while_(
+    solution = b.while_(
         (b.scalar(0, dtypes.int32), *state),
         lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
         lambda args: lower_formula(b, step, args),
     )[-1]
-    return lower_formula(b, finish, (found, u, v))
+    return lower_formula(b, finish, (solution, u, v))
 
 
 def _pick_row(column: Array, j: Array) -> Array:
@@ -225,8 +225,8 @@ def _root_of_scipy() -> Callable[[HostArray], HostArray]:
     def root(a: HostArray) -> HostArray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of singular matrices
-            found: HostArray = linalg.sqrtm(a)
-        return found
+            result: HostArray = linalg.sqrtm(a)
+        return result
 
     return root
 

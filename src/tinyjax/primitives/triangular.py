@@ -89,8 +89,8 @@ def _by_lapack(params: TriangularSolveParams, dtype: DType) -> Kernel:
 def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
     a, b = operands
     kernel = _triangular_solve_kernel([ShapedArray(x.shape, x.dtype) for x in operands], params)
-    found = _solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b)
-    return (np.asarray(found),)
+    solution = _solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b)
+    return (np.asarray(solution),)
 
 
 @triangular_solve_p.def_kernel
@@ -298,8 +298,8 @@ def _cholesky_kernel(avals: Avals, params: NoParams) -> Kernel | None:
         return None
 
     def factor(x: HostArray) -> HostArray:
-        found = np.asarray(kernel(x))
-        return ma.lower_of_host(found) if found.item(-1) != found.item(-1) else found
+        lower = np.asarray(kernel(x))
+        return ma.lower_of_host(lower) if lower.item(-1) != lower.item(-1) else lower
 
     return factor
 

@@ -109,8 +109,8 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
     count = operands[3].shape[-2]
     missing = _FEWEST_ON_CUDA - count
     if missing > 0:  # further equations say that something else is 0
-        given = operands
-        operands = lower_formula(b, lambda *xs: _longer(xs, missing), given)
+        equations = operands
+        operands = lower_formula(b, lambda *xs: _longer(xs, missing), equations)
     *diagonals, right = operands
     (x,) = ma.cuda_call(
         b,

@@ -27,9 +27,9 @@ from tinyjax.stablehlo.types import Value
 Axes = tuple[int, ...]
 
 
-def as_axes(given: Sequence[int]) -> Axes:
+def as_axes(axes: Sequence[int]) -> Axes:
     """Convert to a tuple of ints."""
-    return integers(given, "axes and sizes of windows")
+    return integers(axes, "axes and sizes of windows")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -161,10 +161,10 @@ class Windows(Record):
 
     def lines(self, axes: Sequence[int], coordinates: Sequence[HostArray]) -> HostArray:
         """Number positions in row-major order over the axes that have coordinates."""
-        found: HostArray = np.zeros((), np.intp)
+        numbers: HostArray = np.zeros((), np.intp)
         for axis, coordinate in zip(axes, coordinates, strict=True):
-            found = np.asarray(found * self.shape[axis] + coordinate)
-        return found
+            numbers = np.asarray(numbers * self.shape[axis] + coordinate)
+        return numbers
 
     def order(self, inner: Axes, batch: int, offset_dims: Axes, ndim: int) -> list[int]:
         """How to permute axes ordered as batch, ``inner``, rest into those of a gather's result."""
@@ -221,20 +221,20 @@ def gathered(windows: Windows, x: HostArray, indices: HostArray, offset_dims: Ax
         return np.empty(shape, x.dtype)
     axis = windows.only_axis
     if axis is not None:
-        found = x.take(indices[..., 0], axis, mode="clip")
+        elements = x.take(indices[..., 0], axis, mode="clip")
         natural = (*range(axis), *range(axis + batch, ndim))
         if offset_dims == natural:
-            return np.asarray(found)
+            return np.asarray(elements)
         rest = [i for i in range(ndim) if i not in natural]
         order = windows.order((), batch, offset_dims, ndim)
-        return found.transpose((*rest, *natural)).transpose(order)
+        return elements.transpose((*rest, *natural)).transpose(order)
     axes, coordinates, inner = windows.positions(indices)
     whole = [i for i in range(x.ndim) if i not in axes]
     moved = x.transpose((*axes, *whole))
     # without coordinates every window is the array itself
-    found = moved[tuple(coordinates)] if axes else moved.reshape((1,) * batch + moved.shape)
-    found = np.broadcast_to(found, (*indices.shape[:-1], *found.shape[batch:]))
-    return found.transpose(windows.order(inner, batch, offset_dims, ndim))
+    elements = moved[tuple(coordinates)] if axes else moved.reshape((1,) * batch + moved.shape)
+    elements = np.broadcast_to(elements, (*indices.shape[:-1], *elements.shape[batch:]))
+    return elements.transpose(windows.order(inner, batch, offset_dims, ndim))
 
 
 def scattered(

@@ -56,11 +56,11 @@ _BEYOND: Final = 40.0
 def _asymptotic(order: int) -> list[float]:
     """The series of ``sqrt(2 pi x) ive(order, x)`` in ``1 / x``, DLMF 10.40.1."""
     term = 1.0
-    found = [term]
+    coefficients = [term]
     for k in range(1, 20):
         term *= -(4 * order**2 - (2 * k - 1) ** 2) / (8 * k)
-        found.append(term)
-    return found
+        coefficients.append(term)
+    return coefficients
 
 
 #: That of both orders starts with 1.

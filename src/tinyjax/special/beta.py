@@ -88,8 +88,8 @@ def _betainc(a: Array, b: Array, x: Array) -> Array:
     swapped = x > (a + 1) / (a + b + 2)
     p, q = jnp.where(swapped, b, a), jnp.where(swapped, a, b)
     y = jnp.where(swapped, 1 - x, x)
-    found = _power(a, b, x) * _fraction(p, q, y, inside) / p
-    value = jnp.where(swapped, 1 - found, found)
+    part = _power(a, b, x) * _fraction(p, q, y, inside) / p
+    value = jnp.where(swapped, 1 - part, part)
     wrong = ~((a >= 0) & (b >= 0) & (x >= 0) & (x <= 1))
     wrong = wrong | ((a == 0) & (b == 0)) | ((a == math.inf) & (b == math.inf))
     # all of the distribution is at 0, or at 1

@@ -228,10 +228,10 @@ def _chebyshev_coefficients(
     angles = math.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
     values = fun(middle + half * np.cos(angles))
     cosines = np.cos(np.arange(degree + 1)[:, None] * angles)
-    found = cosines @ values * 2 / (degree + 1)
-    found[0] /= 2
-    counts = np.flatnonzero(np.abs(found) > precision / 16 * np.abs(found).max())
-    return tuple([float(c) for c in found[: counts[-1] + 1]])
+    coefficients = cosines @ values * 2 / (degree + 1)
+    coefficients[0] /= 2
+    counts = np.flatnonzero(np.abs(coefficients) > precision / 16 * np.abs(coefficients).max())
+    return tuple([float(c) for c in coefficients[: counts[-1] + 1]])
 
 
 def chebyshev(

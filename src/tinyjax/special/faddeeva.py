@@ -31,8 +31,8 @@ def _weideman_coefficients() -> tuple[float, ...]:
     count = 2 * _TERMS
     tangents = _LENGTH * np.tan(np.pi * np.arange(1 - count, count) / count / 2)
     values = np.exp(-(tangents**2)) * (_LENGTH**2 + tangents**2)
-    found = np.fft.fft(np.fft.fftshift(np.r_[0, values])).real / (2 * count)
-    return tuple([float(a) for a in found[1 : _TERMS + 1]])
+    coefficients = np.fft.fft(np.fft.fftshift(np.r_[0, values])).real / (2 * count)
+    return tuple([float(a) for a in coefficients[1 : _TERMS + 1]])
 
 
 def _upper(z: Array) -> Array:

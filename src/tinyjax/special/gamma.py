@@ -152,13 +152,13 @@ class _Temme:
 def _temme_terms(precision: float) -> tuple[tuple[float, ...], ...]:
     """Return the coefficients that count in a precision, for a from ``LARGE`` on."""
     least = precision / 64
-    found = []
+    rows = []
     for k, row in enumerate(_temme_coefficients()):
         # eta is at most 0.34 where x is within 0.3 a of a
         sizes = [abs(c) * 0.34**n * LARGE**-k for n, c in enumerate(row)]
         count = max((n + 1 for n, size in enumerate(sizes) if size > least), default=0)
-        found.append(row if precision <= EPS else row[:count])
-    return tuple([row for row in found if row])
+        rows.append(row if precision <= EPS else row[:count])
+    return tuple([row for row in rows if row])
 
 
 def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
@@ -349,17 +349,17 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
     if of_sample:
         # the density of x is a / x times x^a exp(-x) / gamma(a + 1)
         scaled = (x_far / a_far) * jnp.exp(stirling_error(a_far)) * far
-        found = jnp.where(
+        result = jnp.where(
             r.expansion, scaled, jnp.where(r.series, -x_low / a_low * low, x_high * high)
         )
-        return jnp.where(r.inside, found, jnp.where((a > 0) & (x == 0), 0.0, math.nan))
+        return jnp.where(r.inside, result, jnp.where((a > 0) & (x == 0), 0.0, math.nan))
     density = _density(*_at(r.inside, a, x, 1.0, 1.0))
-    found = jnp.where(
+    result = jnp.where(
         r.expansion,
         -by_expansion.gauss * far,
         jnp.where(r.series, density * low, -a_high * density * high),
     )
-    return jnp.where(a == 0, math.nan, _outside(a, x, found, 0.0, 0.0))
+    return jnp.where(a == 0, math.nan, _outside(a, x, result, 0.0, 0.0))
 
 
 def _of_upper(upper: bool) -> Callable[[Array, Array], Array]:

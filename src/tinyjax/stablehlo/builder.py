@@ -248,15 +248,15 @@ class Builder:
         """Write a constant, once per value and block."""
         kind = tensor(value.shape, value.dtype)
         text = dense(value)
-        found = self._constants.get((text, kind.text))
-        if found is None:
-            found = self._constants[text, kind.text] = self.fresh(kind)
-            self._known[found.name] = value
+        entry = self._constants.get((text, kind.text))
+        if entry is None:
+            entry = self._constants[text, kind.text] = self.fresh(kind)
+            self._known[entry.name] = value
             self.lines.append(
-                f'{found.name} = "stablehlo.constant"() '
+                f'{entry.name} = "stablehlo.constant"() '
                 f"{{value = {text} : {kind.text}}} : () -> {kind.text}"
             )
-        return found
+        return entry
 
     def known(self, value: Value) -> HostArray | None:
         """Return what a value is, where it is a constant."""
@@ -264,8 +264,8 @@ class Builder:
 
     def nonzero(self, value: Value) -> bool:
         """Whether a value is a constant none of whose elements is 0."""
-        known = self.known(value)
-        return known is not None and bool(dtypes.without_repeats(known).all())
+        host = self.known(value)
+        return host is not None and bool(dtypes.without_repeats(host).all())
 
     def scalar(self, value: Scalar, dtype: DType) -> Value:
         """Write a scalar constant."""

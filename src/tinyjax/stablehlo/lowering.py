@@ -122,8 +122,10 @@ class Lowering(Builder):
             *state, self.token = values
             return [*body(state), self.token]
 
-        given = (*state, self.token)
-        *last, self.token = self.while_(given, lambda values: condition(values[:-1]), ordered_body)
+        initial = (*state, self.token)
+        *last, self.token = self.while_(
+            initial, lambda values: condition(values[:-1]), ordered_body
+        )
         return last
 
     def host_call(
@@ -197,11 +199,11 @@ class Lowering(Builder):
             write: writes it, given its parameters.
         """
 
-        def define(found: str) -> None:
+        def define(name: str) -> None:
             b = self.beside()
             parameters = [Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
             outs = write(b, parameters)
-            self.module.define(function_text(b, f"private @{found}", parameters, outs))
+            self.module.define(function_text(b, f"private @{name}", parameters, outs))
 
         types = [name, *[x.type.text for x in operands], *[of.text for of in results]]
         function = self.module.called("\0".join(types).encode(), name, define)
@@ -339,13 +341,13 @@ def _of_own_types(fun: HostFunction, ins: Sequence[DType], outs: Sequence[DType]
     """Give a function data of the types it knows, where XLA holds them otherwise."""
 
     def call(*args: HostArray) -> Sequence[HostArray]:
-        given = [
+        arrays = [
             dtypes.of_physical(x, dtype) if dtype in dtypes.PHYSICAL else x
             for x, dtype in zip(args, ins, strict=True)
         ]
         return [
             dtypes.to_physical(np.asarray(x)) if dtype in dtypes.PHYSICAL else x
-            for x, dtype in zip(fun(*given), outs, strict=True)
+            for x, dtype in zip(fun(*arrays), outs, strict=True)
         ]
 
     return call

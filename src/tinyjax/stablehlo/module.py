@@ -53,11 +53,11 @@ class Module:
             name: what to call it.
             define: adds it, given its name.
         """
-        found = self._names.get(key)
-        if found is None:
-            found = self._names[key] = f"{_identifier(name)}_{len(self._names)}"
-            define(found)
-        return found
+        full_name = self._names.get(key)
+        if full_name is None:
+            full_name = self._names[key] = f"{_identifier(name)}_{len(self._names)}"
+            define(full_name)
+        return full_name
 
     def embed(self, key: bytes, read: Callable[[], str], name: str) -> str:
         """Return the name of another module's entry point, writing its functions where not done.
@@ -86,10 +86,10 @@ def _functions_of(module: str, entry: str) -> str:
     functions = module[first : module.rindex("}")].rstrip()
     defined = frozenset(re.findall(_DEFINITION, functions))
 
-    def rename(found: re.Match[str]) -> str:
-        name = found[1]
+    def rename(match: re.Match[str]) -> str:
+        name = match[1]
         if name not in defined:
-            return found[0]
+            return match[0]
         # no name of ours has a dot in it
         return f"@{entry}" if name == "main" else f"@{entry}.{name}"
 

@@ -348,11 +348,11 @@ def transpose(
     return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::step]) for i in range(step))
 
 
-def _check_treedef(name: str, given: object) -> None:
-    if not isinstance(given, PyTreeDef):
+def _check_treedef(name: str, treedef: object) -> None:
+    if not isinstance(treedef, PyTreeDef):
         raise ArgumentError(
             f"{name} of transpose must be a PyTreeDef, as tree.structure returns it, but got "
-            f"{type(given).__name__}."
+            f"{type(treedef).__name__}."
         )
 
 
@@ -436,8 +436,8 @@ def flatten_with_path(
         [("['w'][0]", 1), ("['w'][1]", 2)]
     """
     if is_leaf is not None and _is_true(is_leaf_takes_path):
-        found: list[tuple[KeyPath, Leaf]] = []
-        return found, _flatten_below((), tree, is_leaf, found)
+        pairs: list[tuple[KeyPath, Leaf]] = []
+        return pairs, _flatten_below((), tree, is_leaf, pairs)
     values, treedef = flatten(tree, is_leaf)
     paths = (path for path, _ in walk_up_to(treedef, tree, "tree"))
     return list(zip(paths, values, strict=True)), treedef
@@ -447,16 +447,16 @@ def _flatten_below(
     path: KeyPath,
     tree: PyTree,
     is_leaf: Callable[[KeyPath, Any], bool],
-    found: list[tuple[KeyPath, Leaf]],
+    pairs: list[tuple[KeyPath, Leaf]],
 ) -> PyTreeDef:
-    """Return the structure of what is at a path, and add its leaves to those found."""
+    """Return the structure of what is at a path, and add its leaves to the pairs."""
     kind = KINDS[type(tree)]
     if is_leaf(path, tree) or kind is None:
-        found.append((path, tree))
+        pairs.append((path, tree))
         return LEAF
     parts, metadata = kind.flatten(tree)
     children = tuple(
-        _flatten_below((*path, key), part, is_leaf, found)
+        _flatten_below((*path, key), part, is_leaf, pairs)
         for part, key in zip(parts, kind.keys(tree, metadata), strict=False)
     )
     return make_treedef(kind, metadata, children)

@@ -448,35 +448,35 @@ def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...])
     """Return the structure of a node, the same object as last time where its metadata is plain."""
     key = (kind, metadata, *map(id, children))
     try:  # to look it up takes less time than to see whether metadata is plain
-        found = _table.get(key)
+        entry = _table.get(key)
     except TypeError:  # metadata without a hash
-        found = None
-    if found is not None and _interchangeable(found.metadata, metadata):
-        return found
+        entry = None
+    if entry is not None and _interchangeable(entry.metadata, metadata):
+        return entry
     if not _is_plain(metadata):
         return _new_treedef(kind, metadata, children, False)
     if all(child is LEAF for child in children):
-        made = flat_treedef(kind, metadata, len(children))
+        treedef = flat_treedef(kind, metadata, len(children))
     else:
         shared = key not in _table and all(child._shared for child in children)
-        made = _new_treedef(kind, metadata, children, shared)
-    return _keep(_table, key, made)
+        treedef = _new_treedef(kind, metadata, children, shared)
+    return _keep(_table, key, treedef)
 
 
 def flat_treedef(kind: NodeKind, metadata: Any, size: int) -> PyTreeDef:
     """Return the structure of a node with so many leaves as its children."""
     key = (kind, metadata, size)
     try:
-        found = _flat_table.get(key)
+        entry = _flat_table.get(key)
     except TypeError:  # as in ``make_treedef``
-        found = None
-    if found is not None and (
-        found.metadata is metadata or _interchangeable(found.metadata, metadata)
+        entry = None
+    if entry is not None and (
+        entry.metadata is metadata or _interchangeable(entry.metadata, metadata)
     ):
-        return found
+        return entry
     shared = _is_plain(metadata) and key not in _flat_table
-    made = _new_treedef(kind, metadata, (LEAF,) * size, shared)
-    return _keep(_flat_table, key, made)
+    treedef = _new_treedef(kind, metadata, (LEAF,) * size, shared)
+    return _keep(_flat_table, key, treedef)
 
 
 def _new_treedef(
@@ -488,13 +488,13 @@ def _new_treedef(
 
 
 def _keep(
-    table: dict[tuple[Hashable, ...], PyTreeDef], key: tuple[Hashable, ...], made: PyTreeDef
+    table: dict[tuple[Hashable, ...], PyTreeDef], key: tuple[Hashable, ...], treedef: PyTreeDef
 ) -> PyTreeDef:
-    if made._shared:
+    if treedef._shared:
         if len(table) >= _TABLE_BOUND:
             table.clear()
-        table[key] = made
-    return made
+        table[key] = treedef
+    return treedef
 
 
 #: The structure of None.
@@ -520,18 +520,18 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         >>> tree.treedef_tuple([tree.structure(0), tree.structure([0])])
         PyTreeDef((*, [*]))
     """
-    given: object = treedefs
+    items: object = treedefs
     try:
-        children = [*given] if isinstance(given, Iterable) else [given]
+        children = [*items] if isinstance(items, Iterable) else [items]
     except TypeError:  # an array without axes
-        children = [given]
-    found = tuple([child for child in children if isinstance(child, PyTreeDef)])
-    if len(found) != len(children):
+        children = [items]
+    structures = tuple([child for child in children if isinstance(child, PyTreeDef)])
+    if len(structures) != len(children):
         raise ArgumentError(
             "treedefs of treedef_tuple are PyTreeDefs, as tree.structure returns them, but got "
             f"{described(treedefs)}."
         )
-    return make_treedef(TUPLE, None, found)
+    return make_treedef(TUPLE, None, structures)
 
 
 # Holding a tree against a treedef.
@@ -667,7 +667,7 @@ def _mismatch(expected: PyTreeDef, x: Any, path: str) -> TreeMismatchError:
         got = f"a leaf of type {type(x).__qualname__}"
     else:
         got = got_kind.describe(metadata, len(parts))
-    wanted = "a leaf" if kind is None else kind.describe(expected.metadata, len(expected._children))
+    node = "a leaf" if kind is None else kind.describe(expected.metadata, len(expected._children))
     if x is None or (kind is not None and kind.node_type is NoneType):
         hint = (
             "None is a node without leaves: have it in both trees, or make it a leaf with "
@@ -682,20 +682,20 @@ def _mismatch(expected: PyTreeDef, x: Any, path: str) -> TreeMismatchError:
     else:
         same_size = len(parts) == len(expected._children)
         hint = _difference(kind, expected.metadata, metadata, same_size)
-    return TreeMismatchError(path, wanted, got, hint)
+    return TreeMismatchError(path, node, got, hint)
 
 
 def _difference(kind: NodeKind, expected: Any, got: Any, same_size: bool) -> str:
     """Say what is to be done about two nodes of one type."""
     if issubclass(kind.node_type, dict):
-        wanted, came = (list(kind.keys(None, metadata)) for metadata in (expected, got))
-        missing = [key.key for key in wanted if key not in came if isinstance(key, DictKey)]
-        unknown = [key.key for key in came if key not in wanted if isinstance(key, DictKey)]
+        own, others = (list(kind.keys(None, metadata)) for metadata in (expected, got))
+        missing = [key.key for key in own if key not in others if isinstance(key, DictKey)]
+        unknown = [key.key for key in others if key not in own if isinstance(key, DictKey)]
         words = (("missing", missing), ("unknown", unknown))
         parts = [f"{word} {show_keys(keys)}" for word, keys in words if keys]
         if parts:
             return f"Give both the same keys: {' and '.join(parts)}."
-        if wanted != came:
+        if own != others:
             return "Give both the same keys in the same order."
     elif not same_size:
         return "Give both the same number of children."
