@@ -791,6 +791,8 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
             "iterations to run. Give length."
         )
     for n in found:
+        if type(n) is int and n < 0:
+            raise ArgumentError(f"length of scan must not be negative, but got {n}.")
         if type(n) is int and n >= 1 << 63:
             raise ArgumentError(
                 f"{describe_function(f)} is the body of a loop of {n} iterations, which are more "

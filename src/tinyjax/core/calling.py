@@ -20,7 +20,7 @@ from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.operands import as_array
 from tinyjax.core.refs import HOLDERS, Ref
 from tinyjax.core.trace import base_trace
-from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.frames import describe_function, wraps
 from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
@@ -83,6 +83,9 @@ class FlatFunction:
     ) -> None:
         self.fun: Callable[..., Any] = fun
         self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
+        if not callable(self.user_fun):
+            what = described(self.user_fun)
+            raise ArgumentError(f"fun must be a function, a callable, but got {what}.")
         self.in_tree: PyTreeDef = in_tree
         self.static: Collection[int] = static
         self._has_aux = has_aux
