@@ -83,9 +83,9 @@ class FlatFunction:
     ) -> None:
         self.fun: Callable[..., Any] = fun
         self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
-        if not callable(self.user_fun):
-            what = described(self.user_fun)
-            raise ArgumentError(f"fun must be a function, a callable, but got {what}.")
+        named: object = self.user_fun
+        if not callable(named):
+            raise ArgumentError(f"fun must be a function, a callable, but got {described(named)}.")
         self.in_tree: PyTreeDef = in_tree
         self.static: Collection[int] = static
         self._has_aux = has_aux
