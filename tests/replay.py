@@ -58,7 +58,8 @@ def _programs() -> Iterator[tuple[str, Program]]:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    # programs name functions by where they are defined
+    return hashlib.sha256(text.replace(str(ROOT), "").encode()).hexdigest()[:12]
 
 
 def digests() -> dict[str, str]:

@@ -65,7 +65,7 @@ def test_tridiagonal_systems(batch: tuple[int, ...]) -> None:
 
 
 def test_tridiagonal_shapes_are_checked() -> None:
-    with pytest.raises(ShapeError, match="three diagonals of one shape"):
+    with pytest.raises(ShapeError, match="three diagonals that have the same shape"):
         lax.linalg.tridiagonal_solve(jnp.ones(3), jnp.ones(3), jnp.ones(2), jnp.ones((3, 1)))
 
 
