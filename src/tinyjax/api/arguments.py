@@ -43,8 +43,11 @@ class Choice:
         several: bool,
         holomorphic: bool,
     ) -> None:
-        self.name, self.fun, self.numbers = name, fun, numbers
-        self.several, self.holomorphic = several, holomorphic
+        self.name: str = name
+        self.fun: Callable[..., Any] = fun
+        self.numbers: tuple[int, ...] = numbers
+        self.several: bool = several
+        self.holomorphic: bool = holomorphic
 
     def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Chosen:
         """The arguments chosen, out of those of a call.
@@ -128,8 +131,11 @@ class Chosen:
         in_tree: PyTreeDef,
         primals: list[Array],
     ) -> None:
-        self.choice, self.args, self.kwargs = choice, args, kwargs
-        self.in_tree, self.primals = in_tree, primals
+        self.choice: Choice = choice
+        self.args: tuple[Any, ...] = args
+        self.kwargs: dict[str, Any] = kwargs
+        self.in_tree: PyTreeDef = in_tree
+        self.primals: list[Array] = primals
 
     @property
     def values(self) -> tuple[Any, ...]:

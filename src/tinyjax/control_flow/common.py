@@ -55,7 +55,10 @@ class Body:
     def __init__(
         self, call: Callable[..., Any], fun: Callable[..., Any], loop: str, place: int = 0
     ) -> None:
-        self.call, self.fun, self.loop, self.place = call, fun, loop, place
+        self.call: Callable[..., Any] = call
+        self.fun: Callable[..., Any] = fun
+        self.loop: str = loop
+        self.place: int = place
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)

@@ -48,7 +48,7 @@ class Run:
     """
 
     def __init__(self, progress: Progress) -> None:
-        self.bar = Bar(progress.title, progress.total)
+        self.bar: Bar = Bar(progress.title, progress.total)
         self.due: int = 0
         self._drawn = False
         self._screen = screen()

@@ -180,6 +180,10 @@ class VJPHiPrimitive:
     in_avals: tuple[Any, ...]
     out_aval: Any
     params: Mapping[str, Any]
+    in_avals_flat: list[Any]
+    out_avals_flat: list[Any]
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
 
     def __init__(self) -> None:
         name = type(self).__name__

@@ -79,7 +79,7 @@ class custom_partitioning(Generic[P, R]):  # noqa: N801 (its name in JAX)
 
     def __init__(self, fun: Callable[P, R], static_argnums: Iterable[int] = ()) -> None:
         self.fun = fun
-        self.static_argnums = integers(static_argnums, "static_argnums")
+        self.static_argnums: tuple[int, ...] = integers(static_argnums, "static_argnums")
         imitate(self, fun)
 
     def def_partition(

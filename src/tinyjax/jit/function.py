@@ -135,7 +135,7 @@ class JitFunction(Generic[P, R]):
     """Compile a function when it is called; made by ``jit``."""
 
     __name__: str
-    __signature__ = _SignatureOfFunction()
+    __signature__: _SignatureOfFunction = _SignatureOfFunction()
     __wrapped__: Callable[P, R]
 
     def __init__(

@@ -45,8 +45,11 @@ class Keep:
     __slots__ = ("axis", "is_reversed", "size", "start", "stride")
 
     def __init__(self, axis: int, start: int, size: int, stride: int, is_reversed: bool) -> None:
-        self.axis, self.start, self.size, self.stride = axis, start, size, stride
-        self.is_reversed = is_reversed
+        self.axis: int = axis
+        self.start: int = start
+        self.size: int = size
+        self.stride: int = stride
+        self.is_reversed: bool = is_reversed
 
     @property
     def limit(self) -> int:
@@ -63,7 +66,8 @@ class Pick:
     __slots__ = ("at", "axis")
 
     def __init__(self, axis: int, at: int) -> None:
-        self.axis, self.at = axis, at
+        self.axis: int = axis
+        self.at: int = at
 
 
 class Look:
@@ -72,7 +76,8 @@ class Look:
     __slots__ = ("axis", "indices")
 
     def __init__(self, axis: int, indices: Array) -> None:
-        self.axis, self.indices = axis, indices
+        self.axis: int = axis
+        self.indices: Array = indices
 
 
 #: None is a new axis of size one, an Ellipsis stands before the axes that it stands for.
@@ -90,7 +95,8 @@ class Parsed:
     __slots__ = ("entries", "shape")
 
     def __init__(self, shape: tuple[int, ...], entries: tuple[Entry, ...]) -> None:
-        self.shape, self.entries = shape, entries
+        self.shape: tuple[int, ...] = shape
+        self.entries: tuple[Entry, ...] = entries
 
     @property
     def keeps(self) -> list[Keep]:
@@ -171,7 +177,7 @@ class ScalarBool:
     __slots__ = ("value",)
 
     def __init__(self, value: bool) -> None:
-        self.value = value
+        self.value: bool = value
 
 
 def _without_list(entry: Index | ListedIndex) -> Index:
@@ -344,8 +350,11 @@ class Lookup:
         shape: tuple[int, ...],
         plain_shape: tuple[int, ...],
     ) -> None:
-        self.indices, self.axes, self.window_dims = indices, axes, window_dims
-        self.shape, self.plain_shape = shape, plain_shape
+        self.indices: Array = indices
+        self.axes: tuple[int, ...] = axes
+        self.window_dims: tuple[int, ...] = window_dims
+        self.shape: tuple[int, ...] = shape
+        self.plain_shape: tuple[int, ...] = plain_shape
 
 
 def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:

@@ -13,11 +13,11 @@ import numpy as np
 
 try:
     import hypothesis.strategies as st
-except ImportError as error:
+except ImportError as _error:
     raise ImportError(
         "tinyjax.testing.strategies needs hypothesis, which is not installed: run "
         "`pip install hypothesis`."
-    ) from error
+    ) from _error
 
 from tinyjax import dtypes as tiny_dtypes
 from tinyjax.core.avals import ShapedArray

@@ -80,7 +80,7 @@ class Backend:
         self._by_id: dict[int, Device] = {device.id: device for device in self.client.devices()}
         self.device: Device = self.client.local_devices()[0]
         self.devices: DeviceList = DeviceList((self.device,))
-        self.placement: _Placement = _Placement(self.device)
+        self.placement: SingleDeviceSharding = _Placement(self.device)
         self._lists: dict[tuple[int, ...], DeviceList] = {}
 
     def device_list(self, ids: tuple[int, ...]) -> DeviceList:
