@@ -118,15 +118,15 @@ def _number_of_devices(value: object) -> int:
 
 def _default_device(value: object) -> Hashable:
     """Take a device, the sharding of one, or the name of a platform, for its first device."""
-    found = getattr(value, "device", value)
-    if found is None or isinstance(found, str):
-        return found or None
-    if not hasattr(found, "addressable_memories"):
+    device = getattr(value, "device", value)
+    if device is None or isinstance(device, str):
+        return device or None
+    if not hasattr(device, "addressable_memories"):
         raise ArgumentError(
             "default_device takes a device, such as tinyjax.devices()[0], the name of a platform, "
             f"or None, but got {shortened(value)}."
         )
-    return found
+    return device
 
 
 def _platforms(value: object) -> str:
@@ -246,13 +246,13 @@ _NAMES = tuple(field.name for field in attrs.fields(Settings))
 
 
 def _from_environment() -> Settings:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in _NAMES:
         value = os.environ.get(f"TINYJAX_{name.upper()}")
         if value:  # what is empty is not set, as in the shell's ${NAME:-...}
-            found[name] = value
-    found.setdefault("platforms", os.environ.get("JAX_PLATFORMS", ""))
-    return Settings(**found)
+            values[name] = value
+    values.setdefault("platforms", os.environ.get("JAX_PLATFORMS", ""))
+    return Settings(**values)
 
 
 class Process:
@@ -357,15 +357,15 @@ def _evolve(current: Settings, changes: dict[str, Any]) -> Settings:
                 f"there is no setting '{name}'.{did_you_mean(name, _NAMES)} The settings are: "
                 f"{', '.join(_NAMES)}."
             )
-    found = attrs.evolve(current, **changes)
+    changed = attrs.evolve(current, **changes)
     for name, value in _settled.items():
-        if name in changes and getattr(found, name) != value:
+        if name in changes and getattr(changed, name) != value:
             raise ArgumentError(
                 f"'{name}' was read as {value!r} and cannot change any more. Set it before "
                 "anything is compiled, or in the environment: "
                 f"TINYJAX_{name.upper()}={changes[name]}."
             )
-    return _records.setdefault(_values(found), found)
+    return _records.setdefault(_values(changed), changed)
 
 
 #: Settings that were read once for all.
@@ -705,8 +705,8 @@ class UserContext:
 @lru_cache(maxsize=256)
 def _with_context(current: Settings, number: int, value: Hashable) -> Settings:
     others = {**dict(current.user_contexts), number: value}
-    found = tuple(sorted(others.items(), key=lambda item: item[0]))
-    return _evolve(current, {"user_contexts": found})
+    contexts = tuple(sorted(others.items(), key=lambda item: item[0]))
+    return _evolve(current, {"user_contexts": contexts})
 
 
 _contexts: Final = itertools.count()
@@ -836,8 +836,8 @@ def parse_flags_with_absl() -> None:
     """
     config_with_absl()
     flags: Any = import_module("absl.flags")
-    given = itertools.takewhile(lambda x: x != "--", sys.argv)
-    flags.FLAGS(["", *(x for x in given if x.startswith("--jax"))], known_only=True)
+    arguments = itertools.takewhile(lambda x: x != "--", sys.argv)
+    flags.FLAGS(["", *(x for x in arguments if x.startswith("--jax"))], known_only=True)
     _set_as_flags()
 
 

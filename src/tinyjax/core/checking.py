@@ -203,8 +203,12 @@ def _given(
 
 
 def _hint(fun: Callable[..., object], name: str) -> Any:
-    found = fun.__annotations__[name]
-    return eval(found, inspect.unwrap(fun).__globals__) if isinstance(found, str) else found
+    annotation = fun.__annotations__[name]
+    return (
+        eval(annotation, inspect.unwrap(fun).__globals__)
+        if isinstance(annotation, str)
+        else annotation
+    )
 
 
 def _is_deep(value: object) -> bool:
@@ -270,13 +274,13 @@ def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) 
         check(*((name, value) if failure is TypeError else (value,)), expected)
     except failure:
         shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
-        wanted = f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
+        message = f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
         if isinstance(value, Tracer):
             raise TracedArgumentError(
-                f"{wanted}a value of type {value.aval} that is traced by "
+                f"{message}a value of type {value.aval} that is traced by "
                 f"{value.describe_trace()}. {MAKE_STATIC}"
             ) from None
-        raise ArgumentError(f"{wanted}{described(value)}.") from None
+        raise ArgumentError(f"{message}{described(value)}.") from None
 
 
 def _readable(hint: Any) -> str:

@@ -19,8 +19,8 @@ def depends(jaxpr: Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
     """Which results depend on the parameters that are marked."""
 
     def make() -> tuple[bool, ...]:
-        found = dependents(jaxpr.eqns, marked(jaxpr.in_binders, given))
-        return tuple([x in found for x in jaxpr.outs])
+        atoms = dependents(jaxpr.eqns, marked(jaxpr.in_binders, given))
+        return tuple([x in atoms for x in jaxpr.outs])
 
     return jaxpr.derive(("depends", tuple(given)), make)
 
@@ -37,13 +37,13 @@ def dependents(
         start: the atoms.
         as_well: tells equations whose results count as dependent, all of them.
     """
-    found = set(start)
+    atoms = set(start)
     for eqn in eqns:
         if as_well(eqn):
-            found.update(eqn.out_binders)
-        elif not found.isdisjoint(eqn.inputs):
-            found.update(marked(eqn.out_binders, results_that_depend(eqn, found)))
-    return found
+            atoms.update(eqn.out_binders)
+        elif not atoms.isdisjoint(eqn.inputs):
+            atoms.update(marked(eqn.out_binders, results_that_depend(eqn, atoms)))
+    return atoms
 
 
 def independent_part(eqn: JaxprEqn, found: Set[Atom]) -> JaxprEqn | None:
@@ -63,11 +63,11 @@ def results_that_depend(eqn: JaxprEqn, on: Collection[Atom]) -> tuple[bool, ...]
     rules = eqn.primitive.rules.extensions
     if len(eqn.out_binders) == 1 or not (DEPENDS in rules or CALLED in rules):
         return (True,) * len(eqn.out_binders)
-    given = tuple([x in on for x in eqn.inputs])
+    marks = tuple([x in on for x in eqn.inputs])
     if DEPENDS in rules:
-        return eqn.primitive.rule(DEPENDS)(eqn.params, given)
+        return eqn.primitive.rule(DEPENDS)(eqn.params, marks)
     (inner,) = subjaxprs(eqn.params)
-    return depends(inner, given)
+    return depends(inner, marks)
 
 
 def handed_on(jaxpr: Jaxpr) -> tuple[int | None, ...]:

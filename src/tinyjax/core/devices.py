@@ -473,8 +473,8 @@ class PartitionSpec(Record):
             P('data', unreduced={'model'})
         """
         partitions = changes.pop("partitions", self.partitions)
-        given = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
-        return PartitionSpec(*partitions, **given)
+        settings = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
+        return PartitionSpec(*partitions, **settings)
 
     @property
     def transposed(self) -> PartitionSpec:

@@ -45,14 +45,14 @@ class Digested:
 
 def encode_aval(aval: ShapedArray) -> bytes:
     """Encode a type."""
-    found = _aval_encodings.get(aval)
-    if found is None:
+    encoding = _aval_encodings.get(aval)
+    if encoding is None:
         name = f"{dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
         text = f"{name}{sorted(map(str, aval.across)) if aval.across else ''}".encode()
         if isinstance(aval, ExplicitArray):
             text += encode(aval.sharding)
-        found = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
-    return found
+        encoding = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
+    return encoding
 
 
 def _sizes(aval: ShapedArray) -> list[object]:

@@ -94,8 +94,8 @@ class ProgramEvaluation(ProgramTrace):
         stepwise = primitive.rules.extensions.get(STEPWISE)
         if stepwise is not None:
             check_concrete(args)
-            found: Sequence[Array] = stepwise(args, params)
-            return found
+            results: Sequence[Array] = stepwise(args, params)
+            return results
         if primitive.rules.evaluate is None:
             return EVAL.process(primitive, args, params)
         with use_trace(EVAL):  # it may call the user's functions
@@ -191,11 +191,11 @@ def _keep_freed_memory() -> None:
 def _plan(jaxpr: Jaxpr) -> _Plan:
     """Decide how a program is evaluated."""
     values: list[Any] = [None] * len(jaxpr.in_binders)
-    found = {x: i for i, x in enumerate(jaxpr.in_binders)}
+    slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
     def place_of(x: Atom, exact: bool = False) -> int:
         if not isinstance(x, Lit):
-            return found[x]
+            return slots[x]
         value = raw_host(x.value)
         values.append(as_number(value) if exact else value)
         return len(values) - 1
@@ -217,9 +217,9 @@ def _plan(jaxpr: Jaxpr) -> _Plan:
         operands.append(given)
         place = len(values)
         for var in eqn.out_binders:
-            found[var] = len(values)
+            slots[var] = len(values)
             values.append(None)
-        unread = tuple([found[x] for x in dead])
+        unread = tuple([slots[x] for x in dead])
         if kernel is None:
             way = _IMPL if rules.evaluate is None else _PROGRAM
             steps.append((way, rules.impl, given, place, unread, eqn))
@@ -248,14 +248,14 @@ def _alone(jaxpr: Jaxpr, kernels: Sequence[Kernel | None]) -> set[Atom]:
 
     What computes them gives new memory, and so does all that reads them: there are no views.
     """
-    found: set[Atom] = set()
+    atoms: set[Atom] = set()
     for eqn, kernel in zip(jaxpr.eqns, kernels, strict=True):
         plain = kernel is where or _is_elementwise(kernel)
         if plain or (kernel is not None and FRESH in eqn.primitive.rules.extensions):
-            found.update(eqn.out_binders)
+            atoms.update(eqn.out_binders)
         else:
-            found.difference_update(eqn.inputs)
-    return found
+            atoms.difference_update(eqn.inputs)
+    return atoms
 
 
 #: Of these NumPy refuses a third argument by position.
@@ -286,8 +286,8 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
     for place, value in enumerate(plan.places):
         if value is not None:
             names[place] = name_of(value)
-    given = len(jaxpr.in_binders)
-    lines = [f"def evaluate({', '.join(names[:given])}):"]
+    arity = len(jaxpr.in_binders)
+    lines = [f"def evaluate({', '.join(names[:arity])}):"]
     for (way, call, _, place, dead, eqn), places in zip(plan.steps, plan.operands, strict=True):
         operands = ", ".join([names[i] for i in places])
         if len(places) > len(eqn.inputs):
@@ -298,20 +298,20 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
             for out, part in zip(outs, parts(eqn.params), strict=True):
                 lines.append(f" {out} = {operands}[{index_text(part)}]")
         elif way == _IMPL:
-            found = f"{name_of(call)}([{operands}], {name_of(eqn.params)})"
-            lines.append(f" [{', '.join(outs)}] = {found}")
+            expression = f"{name_of(call)}([{operands}], {name_of(eqn.params)})"
+            lines.append(f" [{', '.join(outs)}] = {expression}")
             lines += [f" {out} = asarray({out})" for out in outs]
         else:
-            found = f"{name_of(call)}({operands})"
+            expression = f"{name_of(call)}({operands})"
             is_fresh = isinstance(call, ufunc) or FRESH in eqn.primitive.rules.extensions
             if len(places) > len(eqn.inputs):
-                lines.append(f" {found}")
+                lines.append(f" {expression}")
             elif is_fresh and eqn.out_binders[0].aval.shape:
-                lines.append(f" {outs[0]} = {found}")
+                lines.append(f" {outs[0]} = {expression}")
             else:  # NumPy gives numbers in place of arrays without axes
-                lines.append(f" {outs[0]} = asarray({found})")
+                lines.append(f" {outs[0]} = asarray({expression})")
         # the caller holds the operands
-        unread = [names[i] for i in dead if i >= given and names[i] != names[place]]
+        unread = [names[i] for i in dead if i >= arity and names[i] != names[place]]
         if unread:
             lines.append(f" del {', '.join(unread)}")
     lines.append(f" return [{', '.join([names[i] for i in plan.outs])}]")
@@ -323,13 +323,13 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
 def _last_read(jaxpr: Jaxpr) -> list[list[Var]]:
     """For each equation, the variables that nothing reads after it."""
     read: set[Atom] = {*jaxpr.outs}
-    found: list[list[Var]] = []
+    last_uses: list[list[Var]] = []
     for eqn in reversed(jaxpr.eqns):
         mentioned = {*eqn.inputs, *eqn.out_binders}
-        found.append([x for x in mentioned if type(x) is Var and x not in read])
+        last_uses.append([x for x in mentioned if type(x) is Var and x not in read])
         read |= mentioned
-    found.reverse()
-    return found
+    last_uses.reverse()
+    return last_uses
 
 
 #: Stands for the rules that there are: plans hold some of them.

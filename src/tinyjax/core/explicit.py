@@ -68,20 +68,20 @@ def result_types(primitive: Primitive[P], avals: Avals, params: P) -> list[Shape
     rule = primitive.rules.extensions.get(DIVISION)
     if rule is not None:
         try:
-            found: Sequence[Entries] = rule(params, avals, outs)
+            entries: Sequence[Entries] = rule(params, avals, outs)
         except AmbiguousError as error:
             _refuse(primitive, avals, str(error))
     elif any(names for aval in avals for names in aval.entries):
         _refuse(primitive, avals, "it has no rule for operands that are divided")
     else:
-        found = [undivided(out.ndim) for out in outs]
+        entries = [undivided(out.ndim) for out in outs]
     try:
         sums = primitive.rules.extensions.get(SUMS, whole_sums)
         summed = sums(params, avals, outs)
     except AmbiguousError as error:
         _refuse(primitive, avals, str(error))
     types: list[ShapedArray] = []
-    for out, entry, (unreduced, reduced) in zip(outs, found, summed, strict=True):
+    for out, entry, (unreduced, reduced) in zip(outs, entries, summed, strict=True):
         named = [name for names in entry for name in names]
         if len({*named}) != len(named):
             shown = PartitionSpec(*entry)
@@ -120,9 +120,9 @@ def shared_types(
     """
     extensions = primitive.rules.extensions
     moves = VARIES in extensions
-    given = [VaryingArray(a.shape, a.dtype, a.weak_type, a.across) for a in avals]
+    operands = [VaryingArray(a.shape, a.dtype, a.weak_type, a.across) for a in avals]
     try:
-        found = extensions.get(SUMS, whole_sums)(params, given, outs)
+        sums = extensions.get(SUMS, whole_sums)(params, operands, outs)
     except AmbiguousError as error:
         shown = " and ".join(map(str, avals))
         raise ShardingTypeError(f"{primitive.name} of {shown}: {error}.") from None
@@ -134,7 +134,7 @@ def shared_types(
                 [Share("U", name) for name in unreduced], [Share("R", name) for name in reduced]
             )
         )
-        for out, (unreduced, reduced) in zip(outs, found, strict=True)
+        for out, (unreduced, reduced) in zip(outs, sums, strict=True)
     ]
 
 
@@ -277,15 +277,15 @@ def agreed(several: Iterable[Names]) -> Names:
     Raises:
         AmbiguousError: two of them are divided in different ways.
     """
-    found: Names = ()
+    common: Names = ()
     for names in several:
-        if names and found and names != found:
+        if names and common and names != common:
             raise AmbiguousError(
-                f"axes that are one in the result are divided over {_shown(found)} and over "
+                f"axes that are one in the result are divided over {_shown(common)} and over "
                 f"{_shown(names)}"
             )
-        found = found or names
-    return found
+        common = common or names
+    return common
 
 
 def whole(entry: Entries, axes: Iterable[int], why: str) -> Entries:
@@ -306,11 +306,11 @@ def _shown(names: Iterable[str]) -> str:
 
 def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """The rule of primitives whose results have the axes of operands, if not their lengths."""
-    found: list[Entries] = []
+    entries: list[Entries] = []
     for out in outs:
         fitting = [aval.entries for aval in avals if aval.ndim == out.ndim]
-        found.append(tuple([agreed(names) for names in zip(*fitting, strict=True)]))
-    return found
+        entries.append(tuple([agreed(names) for names in zip(*fitting, strict=True)]))
+    return entries
 
 
 def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
@@ -372,18 +372,18 @@ def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
     Raises:
         AmbiguousError: some that are divided are neither split nor merged, or not so.
     """
-    entries, found = x.entries, [*undivided(len(shape))]
+    entries, result = x.entries, [*undivided(len(shape))]
     if not any(entries):
-        return tuple(found)
+        return tuple(result)
     for ins, outs in _blocks(x.shape, shape):
         names = [entries[i] for i in ins]
         divided = [n for n in names if n]
         if not divided:
             continue
         if len(outs) == 1 and all(names[: len(divided)]):
-            found[outs[0]] = tuple([name for some in divided for name in some])
+            result[outs[0]] = tuple([name for some in divided for name in some])
         elif len(ins) == 1 and outs:
-            left = _split(x, [*divided[0]], outs, shape, found)
+            left = _split(x, [*divided[0]], outs, shape, result)
             if left:
                 raise AmbiguousError(f"axis {ins[0]}, which is divided over {left}, is split")
         else:
@@ -391,7 +391,7 @@ def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
                 f"axes {_numbers(ins)} become axes {_numbers(outs)}, and the first is not divided, "
                 "or they are not merged into one"
             )
-    return tuple(found)
+    return tuple(result)
 
 
 def _split(

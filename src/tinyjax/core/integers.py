@@ -84,16 +84,16 @@ def integer(value: object, what: str) -> int:
         return value
     if isinstance(value, SupportsIndex):
         try:
-            found = operator.index(value)
+            integer = operator.index(value)
         except ConcretizationError:
             raise
         except (TypeError, TinyjaxError):  # an array of several elements, or of floats
             pass
         else:
-            if _LEAST < found < _GREATEST:
-                return found
+            if _LEAST < integer < _GREATEST:
+                return integer
             raise ArgumentError(
-                f"{what} is an int of {found.bit_length()} bits: that is too large."
+                f"{what} is an int of {integer.bit_length()} bits: that is too large."
             )
     raise ArgumentError(f"{what} must be an int, but got {described(value)}.")
 

@@ -83,8 +83,8 @@ class Lit:
 
     def __str__(self) -> str:
         host = self.value.host
-        found = first_element(host) if host.size else np.zeros((), host.dtype)[()]
-        return str(found.tolist())
+        element = first_element(host) if host.size else np.zeros((), host.dtype)[()]
+        return str(element.tolist())
 
 
 Atom: TypeAlias = Var | Lit
@@ -133,9 +133,9 @@ class JaxprEqn:
     @property
     def effects(self) -> frozenset[Effect]:
         """What it does besides computing its results: an effect per primitive."""
-        found = (side_effects(jaxpr) for jaxpr in subjaxprs(self.params))
+        effects = (side_effects(jaxpr) for jaxpr in subjaxprs(self.params))
         own = [PrimitiveEffect(self.primitive.name)] if self.primitive.effectful else []
-        return frozenset(own).union(*found)
+        return frozenset(own).union(*effects)
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -169,11 +169,11 @@ class JaxprEqn:
             b:float32[] = cos a
         """
         applied = self.primitive if primitive is None else primitive
-        given = self.params if params is None else params
+        params_in = self.params if params is None else params
         return JaxprEqn(
             applied,
             self.inputs if invars is None else tuple(invars),
-            given if isinstance(given, applied.params) else applied.params(**given),
+            params_in if isinstance(params_in, applied.params) else applied.params(**params_in),
             self.out_binders if outvars is None else tuple(outvars),
             self.source,
         )
@@ -292,17 +292,17 @@ class Jaxpr(_Shown, Digested):
 
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]:
-        found: tuple[ShapedArray, ...] | None = self._derived.get("in_avals")
-        if found is None:
-            found = self._derived["in_avals"] = tuple([v.aval for v in self.in_binders])
-        return found
+        avals: tuple[ShapedArray, ...] | None = self._derived.get("in_avals")
+        if avals is None:
+            avals = self._derived["in_avals"] = tuple([v.aval for v in self.in_binders])
+        return avals
 
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
-        found: tuple[ShapedArray, ...] | None = self._derived.get("out_avals")
-        if found is None:
-            found = self._derived["out_avals"] = tuple([x.aval for x in self.outs])
-        return found
+        avals: tuple[ShapedArray, ...] | None = self._derived.get("out_avals")
+        if avals is None:
+            avals = self._derived["out_avals"] = tuple([x.aval for x in self.outs])
+        return avals
 
     @property
     def effects(self) -> frozenset[Effect]:
@@ -356,11 +356,11 @@ class Jaxpr(_Shown, Digested):
         costs time linear in its size.
         """
         try:
-            found: V = self._derived[key]
+            value: V = self._derived[key]
         except KeyError:
             with LEVEL:
-                found = self._derived[key] = make()
-        return found
+                value = self._derived[key] = make()
+        return value
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Jaxpr) and self.digest == other.digest)
@@ -534,12 +534,12 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
                 f"{where} has operands of types ({', '.join(map(repr, in_types))}), which "
                 f"'{eqn.primitive}' does not take: {error}."
             ) from error
-        given = eqn.out_avals
+        actual = eqn.out_avals
         if not weakness:
-            expected, given = ([a.strip_weak() for a in avals] for avals in (expected, given))
-        if expected != given:
+            expected, actual = ([a.strip_weak() for a in avals] for avals in (expected, actual))
+        if expected != actual:
             raise JaxprTypeError(
-                f"{where} binds types ({', '.join(map(repr, given))}), but its primitive gives "
+                f"{where} binds types ({', '.join(map(repr, actual))}), but its primitive gives "
                 f"({', '.join(map(repr, expected))})."
             )
         for var in eqn.out_binders:
@@ -551,16 +551,16 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
 
 def subjaxprs(params: Any) -> list[Jaxpr]:
     """The jaxprs that an equation's parameters hold, also in tuples."""
-    found: list[Jaxpr] = []
+    jaxprs: list[Jaxpr] = []
     if params is NO_PARAMS:  # most often
-        return found
+        return jaxprs
     for name in field_names(type(params)):
         value = getattr(params, name)
         if type(value) is Jaxpr:
-            found.append(value)
+            jaxprs.append(value)
         elif type(value) is tuple and Jaxpr in map(type, value):
-            found += [item for item in value if type(item) is Jaxpr]
-    return found
+            jaxprs += [item for item in value if type(item) is Jaxpr]
+    return jaxprs
 
 
 class Effect:
@@ -615,8 +615,8 @@ def effects(jaxpr: Jaxpr) -> Effects:
     """The effects of a program."""
 
     def find() -> Effects:
-        found = [effects_of(eqn) for eqn in jaxpr.eqns]
-        return Effects(any(e.any for e in found), any(e.ordered for e in found))
+        effects = [effects_of(eqn) for eqn in jaxpr.eqns]
+        return Effects(any(e.any for e in effects), any(e.ordered for e in effects))
 
     return jaxpr.derive("effects", find)
 
@@ -762,7 +762,7 @@ def _html(jaxpr: Jaxpr) -> str:
         lines[_SHOWN_FIRST:-_SHOWN_LAST] = [f"      ... {left_out:,} more lines"]
     text = escape("\n".join(lines), quote=False)
     coloured = re.sub(
-        _COLOURED, lambda found: f'<span style="{_HTML_STYLES[found[1]]}">{found[2]}</span>', text
+        _COLOURED, lambda match: f'<span style="{_HTML_STYLES[match[1]]}">{match[2]}</span>', text
     )
     return f"<pre>{coloured}</pre>"
 

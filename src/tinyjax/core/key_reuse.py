@@ -68,8 +68,8 @@ def _roots(value: Array) -> Iterator[tuple[Array, StagingTrace | None]]:
 def _find(root: Array, stager: StagingTrace | None) -> Use | None:
     if stager is not None:
         return stager.uses.of(stager.atom(root))
-    found = _uses.get(id(root))
-    return None if found is None else found[1]
+    entry = _uses.get(id(root))
+    return None if entry is None else entry[1]
 
 
 def _set(root: Array, stager: StagingTrace | None, used: Use) -> None:

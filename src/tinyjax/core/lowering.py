@@ -22,8 +22,8 @@ class _Tensors(dict[ShapedArray, TensorType]):
     """The types of StableHLO, which knows no weak types."""
 
     def __missing__(self, aval: ShapedArray) -> TensorType:
-        found = self[aval] = tensor(aval.shape, aval.dtype)
-        return found
+        text = self[aval] = tensor(aval.shape, aval.dtype)
+        return text
 
 
 _tensors: Final = _Tensors()
@@ -111,10 +111,10 @@ class LocatedLowering(Lowering):
 
     def constant(self, value: HostArray) -> Value:
         written = len(self.lines)
-        found = super().constant(value)
+        constant = super().constant(value)
         if len(self.lines) > written:
             self._mark_last()
-        return found
+        return constant
 
     def _mark_last(self) -> None:
         if self.location:
@@ -129,10 +129,10 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
     def read(x: Atom) -> Value:
         if isinstance(x, Var):
             return env[x]
-        found = literals.get(id(x.value))
-        if found is None:
-            found = literals[id(x.value)] = b.constant(x.value.host)
-        return found
+        constant = literals.get(id(x.value))
+        if constant is None:
+            constant = literals[id(x.value)] = b.constant(x.value.host)
+        return constant
 
     outer = b.results
     is_divided = b.module.is_divided
@@ -278,7 +278,7 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
     function = b.module.called(
         key,
         name,
-        lambda found: _define(b.beside(), jaxpr, f"private @{found}"),
+        lambda symbol: _define(b.beside(), jaxpr, f"private @{symbol}"),
     )
     return b.emit("func.call", operands, tensors(jaxpr.out_avals), {"callee": f"@{function}"})
 

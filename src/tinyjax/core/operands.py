@@ -148,10 +148,10 @@ def literal_splat(value: np.generic, aval: ShapedArray) -> ConcreteArray:
 
 
 def _unsized(host: HostArray, aval: ShapedArray) -> HostArray:
-    found = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
-    found.symbolic_shape = aval.shape
-    found.flags.writeable = False  # else a view would be made, without this shape
-    return found
+    operand = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
+    operand.symbolic_shape = aval.shape
+    operand.flags.writeable = False  # else a view would be made, without this shape
+    return operand
 
 
 class _Unsized(np.ndarray[Any, Any]):
@@ -249,9 +249,9 @@ def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
     """Copy data; what is large in C order goes where a transfer does not copy it again."""
     if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
         return np.array(host, dtype)
-    found = aligned(host.shape, dtype)
-    found[...] = host
-    return found
+    buffer = aligned(host.shape, dtype)
+    buffer[...] = host
+    return buffer
 
 
 #: Where only types are asked for (``eval_shape``), makes what stands for an array of a type.

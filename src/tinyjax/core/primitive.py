@@ -450,8 +450,8 @@ class Primitive(Generic[P]):
     def kernel(self, avals: Avals, params: P) -> Kernel | None:
         """Return a function of NumPy arrays of these types that gives the one result, if any."""
         rules = self.rules
-        found = None if rules.kernel is None else rules.kernel(avals, params)
-        return rules.numpy if found is None else found
+        kernel = None if rules.kernel is None else rules.kernel(avals, params)
+        return rules.numpy if kernel is None else kernel
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``."""
@@ -541,10 +541,10 @@ class Primitive(Generic[P]):
             MissingRuleError: there is none.
         """
         try:
-            found: R = self.rules.extensions[key]
+            rule: R = self.rules.extensions[key]
         except KeyError:
             raise MissingRuleError(self.name, key.name, self.rules.registered, keyed=True) from None
-        return found
+        return rule
 
     def check_types(
         self, avals: Sequence[ShapedArray], params: P
@@ -606,15 +606,15 @@ class Primitive(Generic[P]):
     def _result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
         rules = self.rules
         lies = rules.evaluate is None and ExplicitArray in map(type, avals)
-        given = [aval.across for aval in avals]
-        axes = NOWHERE.union(*given)
+        axis_sets = [aval.across for aval in avals]
+        axes = NOWHERE.union(*axis_sets)
         if VARIES in rules.extensions:
             _, axes = self.rule(VARIES)(params, axes)
         elif not lies and (not axes or FITS in rules.extensions):
             return rules.abstract_eval(avals, params)
         plain = [aval.with_varying(NOWHERE) for aval in avals]
         outs = typer[0](self, plain, params) if lies else rules.abstract_eval(plain, params)
-        if SHARING and not SHARING.isdisjoint(given):
+        if SHARING and not SHARING.isdisjoint(axis_sets):
             return sharer[0](self, avals, params, [out.with_varying(axes) for out in outs])
         return [out.with_varying(axes) for out in outs]
 

@@ -141,11 +141,11 @@ def write_body(staged: Staged) -> Body | None:
         writer.write(eqn)
     results: list[str] = []
     for i, x in enumerate(jaxpr.outs):
-        found = writer.value(x)
-        if x in inputs or (found is not None and not _can_be_copied(found)):
+        constant = writer.value(x)
+        if x in inputs or (constant is not None and not _can_be_copied(constant)):
             return None
         writer.scope[f"t{i}"] = x.aval
-        copied = "" if found is None else ".copy()"
+        copied = "" if constant is None else ".copy()"
         results.append(f"ConcreteArray({writer.read(writer.first(x))}{copied}, t{i})")
     lines, results = _inlined(writer.lines, results)
     return Body(lines, results, writer.scope, writer.constants)
@@ -226,9 +226,9 @@ def _inlined(lines: Sequence[str], results: Sequence[str]) -> tuple[list[str], l
     for line in lines:
         depth = 0
 
-        def read(found: re.Match[str]) -> str:
+        def read(match: re.Match[str]) -> str:
             nonlocal depth
-            text, nested = expressions.pop(found[0], (found[0], 0))
+            text, nested = expressions.pop(match[0], (match[0], 0))
             depth = max(depth, nested)
             return text
 
@@ -292,9 +292,9 @@ class _Writer:
 
     def read(self, x: Atom) -> str:
         """Name a value, in its own shape."""
-        found = self.value(x)
-        if found is not None:
-            return self._constant(found.concrete("data"))
+        constant = self.value(x)
+        if constant is not None:
+            return self._constant(constant.concrete("data"))
         if x not in self._names:
             if x in self._numbers:
                 self._names[x] = self._array(x, x.aval.shape)
@@ -325,9 +325,9 @@ class _Writer:
 
     def _number(self, x: Atom) -> str:
         """Name the one element of a value."""
-        found = self.value(x)
-        if found is not None:
-            return self._add("c", found.concrete("data").reshape(-1)[0])
+        constant = self.value(x)
+        if constant is not None:
+            return self._add("c", constant.concrete("data").reshape(-1)[0])
         if x not in self._numbers:
             if x in self._repeated and x not in self._names:
                 self._numbers[x] = self._number(self._repeated[x][0])
@@ -382,9 +382,9 @@ class _Writer:
 
     def _same(self, x: Atom) -> object:
         """What two names of one value have in common."""
-        found = self.value(x)
-        if found is not None:
-            return x.aval, as_number(found.concrete("data")).tobytes()
+        constant = self.value(x)
+        if constant is not None:
+            return x.aval, as_number(constant.concrete("data")).tobytes()
         if x in self._repeated:
             root, shape = self._repeated[x]
             return self._same(root), shape, x.aval.shape
@@ -414,9 +414,9 @@ class _Writer:
 
     def _few(self, x: Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
         """Find the fewest elements that NumPy broadcasts to a value: their shape, and a name."""
-        found = self.value(x)
-        if found is not None:
-            number = as_number(found.concrete("data"))
+        constant = self.value(x)
+        if constant is not None:
+            number = as_number(constant.concrete("data"))
             return number.shape, lambda: self._constant(number)
         root, shape = self._repeated.get(x, (x, x.aval.shape))
         if root.aval.size == 1:  # a view costs less than what NumPy takes to broadcast
@@ -462,15 +462,15 @@ class _Writer:
                 self.lines.append(f"{out} = {name}[{index_text(part)}]")
         elif rules.evaluate is not None:
             fixed = [self.value(x) for x in eqn.inputs]
-            given = ", ".join(self.read(x) for x in eqn.inputs if self.value(x) is None)
-            self.lines.append(f"{left}, = {self._add('f', _evaluation(eqn, fixed))}({given})")
+            operands = ", ".join(self.read(x) for x in eqn.inputs if self.value(x) is None)
+            self.lines.append(f"{left}, = {self._add('f', _evaluation(eqn, fixed))}({operands})")
         elif kernel is not None:
-            given = ", ".join(self._operands(eqn, kernel))
-            self.lines.append(f"{left} = {self._add('f', kernel)}({given})")
+            operands = ", ".join(self._operands(eqn, kernel))
+            self.lines.append(f"{left} = {self._add('f', kernel)}({operands})")
         else:
-            given = ", ".join(self.read(x) for x in eqn.inputs)
+            operands = ", ".join(self.read(x) for x in eqn.inputs)
             impl, params = self._add("f", rules.impl), self._add("p", eqn.params)
-            self.lines.append(f"{left}, = {impl}(({given},), {params})")
+            self.lines.append(f"{left}, = {impl}(({operands},), {params})")
         for x, name in zip(eqn.out_binders, outs, strict=True):
             # NumPy gives numbers in place of arrays without axes
             (self._names if x.aval.shape else self._either)[x] = name
@@ -487,8 +487,8 @@ def _evaluation(eqn: JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., l
     avals = [x.aval for x, found in zip(eqn.inputs, fixed, strict=True) if found is None]
 
     def evaluate(*hosts: HostArray) -> list[HostArray]:
-        given = map(ConcreteArray, hosts, avals)
-        args = [next(given) if found is None else found for found in fixed]
+        arrays = map(ConcreteArray, hosts, avals)
+        args = [next(arrays) if found is None else found for found in fixed]
         outs = EVAL.process(eqn.primitive, args, eqn.params)
         return [raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
 

@@ -157,10 +157,10 @@ class ShardedArray(Array):
         """The same array with its data on the host."""
         if self.shards.is_deleted():
             raise_donated(self)
-        found = self._gathered
-        if found is None:
-            found = self._gathered = ConcreteArray(self._gather(), self.aval.plain)
-        return found
+        array = self._gathered
+        if array is None:
+            array = self._gathered = ConcreteArray(self._gather(), self.aval.plain)
+        return array
 
     def read(self) -> HostArray:
         """Return the data without keeping it; of a replicated array, memory that a device has."""

@@ -59,13 +59,13 @@ class AxisType(Enum):
 def _device_ids(devices: object) -> NDArray[np.int64]:
     try:
         grid = np.asarray(devices, dtype=object)
-        given = [*grid.flat]
+        entries = [*grid.flat]
     except (ValueError, RuntimeError, MemoryError):
         raise ShardingError(
             f"devices of a mesh form a grid of at most 32 axes, but got {shortened(devices)}."
         ) from None
     ids: list[int] = []
-    for device in given:
+    for device in entries:
         if not is_device(device):
             raise ShardingError(
                 f"a mesh is made of tinyjax.devices(), which are {list(all_devices())}, but got "
@@ -101,13 +101,13 @@ def _types(axis_types: object, names: Sequence[str]) -> tuple[AxisType, ...]:
         types: tuple[object, ...] = (axis_types or AxisType.Auto,) * len(names)
     else:
         types = tuple(listed(axis_types, "axis_types"))
-    found = tuple([one for one in types if isinstance(one, AxisType)])
-    if len(found) != len(types) or len(types) != len(names):
+    members = tuple([one for one in types if isinstance(one, AxisType)])
+    if len(members) != len(types) or len(types) != len(names):
         raise ShardingError(
             f"axis_types of a mesh is AxisType.Auto or AxisType.Explicit, for all axes or for each "
             f"of {tuple(names)}, but got {shortened(axis_types)}."
         )
-    return found
+    return members
 
 
 class _Grid:
@@ -183,8 +183,8 @@ class _Grid:
 
     def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
         """The types of the axes, some of which are others."""
-        given = zip(self.axis_names, self.axis_types, strict=True)
-        return [types.get(name, before) for name, before in given]
+        pairs = zip(self.axis_names, self.axis_types, strict=True)
+        return [types.get(name, before) for name, before in pairs]
 
     def size_of(self, names: Sequence[str]) -> int:
         """The product of the sizes of some axes."""
@@ -278,17 +278,17 @@ class Mesh(_Grid):
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
         """The same devices on axes of other types."""
-        found = object.__new__(Mesh)  # of devices that were checked
+        mesh = object.__new__(Mesh)  # of devices that were checked
         types = _types(axis_types, self.axis_names)
-        found.__attrs_init__(self.ids, self.axis_sizes, self.axis_names, types)
-        return found
+        mesh.__attrs_init__(self.ids, self.axis_sizes, self.axis_names, types)
+        return mesh
 
     @property
     def devices(self) -> NDArray[Any]:
         """The devices, as an array of the mesh's shape."""
-        found = np.empty(self.axis_sizes, object)
-        found.ravel()[:] = [device_at(i) for i in self.ids]
-        return found
+        grid = np.empty(self.axis_sizes, object)
+        grid.ravel()[:] = [device_at(i) for i in self.ids]
+        return grid
 
     @property
     def device_ids(self) -> NDArray[np.int64]:
@@ -717,12 +717,12 @@ class NamedSharding(Sharding):
     def beside(self, entries: Entries) -> NamedSharding:
         if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:
             return self
-        found: list[object] = []
+        partitions: list[object] = []
         for axis, told in enumerate(entries):
             entry = self.spec[axis] if axis < len(self.spec) else None
             free = entry is PartitionSpec.UNCONSTRAINED and not told
-            found.append(entry if free else (*told, *self.spec.axes(axis)))
-        return self._of(self.spec.with_partitions(found))
+            partitions.append(entry if free else (*told, *self.spec.axes(axis)))
+        return self._of(self.spec.with_partitions(partitions))
 
     def decided(self, now: Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
@@ -772,14 +772,14 @@ class NamedSharding(Sharding):
 @lru_cache(maxsize=4096)
 def _terms(sharding: NamedSharding) -> Sequence[int]:
     mesh = sharding.mesh
-    found: list[int] = []
+    numbers: list[int] = []
     for place in np.ndindex(*mesh.axis_sizes):
         number = 0
         for name, n, at in zip(mesh.axis_names, mesh.axis_sizes, place, strict=True):
             if name in sharding.spec.unreduced:
                 number = number * n + at
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 @lru_cache(maxsize=4096)
@@ -787,7 +787,7 @@ def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[Part, ...]:
     sharding.check(shape)
     mesh, spec = sharding.mesh, sharding.spec
     sizes = mesh.shape
-    found: list[Part] = []
+    parts: list[Part] = []
     for place in np.ndindex(*mesh.axis_sizes):
         at = dict(zip(mesh.axis_names, place, strict=True))
         part: list[slice] = []
@@ -798,8 +798,8 @@ def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[Part, ...]:
             length = n // mesh.size_of(names)
             divided = length != n
             part.append(slice(number * length, (number + 1) * length) if divided else slice(None))
-        found.append(tuple(part))
-    return tuple(found)
+        parts.append(tuple(part))
+    return tuple(parts)
 
 
 # The mesh in force
@@ -815,11 +815,11 @@ _for_good: Final[list[AbstractContextManager[object]]] = []
 
 def get_mesh() -> Mesh:
     """Return the mesh that ``set_mesh`` has put in force; one that is empty where there is none."""
-    found: Mesh | None = _in_force.value
-    if found is None:
-        found = object.__new__(Mesh)
-        found.__attrs_init__((), (), (), ())
-    return found
+    mesh: Mesh | None = _in_force.value
+    if mesh is None:
+        mesh = object.__new__(Mesh)
+        mesh.__attrs_init__((), (), (), ())
+    return mesh
 
 
 def use_mesh(mesh: Mesh) -> AbstractContextManager[object]:
@@ -891,14 +891,14 @@ def make_mesh(
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
     given = devices_on() if devices is None else listed(devices, "the devices of make_mesh")
-    wanted = prod(sizes)
-    if wanted > len(given) or any(size < 1 for size in sizes):
+    count = prod(sizes)
+    if count > len(given) or any(size < 1 for size in sizes):
         raise ShardingError(
-            f"a mesh of the shape {sizes} takes {wanted} devices, but there are {len(given)}."
+            f"a mesh of the shape {sizes} takes {count} devices, but there are {len(given)}."
             + _MORE_DEVICES
         )
-    grid = np.empty(wanted, object)
-    grid[:] = given[:wanted]
+    grid = np.empty(count, object)
+    grid[:] = given[:count]
     return Mesh(
         grid.reshape(sizes), axis_names, AxisType.Explicit if axis_types is None else axis_types
     )
@@ -918,13 +918,13 @@ def resolve(where: object, function: str) -> Sharding:
     """
     match where:
         case Device() | SingleDeviceSharding():
-            found = as_sharding(where)
-            if not all(map(is_device, found.device_set)):
+            sharding = as_sharding(where)
+            if not all(map(is_device, sharding.device_set)):
                 raise ShardingError(
-                    f"{function}: there is no device {found.device_set.pop()!r}: tinyjax.devices() "
-                    f"are {list(all_devices())}." + _MORE_DEVICES
+                    f"{function}: there is no device {sharding.device_set.pop()!r}: "
+                    f"tinyjax.devices() are {list(all_devices())}." + _MORE_DEVICES
                 )
-            return found
+            return sharding
         case NamedSharding(mesh=AbstractMesh()):
             mesh = get_mesh()
             return NamedSharding(mesh, where.spec) if mesh.abstract_mesh == where.mesh else where
@@ -960,8 +960,8 @@ def checked(
     Raises:
         ShardingError: it does not; or as for ``resolve``.
     """
-    found = resolve(where, function)
-    if pads and found.in_types(len(shape)) is None and len(found.spec) <= len(shape):
-        return found
-    found.check(shape, f"{what} of {function}")
-    return found
+    sharding = resolve(where, function)
+    if pads and sharding.in_types(len(shape)) is None and len(sharding.spec) <= len(shape):
+        return sharding
+    sharding.check(shape, f"{what} of {function}")
+    return sharding

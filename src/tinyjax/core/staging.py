@@ -75,8 +75,8 @@ class Uses:
 
     def of(self, x: Atom) -> Use | None:
         """Return what used a key, or None."""
-        found = self._found.get(x if isinstance(x, Var) else id(x.value))
-        return None if found is None else found[0]
+        entry = self._found.get(x if isinstance(x, Var) else id(x.value))
+        return None if entry is None else entry[0]
 
     def add(self, x: Atom, used: Use) -> None:
         """Note that a key is used."""
@@ -87,16 +87,16 @@ class Uses:
 
     def moved(self, before: Jaxpr, after: Jaxpr) -> Uses:
         """Return the same uses in another recording of the same program."""
-        found = Uses()
+        uses = Uses()
         for old, new in zip(
             (*before.in_binders, *before.outs), (*after.in_binders, *after.outs), strict=True
         ):
             used = self.of(old)
             if used is not None:
-                found.add(new, used)
+                uses.add(new, used)
         for value, used in self.literals():
-            found.add(Lit(value, value.aval), used)
-        return found
+            uses.add(Lit(value, value.aval), used)
+        return uses
 
     def literals(self) -> Iterator[tuple[ConcreteArray, Use]]:
         """Go through the keys that stand as literals."""
@@ -216,12 +216,12 @@ class Recorder(Trace):
                 raise_not_concrete(value)
         elif not value._trace.live:
             raise_leaked(value)
-        found = self.consts.get(id(value))
-        if found is None:
+        entry = self.consts.get(id(value))
+        if entry is None:
             # what another recording computes keeps its variable: it is defined here only once too
             var = value.binder if type(value) is StagingTracer else Var(value._aval or value.aval)
-            found = self.consts[id(value)] = (var, value)
-        return found[0]
+            entry = self.consts[id(value)] = (var, value)
+        return entry[0]
 
     def record(
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None

@@ -31,9 +31,9 @@ def only_present(
     nonzero: list[bool] = []
 
     def run(*args: Array) -> list[Array]:
-        found = fun(*args)
-        nonzero[:] = nonzeros(found)
-        return present(found)
+        tangents = fun(*args)
+        nonzero[:] = nonzeros(tangents)
+        return present(tangents)
 
     return run, nonzero
 

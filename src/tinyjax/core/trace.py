@@ -343,13 +343,13 @@ class EvalTrace(Trace):
                 hosts = (_host_of(x) if first is None else first,)
                 avals, kernel = rules.types[params, x._aval or x.aval]
             else:
-                found: list[HostArray] = []
+                leaves: list[HostArray] = []
                 key: list[object] = [params]
                 for arg in args:
                     host = arg._host
-                    found.append(_host_of(arg) if host is None else host)
+                    leaves.append(_host_of(arg) if host is None else host)
                     key.append(arg._aval or arg.aval)
-                hosts = found
+                hosts = leaves
                 avals, kernel = rules.types[tuple(key)]
         except (AttributeError, KeyError, TypeError):  # no array, new types, parameters unhashable
             pass
@@ -736,10 +736,10 @@ def _settled(x: Array) -> Array:
 
 def choose_base(current: Settings) -> Callable[[], None]:
     """Make the trace that evaluates here the one that the settings ask for; return the undoing."""
-    trace, wanted = _current.get(), _base_for(current)
-    if not isinstance(trace, EvalTrace) or trace is wanted:
+    trace, base = _current.get(), _base_for(current)
+    if not isinstance(trace, EvalTrace) or trace is base:
         return lambda: None
-    token = _current.set(wanted)
+    token = _current.set(base)
     return lambda: _current.reset(token)
 
 

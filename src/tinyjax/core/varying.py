@@ -22,9 +22,9 @@ def union(axes: Iterable[Axes]) -> Axes:
     Raises:
         ShardingError: one is a sum of which each device has a part, and another is each device's.
     """
-    given = [*axes]
-    found = NOWHERE.union(*given)
-    return found if not SHARING or SHARING.isdisjoint(given) else _settled(found)
+    axis_sets = [*axes]
+    union = NOWHERE.union(*axis_sets)
+    return union if not SHARING or SHARING.isdisjoint(axis_sets) else _settled(union)
 
 
 def _settled(axes: Axes) -> Axes:
@@ -95,12 +95,12 @@ def communicating(jaxpr: Jaxpr) -> Axes:
     """Return the axes over which collectives in a program combine values."""
 
     def find() -> Axes:
-        found: set[Hashable] = set()
+        names: set[Hashable] = set()
         for eqn in jaxpr.eqns:
             if eqn.primitive.rules.collective is not None and eqn.inputs:
-                found.add(getattr(eqn.params, "axis_name", None))
+                names.add(getattr(eqn.params, "axis_name", None))
             for inner in subjaxprs(eqn.params):
-                found |= communicating(inner)
-        return frozenset(found)
+                names |= communicating(inner)
+        return frozenset(names)
 
     return jaxpr.derive("communicating", find)
