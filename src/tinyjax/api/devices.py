@@ -37,8 +37,9 @@ class PmapFunction(Protocol[P, R_co]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
-    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
-        """Stage and lower the function for these arguments, as that of ``jit`` does."""
+    @property
+    def lower(self) -> Callable[P, Lowered]:
+        """What stages and lowers the function for arguments, as that of ``jit`` does."""
 
 
 #: The axis where the caller does not name it.

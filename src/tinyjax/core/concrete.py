@@ -38,6 +38,9 @@ class _GivenUp:
     def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]:
         raise BufferError("this array has been deleted")
 
+    def unsafe_buffer_pointer(self) -> int:
+        raise BufferError("this array has been deleted")
+
     def is_deleted(self) -> bool:
         return True
 

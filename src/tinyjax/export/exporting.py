@@ -36,7 +36,7 @@ P = ParamSpec("P")
 
 
 def export(
-    fun: JitFunction[P, Any],
+    fun: Callable[P, Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
@@ -90,6 +90,7 @@ def export(
             "export(jit(f))(*args)."
         )
 
+    program: JitFunction[P, Any] = jitted
     requested = (default_export_platform(),) if platforms is None else tuple(platforms)
     unknown = [p for p in requested if p not in PLATFORMS]
     if unknown or not requested or len({*requested}) < len(requested):
@@ -101,7 +102,7 @@ def export(
     @wraps(fun)
     def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
         def lower() -> Lowered:
-            return fun.lower(*args, **kwargs)
+            return program.lower(*args, **kwargs)
 
         with scoped(progress=False):  # bars are this process's
             return _export(lower, requested, tuple(disabled_checks))

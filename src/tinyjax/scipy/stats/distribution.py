@@ -85,6 +85,10 @@ def k_n_p(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Opera
     return k, n, p, loc
 
 
+def _names_of(signature: FunctionType) -> tuple[str, ...]:
+    return signature.__code__.co_varnames[: signature.__code__.co_argcount]
+
+
 class Family(Generic[P]):
     """The functions of a distribution that take the same arguments.
 
@@ -112,7 +116,7 @@ class Family(Generic[P]):
         self._standard, self._keeps_nan = standard, keeps_nan
         self._formulas: dict[str, Formula] = {}
         texts = _ARGUMENTS | parameters
-        lines = [f"{name}: {texts[name]}" for name in signature.__code__.co_varnames]
+        lines = [f"{name}: {texts[name]}" for name in _names_of(signature)]
         self._arguments = ".\n        ".join(lines)
 
     def define(self, name: str, formula: Formula, value: float, at: str = "") -> Callable[P, Array]:
@@ -152,7 +156,7 @@ class Family(Generic[P]):
         bind = FunctionType(declared.__code__, declared.__globals__, name, declared.__defaults__)
         bind.__qualname__, bind.__module__ = name, self._module
         bind.__annotations__ = {**declared.__annotations__, "return": "Array"}
-        names = declared.__code__.co_varnames
+        names = _names_of(declared)
         package, _, distribution = self._module.rpartition(".")
         digits = max(4, len(repr(value).partition(".")[2]))
         bind.__doc__ = f"""Return {_RETURNS[name].format(names[0])}.
