@@ -7,10 +7,8 @@ compiled ones through ``jaxlib``. Written so that ``import tinyjax as jax`` and
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from tinyjax import config
-from tinyjax.lazy import namespace
+from tinyjax.lazy import namespace, why_missing
 
 if config.settings().typecheck:
     # Before any other module is loaded, so that all of them are instrumented.
@@ -24,12 +22,6 @@ if config.settings().typecheck:
 
 from tinyjax import startup as startup
 from tinyjax.jit.decorator import jit as jit  # a room has this name, too
-
-
-def _why_missing(name: str) -> str:
-    why = import_module("tinyjax.missing_names").ABSENT.get(name)
-    return f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
-
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
@@ -89,5 +81,5 @@ __all__, __getattr__, __dir__ = namespace(
             "scipy sharding source stages test_util testing tree tree_util typing version"
         ),
     },
-    _why_missing,
+    why_missing("ABSENT"),
 )

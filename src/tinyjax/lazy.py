@@ -97,13 +97,25 @@ def namespace(
         (['cos', 'lax', 'sin'], ['cos', 'lax', 'sin'])
     """
     load = loader(module, table, why)
-    names = sorted(HOMES[module])
-    if unlisted:
-        UNLISTED[module] = unlisted
+    homes = HOMES[module]
+    names = sorted(homes)
+    if not unlisted:
+        return names, load, lambda: names
+    UNLISTED[module] = unlisted
 
-        def load_any(name: str) -> Any:
-            other = import_module(unlisted)
-            return getattr(other, name) if name in other.__all__ else load(name)
+    def load_any(name: str) -> Any:
+        if name not in homes and name in (other := import_module(unlisted)).__all__:
+            return getattr(other, name)
+        return load(name)
 
-        return names, load_any, lambda: names
-    return names, load, lambda: names
+    return names, load_any, lambda: names
+
+
+def why_missing(table: str) -> Callable[[str], str]:
+    """Say, by a table of ``missing_names``, why names of JAX are not here."""
+
+    def why(name: str) -> str:
+        reason = vars(import_module("tinyjax.missing_names"))[table].get(name)
+        return f" It is JAX's, and not here: {reason}. docs/jax_api.md lists all." if reason else ""
+
+    return why

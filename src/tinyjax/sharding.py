@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from tinyjax.lazy import namespace
-
-
-def _why_missing(name: str) -> str:
-    why = import_module("tinyjax.missing_names").OF_SHARDING.get(name)
-    return f" It is JAX's, and not here: {why}. docs/jax_api.md lists all." if why else ""
-
+from tinyjax.lazy import namespace, why_missing
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
@@ -23,5 +15,5 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.sharding": "AbstractMesh AxisType Mesh NamedSharding get_mesh set_mesh",
         "tinyjax.jit.constraint": "reshard",
     },
-    _why_missing,
+    why_missing("OF_SHARDING"),
 )

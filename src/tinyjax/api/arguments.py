@@ -97,8 +97,7 @@ def check_argnums(
         if not -num_args <= i < num_args:
             raise ArgumentError(
                 f"{name} of {describe_function(fun)} with respect to argument {i} requires at "
-                "least "
-                f"{i + 1 if i >= 0 else -i} positional arguments, but it was called with "
+                f"least {i + 1 if i >= 0 else -i} positional arguments, but it was called with "
                 f"{num_args}."
             )
         if i % num_args in seen:

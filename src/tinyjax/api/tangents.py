@@ -31,8 +31,7 @@ def check_per_argument(function: str, **given: object) -> None:
         if not isinstance(values, (tuple, list)):
             raise ArgumentError(
                 f"{name} of {function} must be tuples or lists with one entry per argument, but "
-                "got "
-                f"{type(values).__name__}. Write ({name},) for one argument."
+                f"got {type(values).__name__}. Write ({name},) for one argument."
             )
 
 

@@ -787,8 +787,7 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
     if not found:
         raise ArgumentError(
             f"scan of {describe_function(f)} got no values to scan over, so it does not know how "
-            "many "
-            "iterations to run. Give length."
+            "many iterations to run. Give length."
         )
     for n in found:
         if type(n) is int and n < 0:

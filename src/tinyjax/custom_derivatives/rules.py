@@ -258,8 +258,7 @@ def _pair(value: Any, by: Callable[..., Any], parts: str) -> tuple[Any, Any]:
         )
         raise DifferentiationError(
             f"{describe_function(by)} must produce a pair (list or tuple of length two: {parts}), "
-            "but "
-            f"returned {kind}."
+            f"but returned {kind}."
         )
     first, second = value
     return first, second

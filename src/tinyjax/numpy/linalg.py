@@ -760,8 +760,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     if n != math.prod(columns):
         raise ShapeError(
             "tensorinv needs a product of the first ind dimensions that is that of the others, "
-            "but "
-            f"of shape {x.shape} with ind={ind} they are {rows} and {columns}."
+            f"but of shape {x.shape} with ind={ind} they are {rows} and {columns}."
         )
     return inv(x.reshape(n, n)).reshape(*columns, *rows)
 
@@ -921,8 +920,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
     if len(xs) < 2 or not fits:
         raise ShapeError(
             "arrays of multi_dot, two at least, must all be two-dimensional, but that the first "
-            "and "
-            "the last may be vectors; got shapes "
+            "and the last may be vectors; got shapes "
             f"{', '.join(str(x.shape) for x in xs) or 'of none'}."
         )
     rows = [1 if x.ndim == 1 and i == 0 else x.shape[0] for i, x in enumerate(xs)]
@@ -1104,8 +1102,7 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
             f"Invalid order {shortened(ord)} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, "
-            "inf "
-            "or -inf."
+            "inf or -inf."
         )
     summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = sum_of(absolute(a), summed, keepdims=True)
