@@ -7,6 +7,7 @@ tinyjax and through jax. The rows of the primitives are in ``tests/specs/control
 import dataclasses
 import re
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -439,6 +440,85 @@ def test_a_predicate_at_hand_calls_the_branch() -> None:
     assert lax.switch(np.uint8(9), [lambda x: "never", note], 6) == 6
     assert float(tinyjax.grad(lambda x: lax.cond(x, note, lambda x: "never", x))(2.0)) == 1.0
     assert len(calls) == 5
+
+
+#: Branches, of which the first is called, and the operands.
+DIFFERENT: Any = {
+    "shapes": lambda m: ([lambda: m.numpy.zeros(2), lambda: m.numpy.zeros(3)],),
+    "structures": lambda m: ([lambda x: x, lambda x: (x,)], 1.0),
+    "keys": lambda m: ([lambda x: {"a": x}, lambda x: {"b": x}], 1.0),
+    "lengths": lambda m: ([lambda x: [x, x], lambda x: [x]], 1.0),
+    "none": lambda m: ([lambda x: x, lambda x: None], 1.0),
+    "the last": lambda m: ([m.numpy.sin, m.numpy.cos, lambda x: x[0]], np.ones(2)),
+    "partial": lambda m: ([partial(m.numpy.zeros, 2), partial(m.numpy.zeros, 3)],),
+}
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_a_branch_that_is_not_taken_must_return_the_same(case: str) -> None:
+    for m in (jax, tinyjax):
+        branches, *operands = DIFFERENT[case](m)
+        for place in range(len(branches)):
+            with pytest.raises(TypeError, match="branch"):
+                m.lax.switch(place, branches, *operands)
+        for pred in (True, np.bool_(0), m.numpy.float32(1.0)):
+            with pytest.raises(TypeError, match="cond"):
+                m.lax.cond(pred, branches[0], branches[-1], *operands)
+    with pytest.raises(BranchTypeError):
+        tinyjax.jit(lambda x: lax.switch(0, branches, *operands))(0.0)
+
+
+@pytest.mark.parametrize("pred", [False, True])
+@pytest.mark.parametrize("results", [(1, 2.5), (1.5, np.float32(2)), (np.int8(1), np.float16(2))])
+def test_a_known_choice_has_the_type_of_a_staged_one(pred: bool, results: Any) -> None:
+    def choose(p: Any) -> Any:
+        return lax.cond(p, lambda: results[0], lambda: jnp.asarray(results[1]))
+
+    for _ in range(2):
+        known, staged = choose(pred), tinyjax.jit(choose)(pred)
+        assert known.aval is staged.aval
+        assert known == staged
+
+
+def test_branches_that_look_alike_are_compared_once() -> None:
+    staged = np.zeros((), int)
+
+    def choose(x: Any, closed_over: Any) -> Any:
+        def other(y: Any) -> Any:
+            staged[...] += 1
+            return y + closed_over
+
+        return lax.cond(True, lambda y: y, other, x)
+
+    for i in range(5):
+        choose(float(i), jnp.float32(i))
+    assert staged == 1
+    choose(np.ones(2, np.float32), jnp.float32(1))  # other operands
+    choose(1.0, 2.0)  # another value is closed over, of another type
+    assert staged == 3
+    for _ in range(2):
+        with pytest.raises(BranchTypeError):
+            choose(1.0, jnp.ones(3))
+    with tinyjax.disable_jit():
+        assert choose(1.0, jnp.ones(4)) == 1
+
+
+def test_branches_that_are_not_taken_do_nothing() -> None:
+    ref = tinyjax.new_ref(jnp.float32(1))
+
+    def write() -> Any:
+        ref[...] = 2.0
+        return ref[...]
+
+    def count_down(n: int) -> Any:
+        return lax.cond(n <= 0, lambda: 0.0, lambda: count_down(n - 1) + 1.0)
+
+    assert lax.cond(False, write, lambda: jnp.float32(5)) == 5
+    assert ref[...] == 1
+    assert count_down(3) == 3
+    # what cannot be staged is not compared
+    assert lax.cond(False, lambda x: x[0], lambda x: x, 3.0) == 3
+    assert lax.cond(False, lambda x: 1.0 if x > 0 else (2.0,), lambda x: x, 3.0) == 3
 
 
 @pytest.mark.parametrize("index", [-3, 0, 1, 2, 7])

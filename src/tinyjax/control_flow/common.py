@@ -94,7 +94,7 @@ def stage_function(
     key: Hashable = None
     cells: Sequence[object] = ()
     if type(fun) is FunctionType:  # one that is made for the call dies with it
-        cells = [cell.cell_contents for cell in fun.__closure__ or () if _is_filled(cell)]
+        cells = [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
         key = (in_tree, *avals, settings(), enclosing_axes(), *map(id, cells))
         known = _kept.setdefault(fun, {})
         found = known.get(key)
@@ -121,7 +121,7 @@ _kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDi
 _MOST_KEPT: Final = 64
 
 
-def _is_filled(cell: CellType) -> bool:
+def is_filled(cell: CellType) -> bool:
     """Whether a variable that a function closes over has a value yet."""
     try:
         _ = cell.cell_contents

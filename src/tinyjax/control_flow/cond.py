@@ -15,16 +15,16 @@ from tinyjax.control_flow.common import (
     convert_outputs,
     meets_others,
     of_those,
-    paths,
     stage_function,
 )
+from tinyjax.control_flow.comparing import common_types, compared
 from tinyjax.control_flow.dead_code import prune_cond, share_slots
 from tinyjax.control_flow.primitives.cond import CondParams
 from tinyjax.control_flow.primitives.cond import cond_p as cond_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.primitives.while_loop import while_p
 from tinyjax.control_flow.while_loop import first_example
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, alike, lie_alike, same_types
+from tinyjax.core.avals import ShapedArray, alike, same_types
 from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
@@ -54,8 +54,7 @@ from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
 from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.errors import ArgumentError, BranchTypeError, PromotionError, described
-from tinyjax.frames import describe_function
+from tinyjax.errors import ArgumentError, described
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
 from tinyjax.primitives.reduce import reduce_or
@@ -68,7 +67,6 @@ from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
 from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.tree import PyTreeDef
-from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.transforms.rematerialize import Saveable, SplitEqn
@@ -521,8 +519,9 @@ def cond(
 ) -> Any:
     """Apply one of two functions, chosen by a predicate.
 
-    If the value of the predicate is known, as outside ``jit``, the chosen function is called. Else
-    both functions are staged, and one of them runs when the program runs. Under ``vmap`` with a
+    If the value of the predicate is known, as outside ``jit``, the chosen function is called, and
+    the other one is staged only to compare the types of their results. Else both functions are
+    staged, and one of them runs when the program runs. Under ``vmap`` with a
     mapped predicate, each function that some example takes runs, and the results are selected.
 
     Args:
@@ -564,10 +563,10 @@ def cond(
             "element by element use jnp.where; for one over many examples use vmap."
         )
     if isinstance(predicate, ConcreteArray):
-        return _call(true_fun if bool(predicate) else false_fun, operands)
+        return _call("cond", bool(predicate), [false_fun, true_fun], operands)
     index = convert_element_type(convert_element_type(predicate, dtypes.bool_), dtypes.int32)
     if isinstance(index, ConcreteArray):  # the primal of what is being differentiated
-        return _call(true_fun if bool(index) else false_fun, operands)
+        return _call("cond", bool(index), [false_fun, true_fun], operands)
     return _choose("cond", index, [false_fun, true_fun], operands)
 
 
@@ -697,7 +696,8 @@ def switch(
         )
     last = len(branches) - 1
     if isinstance(number, ConcreteArray):
-        return _call(branches[min(max(int(number), 0), last)], operands)
+        outs: R = _call("switch", min(max(int(number), 0), last), branches, operands)
+        return outs
     # clamped in its own dtype, of which int32 need not hold all values
     most = min(last, int(np.iinfo(number.dtype).max))
     low, high = full((), 0, number.dtype), full((), most, number.dtype)
@@ -706,13 +706,23 @@ def switch(
     return result
 
 
-def _call(branch: Callable[..., R], operands: tuple[Any, ...]) -> R:
+def _call(
+    name: str, taken: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
     """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
+    branch = branches[taken]
     leaves, in_tree = tree.flatten_arguments(operands, {})
     flat = FlatFunction(branch, in_tree)
-    outs = flat(*as_arrays(leaves, branch, in_tree))
-    result: R = tree.unflatten(flat.out_tree, outs)
-    return result
+    args = as_arrays(leaves, branch, in_tree)
+    avals = [x.aval for x in args]
+    outs = flat(*args)
+    targets = compared(name, branches, taken, (in_tree, avals), (flat.out_tree, outs))
+    if targets is not None:
+        outs = [
+            convert_element_type(x, aval.dtype, aval.weak_type)
+            for x, aval in zip(outs, targets, strict=True)
+        ]
+    return tree.unflatten(flat.out_tree, outs)
 
 
 def _choose(
@@ -767,57 +777,10 @@ def _join(
     out_trees: Sequence[PyTreeDef],
 ) -> list[Staged]:
     """Give the branches results of one type, converting to common dtypes."""
-    first = out_trees[0]
-    for fun, out_tree in zip(branches, out_trees, strict=True):
-        if out_tree != first:
-            path, one, other = first_difference(first, out_tree, "result")
-            raise BranchTypeError(
-                f"the branches of {name} must return the same pytree structure, but {path} is "
-                f"{one} from {_describe(name, branches, branches[0])} and {other} from "
-                f"{_describe(name, branches, fun)}. Make the containers, their keys and lengths "
-                "equal."
-            )
-    columns = zip(*(s.jaxpr.out_avals for s in staged), strict=True)
-    targets = [
-        _join_avals(name, branches, path, column)
-        for path, column in zip(paths(first, "result"), columns, strict=True)
-    ]
+    targets = common_types(name, branches, out_trees, [s.jaxpr.out_avals for s in staged])
     return [
         s
         if list(s.jaxpr.out_avals) == targets
         else Staged(convert_outputs(s.jaxpr, lambda outs: convert_all(outs, targets)), s.consts)
         for s in staged
     ]
-
-
-def _describe(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
-    """Name a branch by its place, too: several may be lambdas of one line."""
-    place = branches.index(fun)
-    which = ("false_fun", "true_fun")[place] if name == "cond" else f"branch {place}"
-    return f"{which}, {describe_function(fun)}"
-
-
-def _join_avals(
-    name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[ShapedArray]
-) -> ShapedArray:
-    first = avals[0]
-    for fun, aval in zip(branches, avals, strict=True):
-        if aval.shape != first.shape:
-            raise BranchTypeError(
-                f"the branches of {name} must have equal output types, as to shapes, but {path} "
-                f"is {first} from {_describe(name, branches, branches[0])} and {aval} from "
-                f"{_describe(name, branches, fun)}. Reshape or broadcast one of them."
-            )
-    try:
-        dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
-        if all(a.dtype == first.dtype for a in avals):
-            weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
-    except PromotionError as error:
-        raise BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
-    if not all(lie_alike(first, aval) for aval in avals):
-        raise BranchTypeError(
-            f"the branches of {name} must return arrays that are divided alike, but {path} is "
-            f"{' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
-        )
-    lying = next((aval for aval in avals if isinstance(aval, ExplicitArray)), first.plain)
-    return lying.with_varying(NOWHERE).with_dtype(dtype, weak)
