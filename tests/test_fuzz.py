@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from fuzz import effects
 from fuzz.drawing import CASES, Case

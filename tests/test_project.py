@@ -3,6 +3,7 @@
 import ast
 import fnmatch
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -137,3 +138,109 @@ def test_completion_shows_the_public_names_and_no_others() -> None:
     shown = {name for name in dir(tinyjax) if not name.startswith("_")}
     assert shown == {*tinyjax.__all__} - {"__version__"}
     assert all(hasattr(tinyjax, name) for name in shown)
+
+
+#: Files that import many names of one module, such as those that export them again.
+BY_NAME = {
+    "autodiff/accumulation.py",
+    "example_libraries/stax.py",
+    "core/avals.py",
+    "experimental/hijax.py",
+    "nans/trace.py",
+    "source/text/structure.py",
+    "tree_util.py",
+}
+#: Files of which each look-up of a name counts, and tables.
+TIMED = {
+    "__init__",
+    "batching",
+    "concrete",
+    "elementwise",
+    "families",
+    "jvp",
+    "linearize",
+    "operands",
+    "promotion",
+    "staging",
+    "trace",
+    "transpose",
+}
+MOST_NAMES = 8
+
+
+def short_names() -> dict[str, str]:
+    """The short names of modules, as docs/contributing.md lists them."""
+    text = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Imports\n")[2].partition("\n## ")[0]
+    return {module: name for name, module in re.findall(r"\| `(\w+)` \| `([\w.]+)`", section)}
+
+
+def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, str]) -> list[str]:
+    """Say which lines to write: modules by other names than theirs, and many names of one."""
+    faults = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tinyjax"):
+            continue
+        package = f"{node.module}.".removeprefix("tinyjax.")
+        plain = 0
+        for alias in node.names:
+            module = f"{package}{alias.name}"
+            if module not in modules:
+                plain += 1
+                continue
+            called = (alias.asname or alias.name).strip("_")
+            if called not in {alias.name, names.get(module)}:
+                short = names.get(module, alias.name)
+                faults.append(f"{file}: from {node.module} import {alias.name} as {short}")
+            if module != (owner := {v: k for k, v in names.items()}.get(called, module)):
+                faults.append(f"{file}: {called} is tinyjax.{owner}, not tinyjax.{module}")
+        module = package.removesuffix(".")
+        if plain > MOST_NAMES and module in modules and file not in BY_NAME:
+            home, _, stem = f"tinyjax.{module}".rpartition(".")
+            if Path(file).stem not in TIMED:
+                short = f" as {names[module]}" if module in names else ""
+                faults.append(f"{file}: from {home} import {stem}{short}")
+    return faults
+
+
+def modules_of_package() -> set[str]:
+    files = (file.relative_to(SOURCE).with_suffix("").parts for file in FILES)
+    return {".".join(parts).removesuffix(".__init__") for parts in files}
+
+
+def test_modules_are_imported_by_one_name_each() -> None:
+    names, modules = short_names(), modules_of_package()
+    assert len(set(names.values())) == len(names)
+    assert names.keys() <= modules
+    faults = [
+        fault
+        for file in FILES
+        for fault in faults_of_imports(
+            file.relative_to(SOURCE).as_posix(), file.read_text(encoding="utf-8"), modules, names
+        )
+    ]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("line", "faults"),
+    [
+        ("from tinyjax.core import avals as av", []),
+        ("from tinyjax.core import avals", []),
+        ("from tinyjax.core import avals as a", ["x.py: from tinyjax.core import avals as av"]),
+        (
+            "from tinyjax.core import trace as av",
+            [
+                "x.py: from tinyjax.core import trace as tr",
+                "x.py: av is tinyjax.core.avals, not tinyjax.core.trace",
+            ],
+        ),
+        (
+            "from tinyjax.core.avals import a, b, c, d, e, f, g, h, i",
+            ["x.py: from tinyjax.core import avals as av"],
+        ),
+    ],
+)
+def test_faults_of_imports_are_the_lines_to_write(line: str, faults: list[str]) -> None:
+    names = {"core.avals": "av", "core.trace": "tr"}
+    assert faults_of_imports("x.py", line, {*names}, names) == faults

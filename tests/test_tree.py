@@ -14,8 +14,7 @@ import attrs
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from jax import tree_util as oracle
 from unchecked import unchecked
 

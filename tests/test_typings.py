@@ -28,8 +28,7 @@ import jaxlib
 import ml_dtypes
 import numpy as np
 import pytest
-from jaxlib import _jax, lapack
-from jaxlib import xla_client as xc
+from jaxlib import _jax, lapack, xla_client as xc
 from jaxlib._jax import config
 
 from tinyjax.xla.versions import UNCHECKED, Release, release_of

@@ -11,8 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from tinyjax.frames import Direction, Location, user_location
-from tinyjax.tracebacks import hide
+from tinyjax import frames, tracebacks
 
 
 class TinyjaxError(Exception):
@@ -26,8 +25,8 @@ class TinyjaxError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
-        self.location: Location | None = user_location()
-        hide(sys._getframe(1))
+        self.location: frames.Location | None = frames.user_location()
+        tracebacks.hide(sys._getframe(1))
 
     def __str__(self) -> str:
         if self.location is None:
@@ -222,16 +221,16 @@ class NanError(TinyjaxError, FloatingPointError):
     def __init__(
         self,
         message: str,
-        location: Location | None,
+        location: frames.Location | None,
         primitive: str,
-        direction: Direction,
+        direction: frames.Direction,
         iterations: tuple[int, ...],
         examples: tuple[int, ...],
     ) -> None:
         super().__init__(message)
         self.location = location
         self.primitive = primitive
-        self.direction: Direction = direction
+        self.direction: frames.Direction = direction
         self.iterations = iterations
         self.examples = examples
 
@@ -313,10 +312,10 @@ class SourceError(TinyjaxError, NotImplementedError):
         location: the line of the program.
     """
 
-    def __init__(self, message: str, location: Location | None = None) -> None:
+    def __init__(self, message: str, location: frames.Location | None = None) -> None:
         super().__init__(message)
         if location is not None:
-            self.location: Location | None = location
+            self.location: frames.Location | None = location
 
     def __reduce__(self) -> tuple[type[SourceError], tuple[object, ...]]:
         return type(self), (self.message, self.location)

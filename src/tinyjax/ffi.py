@@ -17,39 +17,15 @@ from typing import Any, TypeAlias, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, xla
-from tinyjax.callbacks.common import MethodName, VmapMethod, declared_type, vmap_method_of
-from tinyjax.control_flow.scan import scan
+from tinyjax import dtypes, errors, frames, xla
+from tinyjax.callbacks import common
+from tinyjax.control_flow import scan as sc
+from tinyjax.core import avals as av, checking, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.checking import explained
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.trace import bind
-from tinyjax.errors import (
-    ArgumentError,
-    DifferentiationError,
-    ForeignCallError,
-    described,
-    shortened,
-)
-from tinyjax.frames import Location, user_location
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.shape import batch_axes_in_front
-from tinyjax.stablehlo.lowering import Lowering, row_major
-from tinyjax.stablehlo.types import Layout, Values, element_type, string, typed
+from tinyjax.core.primitive import Primitive
+from tinyjax.primitives import broadcast as bc, shape as sh
+from tinyjax.stablehlo import lowering as lw, types as hlo
+from tinyjax.stablehlo.lowering import Lowering
 
 __all__ = [
     "ffi_call",
@@ -66,7 +42,7 @@ LayoutLike: TypeAlias = Any
 
 
 @attrs.frozen(eq=False, repr=False)
-class ForeignParams(Params):
+class ForeignParams(prim.Params):
     """A call of a foreign function.
 
     Attributes:
@@ -83,15 +59,15 @@ class ForeignParams(Params):
     """
 
     target: str
-    out_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
     attributes: tuple[tuple[str, str], ...]
-    in_layouts: tuple[Layout, ...]
-    out_layouts: tuple[Layout, ...]
+    in_layouts: tuple[hlo.Layout, ...]
+    out_layouts: tuple[hlo.Layout, ...]
     aliases: tuple[tuple[int, int], ...] = ()
-    method: VmapMethod | None = None
+    method: common.VmapMethod | None = None
     version: int = 4
     legacy_config: str | None = None
-    location: Location | None = attrs.field(default=None, eq=False)
+    location: frames.Location | None = attrs.field(default=None, eq=False)
 
 
 # The primitives
@@ -103,15 +79,15 @@ ffi_effect_p: Primitive[ForeignParams] = Primitive("ffi_effect", ForeignParams, 
 
 def _declare(primitive: Primitive[ForeignParams]) -> None:
     @primitive.def_evaluate
-    def evaluate(args: Arrays, params: ForeignParams) -> Arrays:
+    def evaluate(args: prim.Arrays, params: ForeignParams) -> prim.Arrays:
         return xla.run_alone(primitive, args, params)
 
     @primitive.def_abstract_eval
-    def types(avals: Avals, params: ForeignParams) -> Avals:
+    def types(avals: prim.Avals, params: ForeignParams) -> prim.Avals:
         return params.out_avals
 
     @primitive.def_lowering
-    def lowering_rule(b: Lowering, operands: Values, params: ForeignParams) -> Values:
+    def lowering_rule(b: Lowering, operands: hlo.Values, params: ForeignParams) -> hlo.Values:
         return b.custom_call(
             params.target,
             operands,
@@ -124,20 +100,22 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
         )
 
     @primitive.def_jvp
-    def jvp_rule(primals: Arrays, tangents: Tangents, params: ForeignParams) -> JvpResult:
+    def jvp_rule(
+        primals: prim.Arrays, tangents: prim.Tangents, params: ForeignParams
+    ) -> prim.JvpResult:
         raise _not_differentiable(params)
 
     @primitive.def_transpose
     def transpose_rule(
-        cotangents: Tangents, operands: Operands, params: ForeignParams
-    ) -> Cotangents:
+        cotangents: prim.Tangents, operands: prim.Operands, params: ForeignParams
+    ) -> prim.Cotangents:
         raise _not_differentiable(params)
 
     @primitive.def_batch
     def batch_rule(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ForeignParams
-    ) -> BatchResult:
-        front = batch_axes_in_front(values, axes)
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ForeignParams
+    ) -> prim.BatchResult:
+        front = sh.batch_axes_in_front(values, axes)
         outs = _batched(primitive, mapped, front, [a is not None for a in axes], params)
         return outs, [0] * len(outs)
 
@@ -146,8 +124,8 @@ _declare(ffi_call_p)
 _declare(ffi_effect_p)
 
 
-def _not_differentiable(params: ForeignParams) -> DifferentiationError:
-    error = DifferentiationError(
+def _not_differentiable(params: ForeignParams) -> errors.DifferentiationError:
+    error = errors.DifferentiationError(
         f"the foreign function '{params.target}' has no derivative. Wrap the function that calls "
         "it in custom_jvp or custom_vjp, or put stop_gradient around the arguments."
     )
@@ -157,27 +135,27 @@ def _not_differentiable(params: ForeignParams) -> DifferentiationError:
 
 def _batched(
     primitive: Primitive[ForeignParams],
-    mapped: MappedAxis,
+    mapped: prim.MappedAxis,
     values: Sequence[Array],
     is_mapped: Sequence[bool],
     params: ForeignParams,
 ) -> list[Array]:
     """Call it with operands that have the mapped axis in front."""
-    method = VmapMethod.SEQUENTIAL if mapped.one_by_one else params.method
+    method = common.VmapMethod.SEQUENTIAL if mapped.one_by_one else params.method
     match method:
-        case VmapMethod.SEQUENTIAL | VmapMethod.SEQUENTIAL_UNROLLED:
+        case common.VmapMethod.SEQUENTIAL | common.VmapMethod.SEQUENTIAL_UNROLLED:
             return _one_by_one(primitive, values, is_mapped, params, method)
-        case VmapMethod.EXPAND_DIMS | VmapMethod.BROADCAST_ALL:
-            size = mapped.size if method is VmapMethod.BROADCAST_ALL else 1
+        case common.VmapMethod.EXPAND_DIMS | common.VmapMethod.BROADCAST_ALL:
+            size = mapped.size if method is common.VmapMethod.BROADCAST_ALL else 1
             values = [
-                x if m else broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
+                x if m else bc.broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
                 for x, m in zip(values, is_mapped, strict=True)
             ]
             is_mapped = [True] * len(values)
-        case VmapMethod.LEGACY_VECTORIZED:
+        case common.VmapMethod.LEGACY_VECTORIZED:
             pass
         case None:
-            error = ForeignCallError(
+            error = errors.ForeignCallError(
                 f"the foreign function '{params.target}' is under vmap, but ffi_call does not say "
                 'what to do there. Pass vmap_method="sequential" to call it once for each '
                 'example, "expand_dims" or "broadcast_all" to call it once with one axis more in '
@@ -193,10 +171,10 @@ def _batched(
         ),
         out_layouts=tuple(map(_with_front, params.out_layouts)),
     )
-    return [*bind(primitive, values, params)]
+    return [*tr.bind(primitive, values, params)]
 
 
-def _with_front(layout: Layout) -> Layout:
+def _with_front(layout: hlo.Layout) -> hlo.Layout:
     """The layout of several such arrays, one after the other."""
     return (*[axis + 1 for axis in layout], 0)
 
@@ -206,15 +184,15 @@ def _one_by_one(
     values: Sequence[Array],
     is_mapped: Sequence[bool],
     params: ForeignParams,
-    method: VmapMethod,
+    method: common.VmapMethod,
 ) -> list[Array]:
     def call(_: tuple[()], examples: Sequence[Array]) -> tuple[tuple[()], list[Array]]:
         own = iter(examples)
         args = [next(own) if m else x for x, m in zip(values, is_mapped, strict=True)]
-        return (), [*bind(primitive, args, params)]
+        return (), [*tr.bind(primitive, args, params)]
 
     mapped = [x for x, m in zip(values, is_mapped, strict=True) if m]
-    _, outs = scan(call, (), mapped, unroll=method is VmapMethod.SEQUENTIAL_UNROLLED)
+    _, outs = sc.scan(call, (), mapped, unroll=method is common.VmapMethod.SEQUENTIAL_UNROLLED)
     return outs
 
 
@@ -224,10 +202,10 @@ def _one_by_one(
 @overload
 def ffi_call(
     target_name: str,
-    result_shape_dtypes: ShapeDtypeStruct,
+    result_shape_dtypes: av.ShapeDtypeStruct,
     *,
     has_side_effect: bool = ...,
-    vmap_method: MethodName | None = ...,
+    vmap_method: common.MethodName | None = ...,
     input_layouts: Sequence[LayoutLike] | None = ...,
     output_layouts: LayoutLike = ...,
     input_output_aliases: Mapping[int, int] | None = ...,
@@ -240,7 +218,7 @@ def ffi_call(
     result_shape_dtypes: tuple[Any, ...],
     *,
     has_side_effect: bool = ...,
-    vmap_method: MethodName | None = ...,
+    vmap_method: common.MethodName | None = ...,
     input_layouts: Sequence[LayoutLike] | None = ...,
     output_layouts: LayoutLike = ...,
     input_output_aliases: Mapping[int, int] | None = ...,
@@ -253,20 +231,20 @@ def ffi_call(
     result_shape_dtypes: object,
     *,
     has_side_effect: bool = ...,
-    vmap_method: MethodName | None = ...,
+    vmap_method: common.MethodName | None = ...,
     input_layouts: Sequence[LayoutLike] | None = ...,
     output_layouts: LayoutLike = ...,
     input_output_aliases: Mapping[int, int] | None = ...,
     custom_call_api_version: int = ...,
     legacy_backend_config: str | None = ...,
 ) -> Callable[..., Any]: ...
-@explained
+@checking.explained
 def ffi_call(  # noqa: PLR0913 (JAX's signature)
     target_name: str,
     result_shape_dtypes: object,
     *,
     has_side_effect: bool = False,
-    vmap_method: MethodName | None = None,
+    vmap_method: common.MethodName | None = None,
     input_layouts: Sequence[LayoutLike] | None = None,
     output_layouts: LayoutLike = None,
     input_output_aliases: Mapping[int, int] | None = None,
@@ -328,12 +306,12 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
         (array([[2., 0.],
                [1., 2.]], dtype=float32), 0)
     """
-    method = vmap_method_of(vmap_method)
+    method = common.vmap_method_of(vmap_method)
     aliases = {} if input_output_aliases is None else input_output_aliases
     if not isinstance(aliases, Mapping):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "input_output_aliases maps numbers of inputs to numbers of outputs, but got "
-            f"{described(aliases)}."
+            f"{errors.described(aliases)}."
         )
     several = isinstance(result_shape_dtypes, Sequence)
     declared = (
@@ -341,7 +319,7 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     )
     out_avals = tuple([_declared(declaration, i) for i, declaration in enumerate(declared)])
     if custom_call_api_version >= 4 and legacy_backend_config is not None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "legacy_backend_config is for versions of the interface below 4, but "
             f"custom_call_api_version is {custom_call_api_version}. Pass attributes by keywords."
         )
@@ -353,11 +331,11 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     primitive = ffi_effect_p if has_side_effect else ffi_call_p
 
     def call(*args: ArrayLike, **attributes: Any) -> Any:
-        operands = [as_array(x) for x in args]
+        operands = [opd.as_array(x) for x in args]
         avals = [x.aval for x in operands]
         in_layouts = layouts("input_layouts", avals, input_layouts)
         if attributes and custom_call_api_version < 4:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"the foreign function '{target_name}' was given the attributes "
                 f"{', '.join(attributes)}, which those of versions below 4 do not take. Pass "
                 "legacy_backend_config."
@@ -372,9 +350,9 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
             method,
             custom_call_api_version,
             legacy_backend_config,
-            user_location(),
+            frames.user_location(),
         )
-        outs = bind(primitive, operands, params)
+        outs = tr.bind(primitive, operands, params)
         if not several:
             return outs[0]
         return tuple(outs) if isinstance(result_shape_dtypes, tuple) else [*outs]
@@ -382,36 +360,36 @@ def ffi_call(  # noqa: PLR0913 (JAX's signature)
     return call
 
 
-def _declared(declaration: object, position: int) -> ShapedArray:
-    aval = declared_type(declaration)
+def _declared(declaration: object, position: int) -> av.ShapedArray:
+    aval = common.declared_type(declaration)
     if aval is None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "result_shape_dtypes must have a shape and a dtype, such as "
             "ShapeDtypeStruct((3,), jnp.float32), or be a sequence of such types, but got "
-            f"{described(declaration)} at position {position}."
+            f"{errors.described(declaration)} at position {position}."
         )
     return aval
 
 
 def layouts(
-    name: str, avals: Sequence[ShapedArray], requested: Sequence[LayoutLike] | None
-) -> tuple[Layout, ...]:
+    name: str, avals: Sequence[av.ShapedArray], requested: Sequence[LayoutLike] | None
+) -> tuple[hlo.Layout, ...]:
     """The layouts of arrays, the axis whose elements are neighbours first."""
     if requested is None:
-        return tuple([row_major(aval.shape) for aval in avals])
+        return tuple([lw.row_major(aval.shape) for aval in avals])
     if len(requested) != len(avals):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{name} has {len(requested)} layouts, but there are {len(avals)} arrays. Give one for "
             "each, or None for NumPy's."
         )
-    result: list[Layout] = []
+    result: list[hlo.Layout] = []
     for aval, layout in zip(avals, requested, strict=True):
         if layout is None:
-            result.append(row_major(aval.shape))
+            result.append(lw.row_major(aval.shape))
             continue
         axes = tuple(getattr(layout, "major_to_minor", layout))[::-1]
         if sorted(axes) != [*range(aval.ndim)]:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{name} has {layout!r} for an array of type {aval}: it must have each of the "
                 f"axes 0 to {aval.ndim - 1} once."
                 if aval.ndim
@@ -421,7 +399,7 @@ def layouts(
     return tuple(result)
 
 
-_Described: TypeAlias = tuple[Sequence[ShapedArray], Sequence[Layout]]
+_Described: TypeAlias = tuple[Sequence[av.ShapedArray], Sequence[hlo.Layout]]
 
 
 def _aliases(
@@ -431,13 +409,13 @@ def _aliases(
     for i, j in sorted((int(i), int(j)) for i, j in aliases.items()):
         for position, what, (avals, _) in ((i, "argument", ins), (j, "result", outs)):
             if not 0 <= position < len(avals):
-                raise ArgumentError(
+                raise errors.ArgumentError(
                     f"input_output_aliases has {i}: {j}, but there is no {what} {position}: there "
                     f"are {len(avals)}."
                 )
         (x, x_layout), (out, out_layout) = ((a[k], ls[k]) for (a, ls), k in ((ins, i), (outs, j)))
         if (x.shape, x.dtype, x_layout) != (out.shape, out.dtype, out_layout):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"input_output_aliases has {i}: {j}, but argument {i} is {x} and result {j} is "
                 f"{out}, or they are laid out differently: only arrays of one type and layout can "
                 "share memory."
@@ -450,21 +428,21 @@ def attribute(name: str, value: object) -> str:
     """Write what a foreign function is given besides arrays, as MLIR does."""
     match value:
         case str():
-            return string(value)
+            return hlo.string(value)
         case bytes():
-            return string(value.decode("latin1"))
+            return hlo.string(value.decode("latin1"))
         case np.ndarray() if value.dtype in dtypes.ALL:
-            return typed(value)
+            return hlo.typed(value)
         case np.generic() if value.dtype in dtypes.ALL and value.dtype not in dtypes.COMPLEXES:
-            return typed(value)
+            return hlo.typed(value)
         case bool():
-            return typed(np.bool_(value))
+            return hlo.typed(np.bool_(value))
         case int():
-            return typed(np.int64(value))
+            return hlo.typed(np.int64(value))
         case float():
-            return typed(np.float64(value))
+            return hlo.typed(np.float64(value))
         case np.dtype() if value in dtypes.ALL:
-            return element_type(value)
+            return hlo.element_type(value)
         case Array():
             return attribute(name, value.concrete(name))
         case list() | tuple():
@@ -473,8 +451,9 @@ def attribute(name: str, value: object) -> str:
             inner = [f"{key} = {attribute(f'{name}.{key}', x)}" for key, x in value.items()]
             return f"{{{', '.join(inner)}}}"
         case _:
-            raise ArgumentError(
-                f"the attribute {name} of a foreign function is {described(value)}. Pass a bool, "
+            raise errors.ArgumentError(
+                f"the attribute {name} of a foreign function is {errors.described(value)}. Pass a "
+                "bool, "
                 "a string, a real number, a NumPy array or a dtype, or a list or dict of these."
             )
 
@@ -487,13 +466,14 @@ def _spelled(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ArgumentError(
-            f"the name of a foreign function is a text in Unicode, but got {described(name)}."
+        raise errors.ArgumentError(
+            f"the name of a foreign function is a text in Unicode, but got "
+            f"{errors.described(name)}."
         ) from None
     return name
 
 
-@explained
+@checking.explained
 def register_ffi_target(
     name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
@@ -519,14 +499,14 @@ def register_ffi_target(
     """
     for capsule in fn.values() if isinstance(fn, Mapping) else (fn,):
         if type(capsule).__name__ != "PyCapsule":
-            raise ArgumentError(
-                f"the foreign function '{name}' is {described(capsule)}. Pass a capsule: "
+            raise errors.ArgumentError(
+                f"the foreign function '{name}' is {errors.described(capsule)}. Pass a capsule: "
                 "pycapsule(function) makes one of a function that ctypes has loaded."
             )
     xla.register_target(_spelled(name), fn, platform, api_version, **kwargs)
 
 
-@explained
+@checking.explained
 def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
     """Register a type of the state that foreign functions keep between calls.
 
@@ -541,14 +521,14 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
     """
     for key, capsule in type_registration.items():
         if key not in ("type_id", "type_info") or type(capsule).__name__ != "PyCapsule":
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "type_registration has capsules for 'type_id' and 'type_info', but got "
-                f"{shortened(capsule)} for {shortened(key)}."
+                f"{errors.shortened(capsule)} for {errors.shortened(key)}."
             )
     xla.register_type(_spelled(name), type_registration, platform)
 
 
-@explained
+@checking.explained
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say that on several devices a foreign function is called for each part of its operands.
 
@@ -575,8 +555,9 @@ def pycapsule(funcptr: Any) -> object:
     is_pointer = isinstance(funcptr, int) or hasattr(funcptr, "restype")  # as ctypes' functions
     address = ctypes.cast(funcptr, ctypes.c_void_p).value if is_pointer else None
     if not address:
-        raise ArgumentError(
-            f"pycapsule takes a function that ctypes has loaded, but got {described(funcptr)}."
+        raise errors.ArgumentError(
+            f"pycapsule takes a function that ctypes has loaded, but got "
+            f"{errors.described(funcptr)}."
         )
     return _new_capsule(address, None, None)
 

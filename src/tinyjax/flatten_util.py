@@ -9,13 +9,9 @@ from typing import Any, TypeVar
 
 import attrs
 
-from tinyjax import numpy as jnp
-from tinyjax import tree
+from tinyjax import dtypes, errors, numpy as jnp, tree
 from tinyjax.core.array import Array
 from tinyjax.core.operands import as_array
-from tinyjax.dtypes import DType, float32, result_type
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.tree import PyTreeDef
 
 T = TypeVar("T")
 
@@ -47,7 +43,7 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
     """
     leaves, treedef = tree.flatten(pytree)
     arrays = [as_array(leaf) for leaf in leaves]
-    dtype = result_type(*(x.dtype for x in arrays)) if arrays else float32
+    dtype = dtypes.result_type(*(x.dtype for x in arrays)) if arrays else dtypes.float32
     mixed = any(x.dtype != dtype for x in arrays)
     parts = [jnp.ravel(x) for x in arrays]
     if mixed:
@@ -70,20 +66,20 @@ class _Unravel:
         types: the shapes of the leaves, and the dtypes where they differ.
     """
 
-    treedef: PyTreeDef
-    dtype: DType | None
-    types: tuple[tuple[tuple[int, ...], DType | None], ...]
+    treedef: tree.PyTreeDef
+    dtype: dtypes.DType | None
+    types: tuple[tuple[tuple[int, ...], dtypes.DType | None], ...]
 
     def __call__(self, vector: Array) -> Any:
         sizes = [prod(shape) for shape, _ in self.types]
         if jnp.shape(vector) != (sum(sizes),):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"this tree is made of a vector of shape ({sum(sizes)},), but got "
                 f"{jnp.shape(vector)}."
             )
         array = as_array(vector)
         if self.dtype not in (None, array.dtype):
-            raise DtypeError(
+            raise errors.DtypeError(
                 f"this tree, whose leaves have several dtypes, is made of a vector of dtype "
                 f"{self.dtype}, but got one of dtype {array.dtype}."
             )
@@ -94,5 +90,5 @@ class _Unravel:
         )
 
 
-def _of_dtype(x: Array, dtype: DType | None) -> Array:
+def _of_dtype(x: Array, dtype: dtypes.DType | None) -> Array:
     return x if dtype is None else x.astype(dtype)

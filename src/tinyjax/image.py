@@ -13,16 +13,10 @@ from typing import Final
 
 import attrs
 
-from tinyjax import dtypes
-from tinyjax import numpy as jnp
+from tinyjax import dtypes, errors, numpy as jnp
+from tinyjax.core import axes as ax, checking, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import listed
-from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy.creation import canonical_shape
-from tinyjax.numpy.promotion import promote_inexact
+from tinyjax.numpy import creation as cr, promotion as pm
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
@@ -64,8 +58,8 @@ class ResizeMethod(enum.Enum):
         """
         method = _NAMES.get(s)
         if method is None:
-            raise ArgumentError(
-                f"the methods are {', '.join(map(repr, _NAMES))}, but got {shortened(s)}."
+            raise errors.ArgumentError(
+                f"the methods are {', '.join(map(repr, _NAMES))}, but got {errors.shortened(s)}."
             )
         return method
 
@@ -182,9 +176,9 @@ def _method(method: str | ResizeMethod) -> ResizeMethod:
 
 
 def _shape(name: str, image: Array, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = canonical_shape(shape)
+    sizes = cr.canonical_shape(shape)
     if len(sizes) != image.ndim:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} takes a shape of as many axes as the image has, but got {sizes} for "
             f"{image.aval}."
         )
@@ -222,7 +216,7 @@ def resize(
         >>> image.resize(jnp.array([0.0, 2.0]), (4,), "linear")
         Array([0. , 0.5, 1.5, 2. ], dtype=float32)
     """
-    pixels, chosen = as_array(image), _method(method)
+    pixels, chosen = opd.as_array(image), _method(method)
     sizes = _shape("resize", pixels, shape)
     changed = [d for d in range(pixels.ndim) if sizes[d] != pixels.shape[d]]
     if chosen == ResizeMethod.NEAREST:
@@ -230,7 +224,7 @@ def resize(
             places = (jnp.arange(sizes[d], dtype=dtypes.float32) + 0.5) * pixels.shape[d] / sizes[d]
             pixels = jnp.take(pixels, jnp.floor(places).astype(dtypes.int32), d)
         return pixels
-    (pixels,) = promote_inexact(pixels)
+    (pixels,) = pm.promote_inexact(pixels)
     real = dtypes.real_part(pixels.dtype) if dtypes.is_complex(pixels.dtype) else pixels.dtype
     wide = jnp.promote_types(real, dtypes.float32)
     axes = {
@@ -245,7 +239,7 @@ def resize(
     return _resample(pixels, axes, chosen, antialias)
 
 
-@explained
+@checking.explained
 def scale_and_translate(
     image: ArrayLike,
     shape: Sequence[int],
@@ -287,20 +281,20 @@ def scale_and_translate(
         >>> moved.tolist()
         [0.0, 1.0, 2.0]
     """
-    (pixels,), chosen = promote_inexact(as_array(image)), _method(method)
+    (pixels,), chosen = pm.promote_inexact(opd.as_array(image)), _method(method)
     sizes = _shape("scale_and_translate", pixels, shape)
     if chosen == ResizeMethod.NEAREST:
-        raise ArgumentError("scale_and_translate has no method 'nearest': resize has.")
-    dims = [canonical_axis(d, pixels.ndim) for d in listed(spatial_dims, "spatial_dims")]
-    scales, shifts = promote_inexact(as_array(scale), as_array(translation))
+        raise errors.ArgumentError("scale_and_translate has no method 'nearest': resize has.")
+    dims = [ax.canonical_axis(d, pixels.ndim) for d in ints.listed(spatial_dims, "spatial_dims")]
+    scales, shifts = pm.promote_inexact(opd.as_array(scale), opd.as_array(translation))
     if not scales.shape == shifts.shape == (len(dims),):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"scale_and_translate takes a scale and a translation for each of {len(dims)} "
             f"spatial_dims, but got {scales.aval} and {shifts.aval}."
         )
     for d, (before, after) in enumerate(zip(pixels.shape, sizes, strict=True)):
         if d not in dims and before != after:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"axis {d} is not among spatial_dims, so that it keeps its size of {before}, but "
                 f"the shape is {sizes}."
             )

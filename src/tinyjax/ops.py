@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 import attrs
 
-from tinyjax import numpy as jnp
+from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.array import Array, ArrayLike, UpdateOptions
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.result_placement import placed
-from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives.reduce import highest, lowest
 
@@ -126,7 +125,7 @@ class _Kind:
     """A reduction: the update of ``x.at`` that makes it, its start, and its function."""
 
     update: Literal["add", "multiply", "max", "min"]
-    start: Callable[[DType], bool | int | float | complex]
+    start: Callable[[dtypes.DType], bool | int | float | complex]
     reduce: Callable[..., Array]
 
     def reduced(

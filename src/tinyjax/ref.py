@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tinyjax import numpy as jnp
+from tinyjax.core import avals as av, checking
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.checking import explained
 from tinyjax.core.refs import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 from tinyjax.errors import ArgumentError
 
@@ -26,8 +25,8 @@ __all__ = [
 ]
 
 
-@explained
-def empty_ref(ty: ShapedArray | ShapeDtypeStruct, memory_space: None = None) -> Ref:
+@checking.explained
+def empty_ref(ty: av.ShapedArray | av.ShapeDtypeStruct, memory_space: None = None) -> Ref:
     """Make an array of zeros that can be written in place.
 
     Args:

@@ -14,15 +14,13 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax import tree
-from tinyjax.api.derivatives import jvp, vjp
+from tinyjax import errors, tree
+from tinyjax.api import derivatives
+from tinyjax.core import calling
 from tinyjax.core.array import Array
-from tinyjax.core.calling import argument_path, as_arrays, leaf_path
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
-from tinyjax.errors import ArgumentError, TinyjaxError, shortened
 from tinyjax.frames import describe_function
-from tinyjax.tree import PyTreeDef
 
 __all__ = [
     "DerivativeMismatchError",
@@ -34,7 +32,7 @@ __all__ = [
 _MODES: Final = ("fwd", "rev")
 
 
-class DerivativeMismatchError(TinyjaxError, AssertionError):
+class DerivativeMismatchError(errors.TinyjaxError, AssertionError):
     """A derivative and a finite difference disagree.
 
     Attributes:
@@ -127,7 +125,7 @@ class _Point:
 
     check: _Check
     fun: Callable[..., Any]
-    in_tree: PyTreeDef
+    in_tree: tree.PyTreeDef
     arrays: tuple[Array, ...]
 
     @property
@@ -140,15 +138,15 @@ class _Point:
         return result
 
     def path(self, i: int) -> str:
-        return argument_path(self.fun, self.in_tree, i)
+        return calling.argument_path(self.fun, self.in_tree, i)
 
-    def outputs(self, leaves: Sequence[HostArray]) -> tuple[list[HostArray], PyTreeDef]:
+    def outputs(self, leaves: Sequence[HostArray]) -> tuple[list[HostArray], tree.PyTreeDef]:
         out = self.fun(*self.args([ConcreteArray(x) for x in leaves]))
         return _hosts(self.fun, out)
 
     def differences(
         self, directions: Sequence[HostArray]
-    ) -> tuple[list[HostArray], PyTreeDef, float]:
+    ) -> tuple[list[HostArray], tree.PyTreeDef, float]:
         """The central difference of every result along a direction, and the step used."""
         hosts = self.hosts
         inexact = [x.dtype for x in hosts if is_inexact(x.dtype)]
@@ -177,15 +175,15 @@ def _wide(x: HostArray) -> HostArray:
     return np.asarray(x, np.complex128 if is_complex(x.dtype) else np.float64)
 
 
-def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], PyTreeDef]:
+def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], tree.PyTreeDef]:
     leaves, out_tree = tree.flatten(value)
-    arrays = as_arrays(leaves, fun, tree.structure(((value,), {})))
+    arrays = calling.as_arrays(leaves, fun, tree.structure(((value,), {})))
     return [x.concrete("a finite difference") for x in arrays], out_tree
 
 
 def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Point:
     leaves, in_tree = tree.flatten_arguments(tuple(args), {})
-    return _Point(check, fun, in_tree, tuple(as_arrays(leaves, fun, in_tree)))
+    return _Point(check, fun, in_tree, tuple(calling.as_arrays(leaves, fun, in_tree)))
 
 
 def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
@@ -240,12 +238,12 @@ def _check_fwd(
     for i, (got, expected) in enumerate(zip(values, expected_values, strict=True)):
         atol, rtol = point.check.tolerances(used, [got])
         if not np.allclose(_wide(got), _wide(expected), rtol, atol, equal_nan=True):
-            place = leaf_path("result", out_tree, i)
+            place = calling.leaf_path("result", out_tree, i)
             _fail(point, "fwd", place, got, expected, "the value itself differs under jvp")
     for i, (value, got, slope) in enumerate(zip(values, tangents_out, slopes, strict=True)):
         atol, rtol = point.check.tolerances(used, [value])
         if is_inexact(got.dtype) and not np.allclose(_wide(got), slope, rtol, atol):
-            place, x, y = _worst(leaf_path("result", out_tree, i), _wide(got), slope)
+            place, x, y = _worst(calling.leaf_path("result", out_tree, i), _wide(got), slope)
             detail = (
                 f"jvp gives {x:.8g}, but a central difference with step {eps:.2g} gives {y:.8g} "
                 f"(off by {abs(x - y):.2g}, allowed {atol:.2g} + {rtol:.2g} |{y:.3g}|)"
@@ -440,8 +438,8 @@ def check_grads(
     chosen = (modes,) if isinstance(modes, str) else tuple(modes)
     for mode in chosen:
         if mode not in _MODES:
-            raise ArgumentError(
-                f"check_grads knows the modes 'fwd' and 'rev', but got {shortened(mode)}."
+            raise errors.ArgumentError(
+                f"check_grads knows the modes 'fwd' and 'rev', but got {errors.shortened(mode)}."
             )
     _recurse(
         _Check(f, (), atol, rtol, eps, np.random.default_rng(0)), f, tuple(args), order, chosen
@@ -456,16 +454,16 @@ def _recurse(
     point = _point(check, fun, args)
     if "fwd" in modes:
         directions = [_direction(check.rng, x) for x in point.hosts]
-        _check_fwd(point, partial(jvp, fun), directions)
+        _check_fwd(point, partial(derivatives.jvp, fun), directions)
         if order > 1:
             tangents = point.args([ConcreteArray(t) for t in directions])
 
             def pushed(*args: Any) -> Any:
-                return _inexact_leaves(jvp(fun, args, tangents)[1])
+                return _inexact_leaves(derivatives.jvp(fun, args, tangents)[1])
 
             _recurse(check.derived("fwd"), pushed, args, order - 1, modes)
     if "rev" in modes:
-        _check_rev(point, partial(vjp, fun), check.rng)
+        _check_rev(point, partial(derivatives.vjp, fun), check.rng)
         if order > 1:
             values, out_tree = point.outputs(point.hosts)
             cotangents = tree.unflatten(
@@ -473,7 +471,7 @@ def _recurse(
             )
 
             def pulled(*args: Any) -> Any:
-                return _inexact_leaves(vjp(fun, *args)[1](cotangents))
+                return _inexact_leaves(derivatives.vjp(fun, *args)[1](cotangents))
 
             _recurse(check.derived("rev"), pulled, args, order - 1, modes)
 

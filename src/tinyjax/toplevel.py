@@ -11,29 +11,14 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Any, ParamSpec, TypeVar, overload
 
-from tinyjax import xla
-from tinyjax.api import vjp
+from tinyjax import api, config, errors, xla
 from tinyjax.api.arguments import check_argnums
-from tinyjax.config import scoped
+from tinyjax.core import avals as av, checking, devices as dev, refs as rf
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import (
-    Device,
-    Sharding,
-    check_default,
-    check_platform,
-    default_platform,
-    devices_of,
-    devices_on,
-    group,
-)
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.refs import AbstractRef, Ref
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.errors import ArgumentError, described, shortened
 from tinyjax.jit import clear_traces, jit
 
 P = ParamSpec("P")
@@ -41,7 +26,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-def devices(backend: str | None = None) -> list[Device]:
+def devices(backend: str | None = None) -> list[dev.Device]:
     """Return the devices of all processes.
 
     Each has as many as the setting ``num_cpu_devices`` divides its CPU into.
@@ -57,12 +42,12 @@ def devices(backend: str | None = None) -> list[Device]:
         >>> tinyjax.devices()[0]
         CpuDevice(id=0)
     """
-    return [*devices_on(backend)]
+    return [*dev.devices_on(backend)]
 
 
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
-) -> list[Device]:
+) -> list[dev.Device]:
     """Return the devices of one process.
 
     Args:
@@ -74,15 +59,15 @@ def local_devices(
         ArgumentError: there is no such process.
         PlatformError: there is no such platform.
     """
-    number = group().process_index if host_id is None else host_id
+    number = dev.group().process_index if host_id is None else host_id
     number = integer(number if process_index is None else process_index, "process_index")
-    check_platform(backend)
-    if not 0 <= number < group().size:
-        raise ArgumentError(
-            f"local_devices: there is no process {shortened(number)}: the processes are "
+    dev.check_platform(backend)
+    if not 0 <= number < dev.group().size:
+        raise errors.ArgumentError(
+            f"local_devices: there is no process {errors.shortened(number)}: the processes are "
             f"{process_indices()}."
         )
-    return devices_of(number, backend)
+    return dev.devices_of(number, backend)
 
 
 def device_count(backend: str | None = None) -> int:
@@ -124,20 +109,20 @@ def copy_to_host_async(x: T) -> T:
 
 def process_index(backend: str | None = None) -> int:
     """Return the number of this process: 0, unless it is one of several."""
-    check_platform(backend)
-    return group().process_index
+    dev.check_platform(backend)
+    return dev.group().process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """Return the number of processes."""
-    check_platform(backend)
-    return group().size
+    dev.check_platform(backend)
+    return dev.group().size
 
 
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes."""
-    check_platform(backend)
-    return [*range(group().size)]
+    dev.check_platform(backend)
+    return [*range(dev.group().size)]
 
 
 def default_backend() -> str:
@@ -150,11 +135,11 @@ def default_backend() -> str:
     Raises:
         PlatformError: the setting names a platform that is not there.
     """
-    return default_platform().name
+    return dev.default_platform().name
 
 
 @contextmanager
-def default_device(device: Device | Sharding | str | None) -> Iterator[None]:
+def default_device(device: dev.Device | dev.Sharding | str | None) -> Iterator[None]:
     """Choose, for a block, the device of arrays that are put nowhere.
 
     Arrays are made there, and programs run there, other than those of arrays that were put
@@ -175,8 +160,8 @@ def default_device(device: Device | Sharding | str | None) -> Iterator[None]:
         ...     len(jnp.ones(3).devices())
         1
     """
-    with scoped(default_device=device):
-        check_default()
+    with config.scoped(default_device=device):
+        dev.check_default()
         yield
 
 
@@ -213,10 +198,10 @@ def clear_caches() -> None:
 
 
 @overload
-def typeof(x: Ref) -> AbstractRef: ...
+def typeof(x: rf.Ref) -> rf.AbstractRef: ...
 @overload
-def typeof(x: Any) -> ShapedArray: ...
-def typeof(x: Any) -> ShapedArray | AbstractRef:
+def typeof(x: Any) -> av.ShapedArray: ...
+def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
     """Return the type of an array, a number or a reference.
 
     That of an array has its shape, its dtype and whether that is weak.
@@ -226,9 +211,9 @@ def typeof(x: Any) -> ShapedArray | AbstractRef:
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
-    if isinstance(x, Ref):
-        return AbstractRef(x.aval)
-    return x.aval if isinstance(x, ShapeDtypeStruct) else as_array(x).aval
+    if isinstance(x, rf.Ref):
+        return rf.AbstractRef(x.aval)
+    return x.aval if isinstance(x, av.ShapeDtypeStruct) else as_array(x).aval
 
 
 @contextmanager
@@ -241,7 +226,7 @@ def named_scope(name: str) -> Iterator[None]:
         ArgumentError: the name is no text.
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"named_scope takes a text, but got {shortened(name)}.")
+        raise errors.ArgumentError(f"named_scope takes a text, but got {errors.shortened(name)}.")
     yield
 
 
@@ -252,11 +237,11 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         ArgumentError: this is not a function.
     """
     if not callable(fun):
-        raise ArgumentError(f"named_call takes a function, but got {described(fun)}.")
+        raise errors.ArgumentError(f"named_call takes a function, but got {errors.described(fun)}.")
     return fun
 
 
-@explained
+@checking.explained
 def fwd_and_bwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
@@ -294,7 +279,7 @@ def fwd_and_bwd(
                 operands[i] = x
             return fun(*operands)
 
-        result: tuple[Any, ...] = vjp(of_chosen, *[args[i] for i in numbers], has_aux=has_aux)
+        result: tuple[Any, ...] = api.vjp(of_chosen, *[args[i] for i in numbers], has_aux=has_aux)
         return result
 
     def bwd(residuals: Callable[[Any], tuple[Any, ...]], cotangent: Any) -> Any:
@@ -304,7 +289,7 @@ def fwd_and_bwd(
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
-@explained
+@checking.explained
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions and the machine: what a report of a fault should say.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import items_of
-from tinyjax.errors import ArgumentError
+from tinyjax import errors
+from tinyjax.core import checking, integers as ints
 from tinyjax.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -19,29 +18,29 @@ from tinyjax.tree import (
     PyTree,
     PyTreeDef,
     SequenceKey,
+    all as tree_all,
+    broadcast as tree_broadcast,
+    flatten as tree_flatten,
+    flatten_with_path as tree_flatten_with_path,
     keystr,
+    leaves as tree_leaves,
+    leaves_with_path as tree_leaves_with_path,
+    map as tree_map,
+    map_with_path as tree_map_with_path,
+    node,
+    reduce as tree_reduce,
+    reduce_associative as tree_reduce_associative,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
     register_pytree_with_keys,
     register_pytree_with_keys_class,
     register_static,
+    structure as tree_structure,
+    transpose as tree_transpose,
     treedef_tuple,
+    unflatten as tree_unflatten,
 )
-from tinyjax.tree import all as tree_all
-from tinyjax.tree import broadcast as tree_broadcast
-from tinyjax.tree import flatten as tree_flatten
-from tinyjax.tree import flatten_with_path as tree_flatten_with_path
-from tinyjax.tree import leaves as tree_leaves
-from tinyjax.tree import leaves_with_path as tree_leaves_with_path
-from tinyjax.tree import map as tree_map
-from tinyjax.tree import map_with_path as tree_map_with_path
-from tinyjax.tree import reduce as tree_reduce
-from tinyjax.tree import reduce_associative as tree_reduce_associative
-from tinyjax.tree import structure as tree_structure
-from tinyjax.tree import transpose as tree_transpose
-from tinyjax.tree import unflatten as tree_unflatten
-from tinyjax.tree.node import KINDS, NodeKind
 
 __all__ = [
     "DictKey",
@@ -83,10 +82,10 @@ __all__ = [
 ]
 
 
-def _kind_of(tree: PyTree) -> NodeKind:
-    kind = KINDS[type(tree)]
+def _kind_of(tree: PyTree) -> node.NodeKind:
+    kind = node.KINDS[type(tree)]
     if kind is None:
-        raise ArgumentError(f"a value of type {type(tree).__name__} is a leaf, not a node.")
+        raise errors.ArgumentError(f"a value of type {type(tree).__name__} is a leaf, not a node.")
     return kind
 
 
@@ -115,13 +114,13 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
     return list(zip(kind.keys(tree, metadata), children, strict=False)), metadata
 
 
-@explained
+@checking.explained
 def is_tree_node(typ: type) -> bool:
     """Say whether values of a type are nodes: containers, named tuples and registered classes."""
-    return KINDS[typ] is not None
+    return node.KINDS[typ] is not None
 
 
-@explained
+@checking.explained
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Say whether everything in an iterable is a leaf.
 
@@ -131,18 +130,18 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
         (True, False)
     """
     if getattr(iterable, "ndim", None) == 0:
-        raise ArgumentError("all_leaves takes an iterable, but got an array without axes.")
-    items = items_of(iterable, "the iterable of all_leaves")
-    return all(KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in items)
+        raise errors.ArgumentError("all_leaves takes an iterable, but got an array without axes.")
+    items = ints.items_of(iterable, "the iterable of all_leaves")
+    return all(node.KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in items)
 
 
-@explained
+@checking.explained
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """Return the structure of each child; empty for a leaf."""
     return treedef.children()
 
 
-@explained
+@checking.explained
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Say whether a structure has no children: that of a leaf, or of an empty container."""
     return treedef.num_nodes == 1

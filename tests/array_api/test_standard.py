@@ -7,8 +7,7 @@ from typing import Any, Final
 import array_api_strict as strict
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import tinyjax as tj
 import tinyjax.numpy as jnp

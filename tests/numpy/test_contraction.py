@@ -6,8 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import tinyjax
 import tinyjax.numpy.contraction as co

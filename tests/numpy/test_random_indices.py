@@ -12,8 +12,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import tinyjax as tj
 import tinyjax.numpy as jnp

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import tinyjax
-from specs import KINDS, ArraySpec, Spec, all_specs
-from specs import elementwise as elementwise_rows
+from specs import KINDS, ArraySpec, Spec, all_specs, elementwise as elementwise_rows
 from tinyjax import dtypes
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.operands import as_array

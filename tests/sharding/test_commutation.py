@@ -1,8 +1,7 @@
 """Random programs under stacks of transformations, of which one runs them on two devices."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fuzz.drawing import LAYERS, NUMBERS, PLAIN_STEPS, SHAPES, Case, steps_with, weighted
 from fuzz.forgetting import forget_sometimes

@@ -8,8 +8,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import tinyjax
 import tinyjax.numpy as jnp

@@ -16,8 +16,7 @@ from tinyjax.errors import (
     ShardingError,
     UnboundAxisError,
 )
-from tinyjax.experimental import checkify
-from tinyjax.experimental import shard_map as older
+from tinyjax.experimental import checkify, shard_map as older
 from tinyjax.experimental.pjit import pjit
 from tinyjax.spmd.emulation import _divided
 

@@ -12,8 +12,7 @@ from specs import KINDS, ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import bits
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import bits, elementwise as ew
 
 F = ArraySpec((2, 3))
 EXTREME = ArraySpec((16,), extremes=True)

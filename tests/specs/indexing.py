@@ -9,11 +9,13 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import dynamic_slice as ds
-from tinyjax.primitives import gather as ga
-from tinyjax.primitives import gather_scatter as gs
-from tinyjax.primitives import scatter as sc
-from tinyjax.primitives import wrap_index as wi
+from tinyjax.primitives import (
+    dynamic_slice as ds,
+    gather as ga,
+    gather_scatter as gs,
+    scatter as sc,
+    wrap_index as wi,
+)
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))

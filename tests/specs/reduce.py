@@ -12,8 +12,7 @@ from tinyjax import dtypes
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import broadcast as bc
-from tinyjax.primitives import reduce as red
+from tinyjax.primitives import broadcast as bc, reduce as red
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))

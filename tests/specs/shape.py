@@ -13,10 +13,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import broadcast as bc
-from tinyjax.primitives import dimension
-from tinyjax.primitives import shape as sh
-from tinyjax.primitives import slicing as sl
+from tinyjax.primitives import broadcast as bc, dimension, shape as sh, slicing as sl
 
 ALL = "biufce"
 BOTH = ("float64", "complex128")

@@ -9,8 +9,7 @@ import scipy.special
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import special as sp
-from tinyjax.primitives import stop_gradient as sg
+from tinyjax.primitives import special as sp, stop_gradient as sg
 from tinyjax.primitives.shape import full_like
 
 POSITIVE = ArraySpec((4, 5), low=1, high=15)

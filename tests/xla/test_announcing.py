@@ -8,7 +8,7 @@ import pytest
 
 import tinyjax.numpy as jnp
 from tinyjax import config, debug, jit, lax
-from tinyjax.xla import announcing, host_callbacks, loading
+from tinyjax.xla import announcing, interruptible
 
 
 class Terminal(io.StringIO):
@@ -19,17 +19,16 @@ class Terminal(io.StringIO):
 @pytest.fixture(autouse=True)
 def _slow_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(announcing, "SECONDS", 1.0)
-    for module in (loading, host_callbacks):
-        aside = module.aside
+    aside = interruptible.aside
 
-        def slowly(call: Any, *args: Any, aside: Any = aside, **kwargs: Any) -> Any:
-            def late() -> Any:
-                time.sleep(1.3)
-                return call()
+    def slowly(call: Any, *args: Any, **kwargs: Any) -> Any:
+        def late() -> Any:
+            time.sleep(1.3)
+            return call()
 
-            return aside(late, *args, **kwargs)
+        return aside(late, *args, **kwargs)
 
-        monkeypatch.setattr(module, "aside", slowly)
+    monkeypatch.setattr(interruptible, "aside", slowly)
 
 
 def compile_something(size: int, with_callback: bool = False) -> None:

@@ -2,31 +2,29 @@ import enum
 from collections.abc import Callable, Mapping
 
 from jaxlib import _hlo, _jax
-from jaxlib._hlo import HloSharding as HloSharding
-from jaxlib._hlo import Layout as Layout
-from jaxlib._hlo import OpSharding as OpSharding
-from jaxlib._jax import Array as Array
-from jaxlib._jax import ArrayCopySemantics as ArrayCopySemantics
-from jaxlib._jax import ArrayImpl as ArrayImpl
-from jaxlib._jax import Client as Client
-from jaxlib._jax import CompileOptions as CompileOptions
-from jaxlib._jax import Device as Device
-from jaxlib._jax import DeviceAssignment as DeviceAssignment
-from jaxlib._jax import DeviceList as DeviceList
-from jaxlib._jax import GSPMDSharding as GSPMDSharding
-from jaxlib._jax import HostBufferSemantics as HostBufferSemantics
-from jaxlib._jax import LoadedExecutable as LoadedExecutable
-from jaxlib._jax import Memory as Memory
-from jaxlib._jax import PjRtLayout as PjRtLayout
-from jaxlib._jax import Sharding as Sharding
-from jaxlib._jax import SingleDeviceSharding as SingleDeviceSharding
-from jaxlib._jax import array_result_handler as array_result_handler
-from jaxlib._jax import batched_block_until_ready as batched_block_until_ready
+from jaxlib._hlo import HloSharding as HloSharding, Layout as Layout, OpSharding as OpSharding
 from jaxlib._jax import (
+    Array as Array,
+    ArrayCopySemantics as ArrayCopySemantics,
+    ArrayImpl as ArrayImpl,
+    Client as Client,
+    CompileOptions as CompileOptions,
+    Device as Device,
+    DeviceAssignment as DeviceAssignment,
+    DeviceList as DeviceList,
+    GSPMDSharding as GSPMDSharding,
+    HostBufferSemantics as HostBufferSemantics,
+    LoadedExecutable as LoadedExecutable,
+    Memory as Memory,
+    PjRtLayout as PjRtLayout,
+    Sharding as Sharding,
+    SingleDeviceSharding as SingleDeviceSharding,
+    array_result_handler as array_result_handler,
+    batched_block_until_ready as batched_block_until_ready,
     batched_copy_array_to_devices_with_sharding as batched_copy_array_to_devices_with_sharding,
+    batched_device_put as batched_device_put,
+    custom_call_targets as custom_call_targets,
 )
-from jaxlib._jax import batched_device_put as batched_device_put
-from jaxlib._jax import custom_call_targets as custom_call_targets
 from typing_extensions import CapsuleType
 
 _NameValueMapping = Mapping[str, str | int | list[int] | float | bool]

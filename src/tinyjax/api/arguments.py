@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyjax import tree
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core import calling, integers as ints
 from tinyjax.core.array import Array
-from tinyjax.core.calling import as_arrays, parameter_name
-from tinyjax.core.integers import integer, integers
-from tinyjax.dtypes import is_complex, is_float, is_inexact
-from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.frames import describe_function, wraps
-from tinyjax.tree import PyTreeDef
 
 # The two classes are written out, since the first derivative of a process waits for them: attrs
 # would have to compile each.
@@ -57,23 +52,23 @@ class Choice:
         """
         check_argnums(self.name, self.fun, self.numbers, len(args))
         leaves, in_tree = tree.flatten_arguments(tuple([args[i] for i in self.numbers]), {})
-        return Chosen(self, args, kwargs, in_tree, as_arrays(leaves, self.fun, in_tree))
+        return Chosen(self, args, kwargs, in_tree, calling.as_arrays(leaves, self.fun, in_tree))
 
     def check_result(self, out: Array) -> None:
         """Raise DifferentiationError where a result has no such derivative."""
         dtype = out.dtype
-        if is_complex(dtype) if self.holomorphic else is_float(dtype):
+        if dtypes.is_complex(dtype) if self.holomorphic else dtypes.is_float(dtype):
             return
-        returned = f"{describe_function(self.fun)} returned {out.aval}."
+        returned = f"{frames.describe_function(self.fun)} returned {out.aval}."
         if self.holomorphic:
-            raise DifferentiationError(
+            raise errors.DifferentiationError(
                 f"{self.name} with holomorphic=True needs a complex result, but {returned}"
             )
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"{self.name} requires real-valued outputs, which are floats, but {returned} "
             + (
                 "For a holomorphic function pass holomorphic=True; else use tinyjax.vjp."
-                if is_complex(dtype)
+                if dtypes.is_complex(dtype)
                 else "Convert it with .astype(float)."
             )
         )
@@ -84,8 +79,8 @@ def choose(
 ) -> Choice:
     """Read what users give for ``argnums``."""
     if isinstance(argnums, int):
-        return Choice(name, fun, (integer(argnums, "argnums"),), False, holomorphic)
-    return Choice(name, fun, integers(argnums, "argnums"), True, holomorphic)
+        return Choice(name, fun, (ints.integer(argnums, "argnums"),), False, holomorphic)
+    return Choice(name, fun, ints.integers(argnums, "argnums"), True, holomorphic)
 
 
 def check_argnums(
@@ -95,15 +90,17 @@ def check_argnums(
     seen: set[int] = set()
     for i in numbers:
         if not -num_args <= i < num_args:
-            raise ArgumentError(
-                f"{name} of {describe_function(fun)} with respect to argument {i} requires at "
+            raise errors.ArgumentError(
+                f"{name} of {frames.describe_function(fun)} with respect to argument {i} requires "
+                "at "
                 f"least {i + 1 if i >= 0 else -i} positional arguments, but it was called with "
                 f"{num_args}."
             )
         if i % num_args in seen:
-            raise ArgumentError(
-                f"{name} of {describe_function(fun)} differentiates argument "
-                f"'{parameter_name(fun, i % num_args)}' twice: argnums is {tuple(numbers)}. Name "
+            raise errors.ArgumentError(
+                f"{name} of {frames.describe_function(fun)} differentiates argument "
+                f"'{calling.parameter_name(fun, i % num_args)}' twice: argnums is "
+                f"{tuple(numbers)}. Name "
                 "each argument once."
             )
         seen.add(i % num_args)
@@ -127,13 +124,13 @@ class Chosen:
         choice: Choice,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        in_tree: PyTreeDef,
+        in_tree: tree.PyTreeDef,
         primals: list[Array],
     ) -> None:
         self.choice: Choice = choice
         self.args: tuple[Any, ...] = args
         self.kwargs: dict[str, Any] = kwargs
-        self.in_tree: PyTreeDef = in_tree
+        self.in_tree: tree.PyTreeDef = in_tree
         self.primals: list[Array] = primals
 
     @property
@@ -162,7 +159,7 @@ class Chosen:
     def function(self) -> Callable[..., Any]:
         """The same under the name of the user's function, for messages."""
 
-        @wraps(self.choice.fun)
+        @frames.wraps(self.choice.fun)
         def of_chosen(*values: Any) -> Any:
             return self(*values)
 
@@ -177,20 +174,20 @@ class Chosen:
         """
         holomorphic = self.choice.holomorphic
         for i, x in enumerate(self.primals):
-            if is_float(x.dtype) and not holomorphic:
+            if dtypes.is_float(x.dtype) and not holomorphic:
                 continue
-            if allow_int and not is_inexact(x.dtype):
+            if allow_int and not dtypes.is_inexact(x.dtype):
                 continue
-            if is_complex(x.dtype) and (holomorphic or allow_complex):
+            if dtypes.is_complex(x.dtype) and (holomorphic or allow_complex):
                 continue
             name = self.choice.name
-            which = f"{self._path(i)} of {describe_function(self.choice.fun)} is {x.aval}."
+            which = f"{self._path(i)} of {frames.describe_function(self.choice.fun)} is {x.aval}."
             if holomorphic:
-                raise DifferentiationError(
+                raise errors.DifferentiationError(
                     f"{name} with holomorphic=True requires inputs with complex dtype, but {which}"
                 )
-            if is_complex(x.dtype):
-                raise DifferentiationError(
+            if dtypes.is_complex(x.dtype):
+                raise errors.DifferentiationError(
                     f"{name} needs real arguments, but {which} For a holomorphic function pass "
                     "holomorphic=True."
                 )
@@ -199,7 +196,7 @@ class Chosen:
                 if x.aval.weak_type and not x.shape  # as a Python number is
                 else "Convert it with .astype(float)"
             )
-            raise DifferentiationError(
+            raise errors.DifferentiationError(
                 f"{name} requires {'real- or complex' if allow_complex else 'real'}-valued inputs, "
                 f"which are floats, but {which} "
                 f"{advice}, or differentiate another argument with argnums."
@@ -211,4 +208,4 @@ class Chosen:
         number = self.choice.numbers[getattr(first, "idx", 0)]
         if number < 0:
             number += len(self.args)
-        return tree.path_str(parameter_name(self.choice.fun, number), rest)
+        return tree.path_str(calling.parameter_name(self.choice.fun, number), rest)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from tinyjax import dtypes, tree, xla
+from tinyjax import dtypes, errors, tree, xla
+from tinyjax.core import checking, devices as dev, operands as opd, sharded_array as sa, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray, raise_donated
-from tinyjax.core.devices import KIND_OF, Space, default_place, is_place, on_first
-from tinyjax.core.operands import as_array
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import Tracer
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError
 
 T = TypeVar("T")
 
@@ -26,7 +20,7 @@ def device_put(
 def device_put(
     x: T, device: Any = ..., *, donate: bool = ..., may_alias: bool | None = ...
 ) -> T: ...
-@explained
+@checking.explained
 def device_put(
     x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None
 ) -> Any:
@@ -60,16 +54,16 @@ def device_put(
         (3, 2)
     """
     if donate and may_alias:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "device_put: may_alias and donate cannot be True at the same time, since what is given "
             "away is not to be seen again."
         )
     leaves, treedef = tree.flatten(x)
-    wanted = tree.flatten_prefix(device, treedef, is_place, "device")
+    wanted = tree.flatten_prefix(device, treedef, dev.is_place, "device")
     moved = [put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
     if may_alias is False:
         moved = [
-            x.copy() if x is leaf or isinstance(x, Tracer) else x
+            x.copy() if x is leaf or isinstance(x, tr.Tracer) else x
             for x, leaf in zip(moved, leaves, strict=True)
         ]
     return tree.unflatten(treedef, moved)
@@ -86,25 +80,25 @@ def put(leaf: Any, where: object, function: str = "device_put") -> Array:
     Raises:
         ShardingError: it cannot be there.
     """
-    array = as_array(leaf)
+    array = opd.as_array(leaf)
     if array.is_deleted():
         raise_donated(array)
     if where is None:
         return (
-            xla.put(array, default_place() or on_first())
+            xla.put(array, dev.default_place() or dev.on_first())
             if isinstance(array, ConcreteArray)
             else array
         )
-    if isinstance(where, Space):
-        kind = KIND_OF.get(where)
-        if kind is None or not isinstance(array, ConcreteArray | ShardedArray):
+    if isinstance(where, dev.Space):
+        kind = dev.KIND_OF.get(where)
+        if kind is None or not isinstance(array, ConcreteArray | sa.ShardedArray):
             return array
         return xla.put(array, array.sharding.with_memory_kind(kind))
     # Programs on one device need no meshes.
     from tinyjax.core.sharding import checked  # noqa: PLC0415
 
     sharding = checked(where, array.shape, function, "the array")
-    if isinstance(array, ConcreteArray | ShardedArray):
+    if isinstance(array, ConcreteArray | sa.ShardedArray):
         if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
             xla.check_same(array, sharding)
         return xla.put(array, sharding)
@@ -115,7 +109,7 @@ def put(leaf: Any, where: object, function: str = "device_put") -> Array:
 
 
 @overload
-def device_get(x: Array) -> HostArray: ...
+def device_get(x: Array) -> dtypes.HostArray: ...
 @overload
 def device_get(x: T) -> T: ...
 def device_get(x: Any) -> Any:
@@ -127,7 +121,7 @@ def device_get(x: Any) -> Any:
 
 
 def _on_host(leaf: Any) -> Any:
-    if not isinstance(leaf, Array) or isinstance(leaf, Tracer) or dtypes.is_key(leaf.dtype):
+    if not isinstance(leaf, Array) or isinstance(leaf, tr.Tracer) or dtypes.is_key(leaf.dtype):
         return leaf
     return leaf.__array__()
 

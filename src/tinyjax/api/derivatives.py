@@ -16,8 +16,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, watched
 from tinyjax.core.primitive import ZERO
 from tinyjax.primitives.shape import zero_tangent
-from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms import jvp as jv, linearize as lz
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -139,7 +138,7 @@ def jvp(
         lambda i: argument_path(fun, in_tree, i),
     )
     flat = FlatFunction(fun, in_tree, has_aux)
-    outs, out_tangents = jvp_flat(flat, args, directions, fun)
+    outs, out_tangents = jv.jvp_flat(flat, args, directions, fun)
     value = tree.unflatten(flat.out_tree, outs)
     tangent = tree.unflatten(
         flat.out_tree,
@@ -291,7 +290,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
-    linearized = linearize_flat(flat, args, None, fun)
+    linearized = lz.linearize_flat(flat, args, None, fun)
     value = tree.unflatten(flat.out_tree, linearized.primals_out)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     tangent_map = TangentMap(linearized.residuals, structure)
@@ -466,7 +465,7 @@ def vjp(
     leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
     flat = FlatFunction(fun, in_tree, has_aux)
-    linearized = linearize_flat(flat, args, None, fun)
+    linearized = lz.linearize_flat(flat, args, None, fun)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals
     if saveable_args is not True:

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
-from tinyjax import tree
+from tinyjax import errors, tree
 from tinyjax.api.mapping import vmap
-from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core import avals as av, devices as dev, sharding as sd
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import checked
-from tinyjax.core.devices import (
-    Device,
-    PartitionSpec,
-    check_platform,
-    devices_of,
-    first_device,
-    group,
-)
 from tinyjax.core.integers import one_or_more
 from tinyjax.core.operands import as_array
-from tinyjax.core.sharding import Mesh, NamedSharding
-from tinyjax.errors import ArgumentError, ShardingError
 from tinyjax.frames import imitate, wraps
 from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.constraint import with_sharding_constraint
@@ -54,7 +44,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     in_axes: Any = 0,
     out_axes: Any = 0,
     static_broadcasted_argnums: int | Iterable[int] = (),
-    devices: Sequence[Device] | None = None,
+    devices: Sequence[dev.Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
@@ -87,7 +77,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         >>> normalized(jnp.array([[3.0, 4.0]]))  # one device, which has one row
         Array([[1., 1.]], dtype=float32)
     """
-    check_platform(backend)
+    dev.check_platform(backend)
     name = _NAMELESS if axis_name is None else axis_name
     vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
     static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
@@ -100,14 +90,14 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
     def program_for(size: int) -> JitFunction[..., Any]:
-        there = devices_of(group().process_index, backend) if devices is None else devices
+        there = dev.devices_of(dev.group().process_index, backend) if devices is None else devices
         if size > len(there):
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"pmap maps over an axis of {size} elements, but there are {len(there)} devices "
                 "for them. The setting num_cpu_devices divides the processor into more; vmap needs "
                 "one."
             )
-        mesh = Mesh(list(there[:size]), name)
+        mesh = sd.Mesh(list(there[:size]), name)
 
         def program(*args: Any, **kwargs: Any) -> Any:
             axes = axes_of(args)
@@ -139,7 +129,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
                 size = shape[canonical_axis(axis or 0, len(shape), "in_axes of pmap")]
                 break
         if size is None:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "pmap needs an argument with an axis that it maps over: one says how many devices "
                 "compute."
             )
@@ -161,7 +151,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return x.shape if isinstance(x, ShapeDtypeStruct) else as_array(x).shape
+    return x.shape if isinstance(x, av.ShapeDtypeStruct) else as_array(x).shape
 
 
 def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
@@ -171,18 +161,18 @@ def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
     return [*zip(leaves, of_each, strict=True)]
 
 
-def _laid(values: Any, axes: Any, mesh: Mesh) -> Any:
+def _laid(values: Any, axes: Any, mesh: sd.Mesh) -> Any:
     """Divide arrays over the devices along the axes that a prefix says; copy the others."""
-    if mesh.size == 1 and mesh.devices.item() == first_device():
+    if mesh.size == 1 and mesh.devices.item() == dev.first_device():
         return values
     laid = [
-        with_sharding_constraint(x, NamedSharding(mesh, _along(axis, x, mesh)))
+        with_sharding_constraint(x, sd.NamedSharding(mesh, _along(axis, x, mesh)))
         for x, axis in _pairs(values, axes)
     ]
     return tree.unflatten(tree.structure(values), laid)
 
 
-def _along(axis: int | None, x: Any, mesh: Mesh) -> PartitionSpec:
+def _along(axis: int | None, x: Any, mesh: sd.Mesh) -> dev.PartitionSpec:
     if axis is None:
-        return PartitionSpec()
-    return PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])
+        return dev.PartitionSpec()
+    return dev.PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])

@@ -7,20 +7,12 @@ from functools import partial
 from types import NoneType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-from tinyjax import tree
-from tinyjax.api.arguments import Choice, choose
-from tinyjax.api.tangents import without_tracers
-from tinyjax.api.typed import GradientOfNumber, L, Unannotated, ValueAndGradientOfNumber
+from tinyjax import errors, frames, tree
+from tinyjax.api import arguments, tangents, typed
+from tinyjax.core import calling, checking, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import FlatFunction, watched
-from tinyjax.core.checking import checked
-from tinyjax.core.primitive import ZERO, Tangent
-from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.frames import describe_function
-from tinyjax.primitives.constraint import lie_as
-from tinyjax.primitives.shape import full_like, zero_tangent
+from tinyjax.primitives import constraint as con, shape as sh
 from tinyjax.transforms.linearize import linearize_flat
-from tinyjax.tree import PyTreeDef
 from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")
@@ -33,13 +25,13 @@ B = TypeVar("B", bound=Any)
 
 @overload
 def value_and_grad(
-    fun: L | Unannotated,
+    fun: typed.L | typed.Unannotated,
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
-) -> ValueAndGradientOfNumber: ...
+) -> typed.ValueAndGradientOfNumber: ...
 @overload
 def value_and_grad(
     fun: Callable[Concatenate[A, P], R],
@@ -96,7 +88,7 @@ def value_and_grad(
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
 ) -> Any: ...
-@checked
+@checking.checked
 def value_and_grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -134,9 +126,9 @@ def value_and_grad(
         (5.0, Array([2., 4.], dtype=float32))
     """
     _check_reduce_axes("value_and_grad", reduce_axes)
-    choice = choose("value_and_grad", fun, argnums, holomorphic)
+    choice = arguments.choose("value_and_grad", fun, argnums, holomorphic)
 
-    @partial(watched, named=fun)
+    @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         value, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         result: Any = (value, aux) if has_aux else value
@@ -147,13 +139,13 @@ def value_and_grad(
 
 @overload
 def grad(
-    fun: L | Unannotated,
+    fun: typed.L | typed.Unannotated,
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
-) -> GradientOfNumber: ...
+) -> typed.GradientOfNumber: ...
 @overload
 def grad(
     fun: Callable[Concatenate[A, P], ArrayLike],
@@ -210,7 +202,7 @@ def grad(
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
 ) -> Any: ...
-@checked
+@checking.checked
 def grad(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -245,9 +237,9 @@ def grad(
         12.0
     """
     _check_reduce_axes("grad", reduce_axes)
-    choice = choose("grad", fun, argnums, holomorphic)
+    choice = arguments.choose("grad", fun, argnums, holomorphic)
 
-    @partial(watched, named=fun)
+    @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         _, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         return (gradient, aux) if has_aux else gradient
@@ -257,14 +249,14 @@ def grad(
 
 def _check_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
     if reduce_axes:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"reduce_axes of {name} must be empty, but it is {reduce_axes!r}. Sum the function's "
             "result over the axis: lax.psum(result, axis_name)."
         )
 
 
 def _gradient(
-    choice: Choice,
+    choice: arguments.Choice,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     has_aux: bool,
@@ -274,29 +266,29 @@ def _gradient(
     chosen = choice.take(args, kwargs)
     chosen.check(allow_int)
     primals = chosen.primals
-    flat = FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, primals, None, choice.fun)
     if flat.out_tree is not tree.LEAF or linearized.primals_out[0].shape:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"{choice.name} is only defined for scalar-output functions, but "
-            f"{describe_function(choice.fun)} returned "
+            f"{frames.describe_function(choice.fun)} returned "
             f"{_describe_result(linearized.primals_out, flat.out_tree)}"
         )
     (out,) = linearized.primals_out
     choice.check_result(out)
-    found: list[Tangent] = [ZERO] * len(primals)
+    found: list[prim.Tangent] = [prim.ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        found = linearized.pull_back([lie_as(full_like(out, 1), out.aval.cotangent())])
+        found = linearized.pull_back([con.lie_as(sh.full_like(out, 1), out.aval.cotangent())])
     gradient = chosen.result(
         [
-            zero_tangent(x.aval.cotangent()) if ct is ZERO else ct
+            sh.zero_tangent(x.aval.cotangent()) if ct is prim.ZERO else ct
             for x, ct in zip(primals, found, strict=True)
         ]
     )
-    return out, gradient, without_tracers(flat.aux) if has_aux else None
+    return out, gradient, tangents.without_tracers(flat.aux) if has_aux else None
 
 
-def _describe_result(outs: Sequence[Array], out_tree: PyTreeDef) -> str:
+def _describe_result(outs: Sequence[Array], out_tree: tree.PyTreeDef) -> str:
     if out_tree.node_type is NoneType:
         return "None. Is a return statement missing?"
     if out_tree.node_type is tuple and outs and not outs[0].shape:

@@ -8,30 +8,21 @@ from typing import Any, Never
 
 import numpy as np
 
-from tinyjax import tree
-from tinyjax.api.arguments import choose
-from tinyjax.api.derivatives import jvp, vjp
-from tinyjax.api.mapping import over_basis
-from tinyjax.api.typed import Jacobians
+from tinyjax import dtypes, tree
+from tinyjax.api import arguments, derivatives, mapping, typed
+from tinyjax.core import avals as av, calling, checking, integers as ints, operands as opd
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import watched
-from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.operands import splat
-from tinyjax.dtypes import float0, int32, is_inexact
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full, iota, reshape
+from tinyjax.primitives import elementwise as ew, shape as sh
 
 
-def _with_plain_options(function: Callable[..., Any]) -> Jacobians[Never, Never]:
-    transform: Callable[..., Any] = checked(function)
+def _with_plain_options(function: Callable[..., Any]) -> typed.Jacobians[Never, Never]:
+    transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
-def _with_allow_int(function: Callable[..., Any]) -> Jacobians[bool, Never]:
-    transform: Callable[..., Any] = checked(function)
+def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never]:
+    transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
@@ -67,9 +58,9 @@ def jacfwd(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
-    choice = choose("jacfwd", fun, argnums, holomorphic)
+    choice = arguments.choose("jacfwd", fun, argnums, holomorphic)
 
-    @partial(watched, named=fun)
+    @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_complex=False)
@@ -79,13 +70,13 @@ def jacfwd(
 
         def push(direction: Any) -> Any:
             if has_aux:
-                _, tangent, found = jvp(of_chosen, values, direction, True)
+                _, tangent, found = derivatives.jvp(of_chosen, values, direction, True)
                 aux.append(found)
                 return tangent
-            return jvp(of_chosen, values, direction)[1]
+            return derivatives.jvp(of_chosen, values, direction)[1]
 
         basis = chosen.unflatten(_basis(chosen.primals))
-        columns = over_basis(push, -1)(basis)
+        columns = mapping.over_basis(push, -1)(basis)
         jacobian = tree.map(
             lambda column: chosen.result(split_inputs(column, chosen.primals)), columns
         )
@@ -126,18 +117,18 @@ def jacrev(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
-    choice = choose("jacrev", fun, argnums, holomorphic)
+    choice = arguments.choose("jacrev", fun, argnums, holomorphic)
 
-    @partial(watched, named=fun)
+    @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_int)
         of_chosen = chosen.function
-        value, pull_back, *aux = vjp(of_chosen, *chosen.values, has_aux=has_aux)
+        value, pull_back, *aux = derivatives.vjp(of_chosen, *chosen.values, has_aux=has_aux)
         outs, out_tree = tree.flatten(value)
         for out in outs:
             choice.check_result(out)
-        rows = over_basis(pull_back)(tree.unflatten(out_tree, _basis(outs)))
+        rows = mapping.over_basis(pull_back)(tree.unflatten(out_tree, _basis(outs)))
         # for each input leaf, the block of each output leaf
         split = [_split_outputs(row, outs) for row in tree.leaves(rows)]
         blocks = [chosen.result([column[j] for column in split]) for j in range(len(outs))]
@@ -179,16 +170,16 @@ def _basis(arrays: Sequence[Array]) -> list[Array]:
     """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
     sizes = [x.size for x in arrays]
     total = sum(sizes)
-    if isinstance(total, SymbolicSize):
+    if isinstance(total, ints.SymbolicSize):
         return _symbolic_basis(arrays, sizes, total)
     parts: list[Array] = []
     start = 0
     for x, n in zip(arrays, sizes, strict=True):
-        dtype = x.dtype if is_inexact(x.dtype) else float0
+        dtype = x.dtype if dtypes.is_inexact(x.dtype) else dtypes.float0
         rows = np.zeros((total, n), dtype)
-        if dtype != float0:
+        if dtype != dtypes.float0:
             rows[np.arange(start, start + n), np.arange(n)] = 1
-        aval = ShapedArray((total, *x.shape), np.dtype(dtype), x.weak_type)
+        aval = av.ShapedArray((total, *x.shape), np.dtype(dtype), x.weak_type)
         parts.append(ConcreteArray(rows.reshape((total, *x.shape)), aval))
         start += n
     return parts
@@ -198,13 +189,13 @@ def _symbolic_basis(arrays: Sequence[Array], sizes: Sequence[int], total: int) -
     parts: list[Array] = []
     start = 0
     for x, n in zip(arrays, sizes, strict=True):
-        if is_inexact(x.dtype):
+        if dtypes.is_inexact(x.dtype):
             shape = (total, n)
-            place = ew.add(iota(shape, int32, 1), full(shape, start, int32))
-            rows = ew.convert_element_type(ew.eq(iota(shape, int32, 0), place), x.dtype)
-            parts.append(reshape(rows, (total, *x.shape)))
+            place = ew.add(sh.iota(shape, dtypes.int32, 1), sh.full(shape, start, dtypes.int32))
+            rows = ew.convert_element_type(ew.eq(sh.iota(shape, dtypes.int32, 0), place), x.dtype)
+            parts.append(sh.reshape(rows, (total, *x.shape)))
         else:
-            parts.append(splat(0, ShapedArray((total, *x.shape), float0)))
+            parts.append(opd.splat(0, av.ShapedArray((total, *x.shape), dtypes.float0)))
         start += n
     return parts
 
@@ -215,7 +206,7 @@ def split_inputs(column: Array, primals: Sequence[Array]) -> list[Array]:
     start = 0
     for x in primals:
         block = column[..., start : start + x.size]
-        blocks.append(reshape(block, column.shape[:-1] + x.shape))
+        blocks.append(sh.reshape(block, column.shape[:-1] + x.shape))
         start += x.size
     return blocks
 
@@ -226,6 +217,6 @@ def _split_outputs(row: Array, outs: Sequence[Array]) -> list[Array]:
     start = 0
     for out in outs:
         block = row[start : start + out.size]
-        blocks.append(reshape(block, out.shape + row.shape[1:]))
+        blocks.append(sh.reshape(block, out.shape + row.shape[1:]))
         start += out.size
     return blocks

@@ -8,22 +8,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import errors, tree
+from tinyjax.core import avals as av, axes as ax, calling, refs as rf
 from tinyjax.core.array import Array
-from tinyjax.core.avals import explicit_types
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.calling import FlatFunction, argument_path, as_argument, leaf_path, watched
 from tinyjax.core.checking import checked
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import MappedAxis
-from tinyjax.core.refs import Parts, Ref, places_of_refs
-from tinyjax.errors import ArgumentError, AxisError, BatchSizeError, shortened
 from tinyjax.frames import describe_function
-from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.primitives import shape as sh, slicing as sl
 from tinyjax.transforms import explicit
 from tinyjax.transforms.batching import batch_flat
-from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,9 +79,9 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, dict | str):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "vmap in_axes must be an int, None, or a tuple with one entry per positional "
-            f"argument, but got {shortened(in_axes)}."
+            f"argument, but got {errors.shortened(in_axes)}."
         )
     spmd = _spmd_axes(spmd_axis_name)
     return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size, spmd=spmd)
@@ -97,15 +91,15 @@ def _spmd_axes(given: object) -> tuple[str, ...]:
     names = () if given is None else given if isinstance(given, tuple) else (given,)
     found = tuple([name for name in names if isinstance(name, str)])
     if len(found) != len(names):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
-            f"but got {shortened(given)}."
+            f"but got {errors.shortened(given)}."
         )
     return found
 
 
-def _no_axes(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> AxisError:
-    return AxisError(
+def _no_axes(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> errors.AxisError:
+    return errors.AxisError(
         f"vmap of {describe_function(fun)} maps axis {axis} of {path}, but that is a scalar, "
         f"{array.aval}, which has no axes. Give None in in_axes for an argument that is the same "
         "for all examples; or call the function itself.",
@@ -129,7 +123,7 @@ def _mapped(
     of_basis: bool = False,
     spmd: tuple[str, ...] = (),
 ) -> Callable[P, R]:
-    @partial(watched, named=fun)
+    @partial(calling.watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)
@@ -140,21 +134,21 @@ def _mapped(
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
             if axis is not None and not 0 <= axis < array.ndim:
                 if not array.ndim:
-                    raise _no_axes(argument_path(fun, in_tree, i), array, axis, fun)
+                    raise _no_axes(calling.argument_path(fun, in_tree, i), array, axis, fun)
                 name = (
-                    f"in_axes of {argument_path(fun, in_tree, i)}: axis"
+                    f"in_axes of {calling.argument_path(fun, in_tree, i)}: axis"
                     if array.ndim <= abs(axis)
                     else ""
                 )
-                axes[i] = canonical_axis(axis, array.ndim, name)
+                axes[i] = ax.canonical_axis(axis, array.ndim, name)
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
-        flat = FlatFunction(fun, in_tree)
-        refs = [i for i in places_of_refs(leaves) if axes[i] is not None]
+        flat = calling.FlatFunction(fun, in_tree)
+        refs = [i for i in rf.places_of_refs(leaves) if axes[i] is not None]
         if refs:
             outs, found = _over_refs(flat, arrays, axes, size, axis_name, chunk_size, leaves, refs)
         else:
             over = _axis(size, axis_name, of_basis, spmd)
-            if explicit_types:
+            if av.explicit_types:
                 over = attrs.evolve(over, divided=explicit.divided(arrays, axes))
             outs, found = _batched(flat, over, arrays, axes, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
@@ -173,13 +167,13 @@ def _mapped(
     return mapped
 
 
-def _argument(x: object, fun: Callable[..., Any], in_tree: PyTreeDef, i: int) -> Array:
+def _argument(x: object, fun: Callable[..., Any], in_tree: tree.PyTreeDef, i: int) -> Array:
     """An argument as an array: of a reference, its contents."""
-    return x.contents if isinstance(x, Ref) else as_argument(x, fun, in_tree, i)
+    return x.contents if isinstance(x, rf.Ref) else calling.as_argument(x, fun, in_tree, i)
 
 
 def _over_refs(
-    flat: FlatFunction,
+    flat: calling.FlatFunction,
     arrays: Sequence[Any],
     axes: Sequence[int | None],
     size: int,
@@ -200,7 +194,7 @@ def _over_refs(
         leaves: the arguments.
         refs: which of these are references.
     """
-    parts = Parts(leaves, refs, describe_function(flat.fun))
+    parts = rf.Parts(leaves, refs, describe_function(flat.fun))
 
     def run(*given: Any) -> list[Array]:
         own = parts.own(given)
@@ -213,7 +207,7 @@ def _over_refs(
     n = len(outs) - len(parts.written)
     parts.keep(
         [
-            move_batch_axis(x, axis, axes[i] or 0, size)
+            sh.move_batch_axis(x, axis, axes[i] or 0, size)
             for i, x, axis in zip(parts.written, outs[n:], found[n:], strict=True)
         ]
     )
@@ -229,10 +223,10 @@ def _axis(
 
 def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
     if chunk_size < 1:
-        raise ArgumentError(f"chunk_size of vmap must be positive, but it is {chunk_size}.")
+        raise errors.ArgumentError(f"chunk_size of vmap must be positive, but it is {chunk_size}.")
     if axis_name is not None:
-        raise ArgumentError(
-            f"vmap was given chunk_size and the axis_name {shortened(axis_name)}, but a "
+        raise errors.ArgumentError(
+            f"vmap was given chunk_size and the axis_name {errors.shortened(axis_name)}, but a "
             "collective over a named axis needs all examples at once. Leave out one of the two."
         )
 
@@ -266,7 +260,7 @@ def _in_chunks(
     chunks, rest = divmod(size, chunk_size)
     whole = chunks * chunk_size
     examples = [
-        moveaxis(x, axis, 0) for x, axis in zip(arrays, axes, strict=True) if axis is not None
+        sh.moveaxis(x, axis, 0) for x, axis in zip(arrays, axes, strict=True) if axis is not None
     ]
     in_axes = [None if axis is None else 0 for axis in axes]
     found: list[int | None] = []
@@ -280,27 +274,28 @@ def _in_chunks(
         outs, out_axes = batch_flat(flat, mapped, args, in_axes, fun)
         found = [None if axis is None else 0 for axis in out_axes]
         return [
-            x if axis is None else moveaxis(x, axis, 0)
+            x if axis is None else sh.moveaxis(x, axis, 0)
             for x, axis in zip(outs, out_axes, strict=True)
         ]
 
     slices = [
-        reshape(slice_in_dim(x, 0, whole), (chunks, chunk_size, *x.shape[1:])) for x in examples
+        sh.reshape(sl.slice_in_dim(x, 0, whole), (chunks, chunk_size, *x.shape[1:]))
+        for x in examples
     ]
     if not slices:  # the same for all examples: one is enough
         return of_some(), found
     _, stacked = scan(lambda _, xs: (None, of_some(*xs)), None, slices)
     if not rest:
-        last = [reshape(slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
+        last = [sh.reshape(sl.slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
     else:
-        last = of_some(*(slice_in_dim(x, whole, size) for x in examples))
+        last = of_some(*(sl.slice_in_dim(x, whole, size) for x in examples))
     joined = []
     for y, end, axis in zip(stacked, last, found, strict=True):
         if axis is None:
             joined.append(end)
             continue
-        together = reshape(y, (whole, *y.shape[2:]))
-        joined.append(concatenate([together, end], 0) if rest else together)
+        together = sh.reshape(y, (whole, *y.shape[2:]))
+        joined.append(sl.concatenate([together, end], 0) if rest else together)
     return joined, found
 
 
@@ -309,12 +304,12 @@ def _argument_axes(
     in_axes: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    in_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
 ) -> list[int | None]:
     if type(in_axes) is int:
         return [in_axes] * in_tree.num_leaves
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "in_axes must be an int, None, or a tuple of entries corresponding to the positional "
             f"arguments, but it has {len(in_axes)} entries, and "
             f"{describe_function(fun)} was called with {len(args)} positional arguments."
@@ -328,7 +323,7 @@ def _argument_axes(
 def _check_axes(name: str, axes: Sequence[Any]) -> None:
     for axis in axes:
         if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{name} must be an int, None, or (nested) container with those types "
                 f"as leaves, but it holds {axis!r}."
             )
@@ -338,7 +333,7 @@ def _mapped_size(
     fun: Callable[..., Any],
     arrays: list[Any],
     axes: list[int | None],
-    in_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
     axis_size: int | None,
 ) -> int:
     if len(arrays) == 1 and axes[0] is not None and axis_size is None:  # as most have
@@ -351,18 +346,18 @@ def _mapped_size(
     if len(distinct) == 1:
         return distinct.pop()
     if not distinct:
-        raise BatchSizeError(
+        raise errors.BatchSizeError(
             f"vmap of {describe_function(fun)} must be passed at least one argument that is mapped "
             "(must have at least one non-None value in in_axes) or be given axis_size: it does not "
             "know how many examples there are."
         )
     lines = [
-        f"  {argument_path(fun, in_tree, i)} has size {n} along axis {axes[i]}"
+        f"  {calling.argument_path(fun, in_tree, i)} has size {n} along axis {axes[i]}"
         for i, n in sizes.items()
     ]
     if axis_size is not None:
         lines.append(f"  axis_size is {axis_size}")
-    raise BatchSizeError(
+    raise errors.BatchSizeError(
         f"vmap of {describe_function(fun)} got inconsistent sizes for array axes to be mapped:\n"
         + "\n".join(lines)
         + "\n"
@@ -376,17 +371,17 @@ def _place(
     axis: int | None,
     to: int | None,
     size: int,
-    out_tree: PyTreeDef,
+    out_tree: tree.PyTreeDef,
     position: int,
 ) -> Array:
     if to is None:
         if axis is None:
             return out
-        path = leaf_path("result", out_tree, position)
-        raise ArgumentError(
+        path = calling.leaf_path("result", out_tree, position)
+        raise errors.ArgumentError(
             f"out_axes is None for {path} of {describe_function(fun)}, but that differs from "
             "example to "
             "example. Give the axis where the examples should go."
         )
     ndim = out.ndim + (axis is None)
-    return move_batch_axis(out, axis, canonical_axis(to, ndim, "out_axes"), size)
+    return sh.move_batch_axis(out, axis, ax.canonical_axis(to, ndim, "out_axes"), size)

@@ -12,22 +12,13 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, overlo
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import dtypes, errors, frames, records, tree
 from tinyjax.api.tangents import as_tangents
+from tinyjax.core import avals as av, calling, jaxpr as jx, operands as opd, refs as rf
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, argument_path, leaf_path, watched
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import ZERO, Tangent
-from tinyjax.core.refs import Ref
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, RefError, described
-from tinyjax.frames import describe_function
 from tinyjax.primitives.shape import zero_tangent
-from tinyjax.records import Record
 from tinyjax.transforms.linearize import Linearized
-from tinyjax.tree import PyTreeDef
 
 R = TypeVar("R")
 Ts = TypeVarTuple("Ts")
@@ -96,16 +87,16 @@ def _is_mark(x: object) -> bool:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Structure(Record):
+class Structure(records.Record):
     """What a map of tangents or cotangents is besides its residuals; equal for equal programs."""
 
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     nonzero_in: tuple[bool, ...]
     nonzero_out: tuple[bool, ...]
-    in_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]
-    out_tree: PyTreeDef
-    out_avals: tuple[ShapedArray, ...]
+    in_tree: tree.PyTreeDef
+    in_avals: tuple[av.ShapedArray, ...]
+    out_tree: tree.PyTreeDef
+    out_avals: tuple[av.ShapedArray, ...]
     #: For each residual the argument that it is, or None where it was computed.
     places: tuple[int | None, ...]
     fun: Callable[..., Any] = attrs.field(eq=False)
@@ -114,8 +105,8 @@ class Structure(Record):
     def of(
         linearized: Linearized,
         args: Sequence[Array],
-        in_tree: PyTreeDef,
-        flat: FlatFunction,
+        in_tree: tree.PyTreeDef,
+        flat: calling.FlatFunction,
         fun: Callable[..., Any],
     ) -> Structure:
         """Describe a linearized function."""
@@ -137,20 +128,20 @@ class Structure(Record):
         return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out)
 
     @property
-    def args_tree(self) -> PyTreeDef:
+    def args_tree(self) -> tree.PyTreeDef:
         """The structure of the positional arguments."""
         return self.in_tree.children()[0]
 
     def path(self, position: int) -> str:
         """Name an argument."""
-        return argument_path(self.fun, self.in_tree, position)
+        return calling.argument_path(self.fun, self.in_tree, position)
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Put together a tuple with a tree for each argument."""
         return tree.unflatten_arguments(self.in_tree, leaves)[0]
 
     def __repr__(self) -> str:
-        return describe_function(self.fun)
+        return frames.describe_function(self.fun)
 
 
 def without(residuals: Sequence[Any], known: Structure, saveable: Saveable) -> list[Any]:
@@ -169,12 +160,12 @@ def without(residuals: Sequence[Any], known: Structure, saveable: Saveable) -> l
 _MARKS: Final = "Write one bool for an argument, or a tuple with one for each part of it."
 
 
-def _spread(marks: Saveable, treedef: PyTreeDef, name: str) -> list[bool]:
+def _spread(marks: Saveable, treedef: tree.PyTreeDef, name: str) -> list[bool]:
     """Return a mark for each leaf; containers are matched by their numbers of children alone."""
     if isinstance(marks, bool):
         return [marks] * treedef.num_leaves
     if not isinstance(marks, (tuple, list)):
-        raise tree.TreeMismatchError(name, "a bool or a tuple", described(marks), _MARKS)
+        raise tree.TreeMismatchError(name, "a bool or a tuple", errors.described(marks), _MARKS)
     children = treedef.children()
     if len(children) != len(marks):
         expected = f"a bool, or a tuple of {len(children)}" if children else "a bool"
@@ -199,7 +190,7 @@ class TangentMap:
     residuals: tuple[Any, ...]
     structure: Structure
 
-    @watched
+    @calling.watched
     def __call__(self, *tangents: Any) -> Any:
         known = self.structure
         given = as_tangents(
@@ -208,7 +199,7 @@ class TangentMap:
             known.in_avals,
             "tangents",
             known.fun,
-            lambda i: argument_path(known.fun, known.in_tree, i),
+            lambda i: calling.argument_path(known.fun, known.in_tree, i),
         )
         needed = [t for t, has in zip(given, known.nonzero_in, strict=True) if has]
         linearized = known.with_residuals(self.residuals)
@@ -330,19 +321,19 @@ class PullBack(Generic[R, *Ts]):
             directions, known.args_tree, lambda x: x is None or _is_mark(x), "with_refs"
         )
         for i, (leaf, aval) in enumerate(zip(leaves, known.in_avals, strict=True)):
-            if isinstance(leaf, Ref):
-                if not is_inexact(aval.dtype) or leaf.aval != aval.strip_weak():
-                    raise RefError(
+            if isinstance(leaf, rf.Ref):
+                if not dtypes.is_inexact(aval.dtype) or leaf.aval != aval.strip_weak():
+                    raise errors.RefError(
                         f"with_refs: the gradient of {known.path(i)}, of type {aval}, cannot be "
                         f"added to a Ref of type {leaf.aval}. Make one by new_ref(zeros_like(...))."
                     )
             elif not isinstance(leaf, (GradValue, DontWant)):
-                raise ArgumentError(
+                raise errors.ArgumentError(
                     f"with_refs takes a Ref, ad.GradValue() or ad.DontWant() for {known.path(i)}, "
-                    f"but got {described(leaf)}."
+                    f"but got {errors.described(leaf)}."
                 )
 
-        @watched
+        @calling.watched
         def pull_back(cotangent: Any, /) -> tuple[Any, ...]:
             wanted = [not isinstance(leaf, DontWant) for leaf in leaves]
             found = self._cotangents(cotangent, None if all(wanted) else wanted)
@@ -361,14 +352,15 @@ class PullBack(Generic[R, *Ts]):
     def __call__(self: PullBack[float, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
     @overload
     def __call__(self, cotangent: R, /) -> tuple[*Ts]: ...
-    @watched
+    @calling.watched
     def __call__(self, cotangent: Any, /, *others: Any) -> Any:
         known = self.structure
         if others:
-            raise ArgumentError(
-                f"the pull-back of {describe_function(known.fun)} takes one cotangent, but got "
+            raise errors.ArgumentError(
+                f"the pull-back of {frames.describe_function(known.fun)} takes one cotangent, but "
+                "got "
                 f"{1 + len(others)}. Give the cotangents of several results in containers as "
-                f"{describe_function(known.fun)} returns them: {known.out_tree}."
+                f"{frames.describe_function(known.fun)} returns them: {known.out_tree}."
             )
         return known.arguments(
             [
@@ -386,7 +378,7 @@ class PullBack(Generic[R, *Ts]):
             known.out_avals,
             "cotangent",
             known.fun,
-            lambda i: leaf_path("result", known.out_tree, i),
+            lambda i: calling.leaf_path("result", known.out_tree, i),
         )
         residuals = self.residuals
         if residuals is not self._saved or NotSaveable in map(type, residuals):
@@ -402,17 +394,17 @@ class PullBack(Generic[R, *Ts]):
             if place is not None and _is_mark(x)
         ]
         if missing:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{self} needs arguments that were not saveable: {', '.join(missing)}. Restore "
                 "them before: pull_back.args_res[i] = ..., or pull_back.replace(args_res=[...])."
             )
-        arrays = [as_array(x) for x in residuals]
+        arrays = [opd.as_array(x) for x in residuals]
         for x, place in zip(arrays, known.places, strict=True):
             if place is not None and (x.shape, x.dtype) != (
                 known.in_avals[place].shape,
                 known.in_avals[place].dtype,
             ):
-                raise ArgumentError(
+                raise errors.ArgumentError(
                     f"args_res of {self}: {known.path(place)} is of type {known.in_avals[place]}, "
                     f"but was restored by {x.aval}."
                 )
@@ -422,11 +414,11 @@ class PullBack(Generic[R, *Ts]):
         return f"<pull-back of {self.structure}>"
 
 
-def _direct(ct: Tangent, direction: Any, aval: ShapedArray) -> Any:
+def _direct(ct: Tangent, direction: Any, aval: av.ShapedArray) -> Any:
     """Return a gradient or what stands for it."""
     if isinstance(direction, DontWant):
         return DidntWant()
-    if isinstance(direction, Ref):
+    if isinstance(direction, rf.Ref):
         if ct is not ZERO:
             direction.addupdate(ct)
         return GradRef()

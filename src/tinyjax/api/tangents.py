@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax import tree
+from tinyjax import errors, tree
+from tinyjax.core import avals as av, operands as opd, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import PYTHON_NUMBERS, as_array
-from tinyjax.core.primitive import ZERO, Tangent
 from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
-from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.transforms.jvp import JVPTracer
-from tinyjax.tree import PyTreeDef
 
 
 def check_per_argument(function: str, **given: object) -> None:
@@ -29,28 +25,28 @@ def check_per_argument(function: str, **given: object) -> None:
     """
     for name, values in given.items():
         if not isinstance(values, (tuple, list)):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{name} of {function} must be tuples or lists with one entry per argument, but "
                 f"got {type(values).__name__}. Write ({name},) for one argument."
             )
 
 
 def _check_tangent(
-    primal: ShapedArray, tangent: Array, what: str, path: str, fun: Callable[..., Any]
-) -> Tangent:
+    primal: av.ShapedArray, tangent: Array, what: str, path: str, fun: Callable[..., Any]
+) -> prim.Tangent:
     """Return a tangent (or cotangent) as transformations take it, or say why it does not fit."""
     if not is_inexact(primal.dtype):
         # As in JAX: a result can be given back whole, as pull_back(out), numbers and all.
         ignored = what == "cotangent" and tangent.shape == primal.shape
         if tangent.dtype == float0 or ignored:
-            return ZERO
-        raise DifferentiationError(
+            return prim.ZERO
+        raise errors.DifferentiationError(
             f"the {what} of {path} of {describe_function(fun)} must be of dtype float0, since "
             f"{primal} has no derivative, but it is {tangent.aval}. Leave integer arguments "
             "out, or give np.zeros(shape, tinyjax.float0)."
         )
     if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"the {what} of {path} of {describe_function(fun)} must be of its type {primal}, "
             "but it "
             f"is {tangent.aval}."
@@ -60,12 +56,12 @@ def _check_tangent(
 
 def as_tangents(
     values: Any,
-    treedef: PyTreeDef,
-    likes: Sequence[ShapedArray],
+    treedef: tree.PyTreeDef,
+    likes: Sequence[av.ShapedArray],
     name: str,
     fun: Callable[..., Any],
     path: Callable[[int], str],
-) -> list[Tangent]:
+) -> list[prim.Tangent]:
     """Flatten a tree of tangents that must match the tree of the primals.
 
     Args:
@@ -81,11 +77,11 @@ def as_tangents(
         DifferentiationError: a tangent is not of its primal's type.
     """
     leaves = treedef.flatten_up_to(values, name)
-    tangents: list[Tangent] = []
+    tangents: list[prim.Tangent] = []
     for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
         try:
             array = _as_tangent(leaf, like)
-        except TinyjaxError as error:
+        except errors.TinyjaxError as error:
             what = f"the {name.removesuffix('s')} of {path(i)} of {describe_function(fun)}"
             raise type(error)(f"{what}: {error.message}") from None
         tangents.append(
@@ -96,8 +92,8 @@ def as_tangents(
     return tangents
 
 
-def _as_tangent(leaf: Any, like: ShapedArray) -> Array:
-    if type(leaf) in PYTHON_NUMBERS:
+def _as_tangent(leaf: Any, like: av.ShapedArray) -> Array:
+    if type(leaf) in opd.PYTHON_NUMBERS:
         own = scalar_dtype(type(leaf))
         if kind(own) != kind(like.dtype):
             return ConcreteArray(np.asarray(leaf, own))
@@ -108,7 +104,7 @@ def _as_tangent(leaf: Any, like: ShapedArray) -> Array:
         return leaf
     if isinstance(leaf, np.ndarray) and leaf.dtype == float0:
         return ConcreteArray(leaf)
-    return as_array(leaf)
+    return opd.as_array(leaf)
 
 
 def without_tracers(aux: Any) -> Any:

@@ -7,21 +7,13 @@ from typing import Any
 
 import attrs
 
-from tinyjax import tree
-from tinyjax.api.tangents import as_tangents
+from tinyjax import dtypes, errors, frames, records, tree
+from tinyjax.api import tangents
+from tinyjax.core import calling, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.calling import FlatFunction, argument_path, as_avals, leaf_path, watched
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.primitive import ZERO
-from tinyjax.core.trace import Running
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import DifferentiationError, MissingRuleError
-from tinyjax.frames import describe_function
-from tinyjax.primitives.shape import full
-from tinyjax.records import Record
+from tinyjax.primitives import shape as sh
+from tinyjax.transforms import transpose as tp
 from tinyjax.transforms.linear_trace import linear_trace
-from tinyjax.transforms.transpose import pull_back
-from tinyjax.tree import PyTreeDef
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -54,36 +46,36 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         (Array([-1., -9., 10.], dtype=float32),)
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
-    in_avals = as_avals(leaves, fun, in_tree)
-    flat = FlatFunction(fun, in_tree)
+    in_avals = calling.as_avals(leaves, fun, in_tree)
+    flat = calling.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
     linear = linear_trace(fun)
-    with Running(linear):
+    with tr.Running(linear):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     for i, aval in enumerate(in_avals):
-        if not is_inexact(aval.dtype):
-            place = argument_path(fun, in_tree, i)
-            raise _no_transpose(f"{place} of {describe_function(fun)} is {aval}")
+        if not dtypes.is_inexact(aval.dtype):
+            place = calling.argument_path(fun, in_tree, i)
+            raise _no_transpose(f"{place} of {frames.describe_function(fun)} is {aval}")
     for i, aval in enumerate(jaxpr.out_avals):
-        if not is_inexact(aval.dtype):
-            place = leaf_path("result", out_tree, i)
-            raise _no_transpose(f"{describe_function(fun)} returned {aval} at {place}")
+        if not dtypes.is_inexact(aval.dtype):
+            place = calling.leaf_path("result", out_tree, i)
+            raise _no_transpose(f"{frames.describe_function(fun)} returned {aval} at {place}")
 
     return Transpose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Linear(Record):
+class _Linear(records.Record):
     """A linear function, less the arrays it closes over; equal for equal programs."""
 
-    jaxpr: Jaxpr
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
+    jaxpr: jx.Jaxpr
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
     fun: Callable[..., Any] = attrs.field(eq=False)
 
     def __repr__(self) -> str:
-        return describe_function(self.fun)
+        return frames.describe_function(self.fun)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -98,30 +90,31 @@ class Transpose:
     consts: tuple[Any, ...]
     of: _Linear
 
-    @watched
+    @calling.watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
-        given = as_tangents(
+        given = tangents.as_tangents(
             cotangent,
             out_tree,
             jaxpr.out_avals,
             "cotangent",
             fun,
-            lambda i: leaf_path("result", out_tree, i),
+            lambda i: calling.leaf_path("result", out_tree, i),
         )
         known = dict(zip(jaxpr.in_binders, self.consts, strict=False))
         inputs = jaxpr.in_binders[len(known) :]
         try:
-            found = pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given)
-        except MissingRuleError as error:
+            found = tp.pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given)
+        except errors.MissingRuleError as error:
             if error.rule != "transpose":
                 raise
-            raise DifferentiationError(
-                f"linear_transpose takes linear functions, but {describe_function(fun)} applies "
+            raise errors.DifferentiationError(
+                f"linear_transpose takes linear functions, but {frames.describe_function(fun)} "
+                "applies "
                 f"'{error.primitive}' to what depends on its arguments."
             ) from None
         arrays: list[Array] = [
-            full(x.aval.shape, 0, x.aval.dtype) if ct is ZERO else ct
+            sh.full(x.aval.shape, 0, x.aval.dtype) if ct is prim.ZERO else ct
             for ct, x in zip(found, inputs, strict=True)
         ]
         cotangents: tuple[Any, ...] = tree.unflatten(self.of.in_tree, arrays)[0]
@@ -134,7 +127,7 @@ class Transpose:
 tree.register_dataclass(Transpose, ["consts"], ["of"])
 
 
-def _no_transpose(what: str) -> DifferentiationError:
-    return DifferentiationError(
+def _no_transpose(what: str) -> errors.DifferentiationError:
+    return errors.DifferentiationError(
         f"linear_transpose takes functions of floats and complex numbers, but {what}."
     )

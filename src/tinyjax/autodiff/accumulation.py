@@ -15,8 +15,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import numpy as jnp
-from tinyjax import tree
+from tinyjax import errors, frames, numpy as jnp, tree
 from tinyjax.api.arguments import Choice, Chosen, choose
 from tinyjax.api.jacobians import jacfwd, jacrev
 from tinyjax.api.tangents import without_tracers
@@ -34,19 +33,12 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
+from tinyjax.core import avals as av, calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, watched
-from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var
-from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function, wraps
 from tinyjax.jit import jit_p
 from tinyjax.transforms.linearize import Linearized, linearize_flat
-from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 
@@ -59,7 +51,7 @@ _MOST_ELEMENTS: Final = 2**24
 
 
 def _with_order(function: Callable[..., Any]) -> Jacobians[bool, Order]:
-    transform: Callable[..., Any] = checked(function)
+    transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
@@ -109,7 +101,7 @@ def jacobian(
     """
     choice = choose("jacobian", fun, argnums, holomorphic)
 
-    @partial(watched, named=fun)
+    @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         if call.elements > _MOST_ELEMENTS:
@@ -133,7 +125,7 @@ def jacobian(
     return computed
 
 
-@checked
+@checking.checked
 def multiplications(
     fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
@@ -170,12 +162,12 @@ def multiplications(
     """
     choice = choose("multiplications", fun, argnums, False)
 
-    @wraps(fun)
+    @frames.wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> int:
         call = _linearize(choice, args, kwargs, False, True)
         if call.elements > _MOST_ELEMENTS:
-            raise ArgumentError(
-                f"the derivatives of the single operations of {describe_function(fun)} have "
+            raise errors.ArgumentError(
+                f"the derivatives of the single operations of {frames.describe_function(fun)} have "
                 f"{call.elements} elements, more than the {_MOST_ELEMENTS} for which zeros are "
                 "kept track of. Count for smaller arrays."
             )
@@ -215,9 +207,9 @@ class _Call:
 
     chosen: Chosen
     linearized: Linearized
-    out_tree: PyTreeDef
+    out_tree: tree.PyTreeDef
     aux: Any
-    types: list[ShapedArray]
+    types: list[av.ShapedArray]
     equations: list[tuple[Tangents, int] | None]
     inputs: list[int | None]
     outputs: list[int | None]
@@ -288,12 +280,12 @@ def _linearize(
 ) -> _Call:
     chosen = choice.take(args, kwargs)
     chosen.check(allow_int)
-    flat = FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, chosen.primals, None, choice.fun)
     for out in linearized.primals_out:
         choice.check_result(out)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
-    types: list[ShapedArray] = [v.aval for v in jaxpr.in_binders[len(residuals) :]]
+    types: list[av.ShapedArray] = [v.aval for v in jaxpr.in_binders[len(residuals) :]]
     equations: list[tuple[Tangents, int] | None] = [None] * len(types)
     numbers = iter(range(len(types)))
     inputs = [next(numbers) if has else None for has in linearized.nonzero_in]
@@ -306,23 +298,23 @@ def _linearize(
 
 
 def _walk(
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     args: Sequence[Array | int],
-    types: list[ShapedArray],
+    types: list[av.ShapedArray],
     equations: list[tuple[Tangents, int] | None],
 ) -> list[Array | int]:
     """Number what depends on a tangent, compute the rest, and enter compiled programs."""
-    env: dict[Var, Array | int] = dict(zip(jaxpr.in_binders, args, strict=True))
+    env: dict[jx.Var, Array | int] = dict(zip(jaxpr.in_binders, args, strict=True))
 
-    def read(x: Atom) -> Array | int:
-        return x.value if isinstance(x, Lit) else env[x]
+    def read(x: jx.Atom) -> Array | int:
+        return x.value if isinstance(x, jx.Lit) else env[x]
 
     for eqn in jaxpr.eqns:
         operands = tuple([read(x) for x in eqn.inputs])
         constants = [x for x in operands if isinstance(x, Array)]
         results: Sequence[Array | int]
         if len(constants) == len(operands):
-            results = bind(eqn.primitive, constants, eqn.params)
+            results = tr.bind(eqn.primitive, constants, eqn.params)
         elif eqn.primitive is jit_p:
             results = _walk(eqn.params.jaxpr, operands, types, equations)
         else:

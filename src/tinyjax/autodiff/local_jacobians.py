@@ -22,12 +22,9 @@ import numpy as np
 from tinyjax import numpy as jnp
 from tinyjax.api.mapping import over_basis
 from tinyjax.autodiff.elimination import Mask, Pattern
+from tinyjax.core import avals as av, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
-from tinyjax.core.primitive import ZERO, Primitive, UndefinedPrimal
-from tinyjax.core.trace import EVAL, bind, use_trace
 from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 from tinyjax.primitives.elementwise import select_p
@@ -35,7 +32,7 @@ from tinyjax.primitives.rules import add_arrays
 from tinyjax.primitives.shape import full
 
 #: Equations that can be transposed and not applied.
-_BACKWARD_ONLY: Final[frozenset[Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
+_BACKWARD_ONLY: Final[frozenset[prim.Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
 
 
 @attrs.frozen(eq=False)
@@ -49,7 +46,7 @@ class Block:
     values: Array | None
 
 
-def flat_size(aval: ShapedArray) -> int:
+def flat_size(aval: av.ShapedArray) -> int:
     """How many real numbers a value consists of."""
     return aval.size * 2 if is_complex(aval.dtype) else aval.size
 
@@ -61,7 +58,7 @@ def _pack(x: Array) -> Array:
     return jnp.ravel(x)
 
 
-def _unpack(flat: Array, aval: ShapedArray) -> Array:
+def _unpack(flat: Array, aval: av.ShapedArray) -> Array:
     if is_complex(aval.dtype):
         real, imag = flat[: aval.size], flat[aval.size :]
         flat = jnp.asarray(real + 1j * imag, aval.dtype)
@@ -77,7 +74,7 @@ def _conjugate(x: Array) -> Array:
 class Tangents:
     """An equation, its operands resolved: values, or the numbers of the vertices they stand for."""
 
-    eqn: JaxprEqn
+    eqn: jx.JaxprEqn
     operands: tuple[Array | int, ...]
 
     def block(self, v: int, position: int) -> Block:
@@ -97,7 +94,7 @@ class Tangents:
         derivatives = self._against(v, position, _directions(by_row, height, out))
         return Block(pattern, derivatives[by_row[rows], columns])
 
-    def _type(self, v: int) -> ShapedArray:
+    def _type(self, v: int) -> av.ShapedArray:
         return next(
             x.aval for x, o in zip(self.eqn.inputs, self.operands, strict=True) if _is_vertex(o, v)
         )
@@ -116,7 +113,7 @@ class Tangents:
                 else full(x.aval.shape, 0, x.aval.dtype)
                 for x, o in zip(self.eqn.inputs, self.operands, strict=True)
             ]
-            return _pack(bind(self.eqn.primitive, operands, self.eqn.params)[position])
+            return _pack(tr.bind(self.eqn.primitive, operands, self.eqn.params)[position])
 
         return over_basis(push)(directions)
 
@@ -125,17 +122,17 @@ class Tangents:
         eqn = self.eqn
         out = eqn.out_binders[position].aval
         operands = [
-            o if isinstance(o, Array) else UndefinedPrimal(x.aval)
+            o if isinstance(o, Array) else prim.UndefinedPrimal(x.aval)
             for x, o in zip(eqn.inputs, self.operands, strict=True)
         ]
 
         def pull(direction: Array) -> Array:
             cotangent = _conjugate(_unpack(direction, out))
-            cts = [cotangent if i == position else ZERO for i in range(len(eqn.out_binders))]
+            cts = [cotangent if i == position else prim.ZERO for i in range(len(eqn.out_binders))]
             results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
             total = full(self._type(v).shape, 0, self._type(v).dtype)
             for o, result in zip(self.operands, results, strict=True):
-                if _is_vertex(o, v) and result is not None and result is not ZERO:
+                if _is_vertex(o, v) and result is not None and result is not prim.ZERO:
                     total = add_arrays(total, result)
             return _pack(_conjugate(total))
 
@@ -145,7 +142,7 @@ class Tangents:
         """Where the elements are, and what they are if that is the same whatever the values."""
         aval, out = self._type(v), self.eqn.out_binders[position].aval
         shape = flat_size(out), flat_size(aval)
-        if self.eqn.primitive in _BACKWARD_ONLY or subjaxprs(self.eqn.params):
+        if self.eqn.primitive in _BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
             return Pattern(np.ones(shape, np.bool_)), None
         rng = np.random.default_rng(0)
         operands: list[Array | int] = list(self.operands)
@@ -162,7 +159,7 @@ class Tangents:
         basis = np.eye(shape[1], dtype=real_part(aval.dtype))
         directions = ConcreteArray(np.vstack([np.zeros((1, shape[1]), basis.dtype), basis]))
         tried: list[HostArray] = []
-        with use_trace(EVAL):
+        with tr.use_trace(tr.EVAL):
             for _ in range(2 if chance else 1):
                 for i in chance:
                     operands[i] = _random(rng, self.eqn.inputs[i].aval)
@@ -185,7 +182,7 @@ def _is_vertex(operand: Array | int, v: int) -> bool:
     return not isinstance(operand, Array) and operand == v
 
 
-def _random(rng: np.random.Generator, aval: ShapedArray) -> Array:
+def _random(rng: np.random.Generator, aval: av.ShapedArray) -> Array:
     values: HostArray = np.asarray(rng.uniform(0.5, 1.5, aval.shape))
     if is_complex(aval.dtype):
         values = np.asarray(values + 1j * rng.uniform(0.5, 1.5, aval.shape))
@@ -212,7 +209,7 @@ def _groups(nonzero: Mask) -> np.ndarray[Any, np.dtype[np.intp]]:
 
 
 def _directions(
-    groups: np.ndarray[Any, np.dtype[np.intp]], number: int, aval: ShapedArray
+    groups: np.ndarray[Any, np.dtype[np.intp]], number: int, aval: av.ShapedArray
 ) -> Array:
     """For each group, the sum of the unit vectors in it."""
     directions = np.zeros((number, len(groups)), real_part(aval.dtype))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tinyjax import tree
-from tinyjax.api import jvp, linear_transpose, vjp
+from tinyjax import api, tree
 from tinyjax.api.tangents import check_per_argument
 from tinyjax.core.operands import as_array
 from tinyjax.primitives.shape import zero_tangent
@@ -46,10 +45,10 @@ def jvp_from_vjp(
         (8.0, 12.0)
     """
     check_per_argument("jvp_from_vjp", primals=primals, tangents=tangents)
-    value, pull_back = vjp(fun, *primals)
+    value, pull_back = api.vjp(fun, *primals)
     origin = tree.map(lambda x: zero_tangent(as_array(x).aval), value)
     tangent: Any
-    (tangent,) = vjp(pull_back, origin)[1](tuple(tangents))
+    (tangent,) = api.vjp(pull_back, origin)[1](tuple(tangents))
     return value, tangent
 
 
@@ -80,6 +79,6 @@ def vjp_from_jvp(
     """
 
     def push(*tangents: Any) -> R:
-        return jvp(fun, primals, tangents)[1]
+        return api.jvp(fun, primals, tangents)[1]
 
-    return fun(*primals), linear_transpose(push, *primals)
+    return fun(*primals), api.linear_transpose(push, *primals)

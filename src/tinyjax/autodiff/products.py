@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple, overload
 
-from tinyjax import numpy as jnp
-from tinyjax import random, tree
-from tinyjax.api import grad, jvp, linear_transpose, linearize, vmap
+from tinyjax import api, numpy as jnp, random, tree
 from tinyjax.api.tangents import check_per_argument
+from tinyjax.core import checking, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")
@@ -62,7 +59,7 @@ def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         >>> tinyjax.autodiff.hvp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
         Array([4., 2.], dtype=float32)
     """
-    product = jvp(_gradient(fun, "hvp", primals), list(primals), list(tangents))[1]
+    product = api.jvp(_gradient(fun, "hvp", primals), list(primals), list(tangents))[1]
     return product if len(primals) > 1 else product[0]
 
 
@@ -105,13 +102,13 @@ def gauss_newton_vp(
         Array([ 4., 36.], dtype=float32)
     """
     check_per_argument("gauss_newton_vp", primals=primals, tangents=tangents)
-    value, push = linearize(fun, *primals)
+    value, push = api.linearize(fun, *primals)
     curved = hvp(loss, (value,), (push(*tangents),))
-    product = linear_transpose(push, *primals)(curved)
+    product = api.linear_transpose(push, *primals)(curved)
     return product if len(primals) > 1 else product[0]
 
 
-@explained
+@checking.explained
 def hutchinson_trace(
     fun: Callable[..., Any], primals: Sequence[Any], key: Any, samples: int = 64
 ) -> Array:
@@ -143,10 +140,10 @@ def hutchinson_trace(
     """
     if samples < 1:
         raise ArgumentError(f"samples of hutchinson_trace must be positive, but it is {samples}.")
-    gradient, push = linearize(_gradient(fun, "hutchinson_trace", primals), *primals)
+    gradient, push = api.linearize(_gradient(fun, "hutchinson_trace", primals), *primals)
     leaves, treedef = tree.flatten(gradient)
     directions = [
-        random.rademacher(each, (samples, *as_array(leaf).shape), as_array(leaf).dtype)
+        random.rademacher(each, (samples, *opd.as_array(leaf).shape), opd.as_array(leaf).dtype)
         for each, leaf in zip(random.split(key, len(leaves)), leaves, strict=True)
     ]
 
@@ -155,7 +152,7 @@ def hutchinson_trace(
         parts = [jnp.sum(v * w) for v, w in zip(direction, product, strict=True)]
         return sum(parts[1:], parts[0])
 
-    return jnp.mean(vmap(quadratic)(*directions))
+    return jnp.mean(api.vmap(quadratic)(*directions))
 
 
 def _gradient(
@@ -163,5 +160,5 @@ def _gradient(
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradient in all arguments, as a tuple."""
     check_per_argument(name, primals=primals)
-    gradient: Callable[..., tuple[Any, ...]] = grad(fun, tuple(range(len(primals))))
+    gradient: Callable[..., tuple[Any, ...]] = api.grad(fun, tuple(range(len(primals))))
     return gradient

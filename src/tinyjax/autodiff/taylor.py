@@ -20,9 +20,8 @@ from functools import partial
 from math import comb, factorial
 from typing import Any, Final, TypeAlias, TypeVar
 
-from tinyjax import tree
+from tinyjax import checkpointing, errors, frames, tree
 from tinyjax.api.tangents import as_tangents, check_per_argument
-from tinyjax.checkpointing import checkpoint_p
 from tinyjax.control_flow.cond import cond_p, switch
 from tinyjax.control_flow.scan import scan, scan_p
 from tinyjax.control_flow.while_loop import while_loop, while_p
@@ -34,13 +33,8 @@ from tinyjax.core.list_partition import split_list
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.trace import CustomCall, Running, Trace, Tracer, bind, current_trace, use_trace
 from tinyjax.dtypes import HostArray, is_inexact
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
 from tinyjax.jit import jit_p
-from tinyjax.primitives.convolution import conv_general_dilated_p
-from tinyjax.primitives.dot import dot_general_p
-from tinyjax.primitives.elementwise import add, div, mul, neg, sub
-from tinyjax.primitives.shape import zero_tangent
+from tinyjax.primitives import convolution as cv, dot, elementwise as ew, shape as sh
 
 P = TypeVar("P")
 
@@ -116,7 +110,7 @@ class SeriesTrace(Trace):
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
             return self.parent.process(primitive, args, params)
-        if primitive is jit_p or primitive is checkpoint_p:
+        if primitive is jit_p or primitive is checkpointing.checkpoint_p:
             program: Any = params
             with use_trace(self):
                 return eval_jaxpr(program.jaxpr, args)
@@ -178,7 +172,7 @@ class SeriesTrace(Trace):
             if isinstance(derivative, SeriesTracer) and self.owns(derivative):
                 return derivative.term(k - 1)
             if derivative is ZERO or k > 1:
-                return zero_tangent(out.aval)
+                return sh.zero_tangent(out.aval)
             return derivative
 
         return self._complete(key, args, outs, later)
@@ -257,7 +251,7 @@ def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -
         part = of(a, b)
         if comb(k, j) > 1:
             part = part * comb(k, j)
-        total = part if total is None else add(total, part)
+        total = part if total is None else ew.add(total, part)
     return total
 
 
@@ -271,18 +265,18 @@ def _quotient(of: Operation, x: Terms, y: Terms, z: Terms, k: int) -> Array:
     """What makes the product of quotient and divisor the dividend."""
     top, divisor = x[k], y[0]
     assert divisor is not None, "a value has a first term"
-    less = _leibniz(mul, z, y, range(k), k)
+    less = _leibniz(ew.mul, z, y, range(k), k)
     if less is not None:
-        top = neg(less) if top is None else sub(top, less)
+        top = ew.neg(less) if top is None else ew.sub(top, less)
     assert top is not None, "one operand is no constant"
     return of(top, divisor)
 
 
 _DIRECT: Final[dict[Primitive[Any], Callable[[Operation, Terms, Terms, Terms, int], Array]]] = {
-    mul: _product,
-    dot_general_p: _product,
-    conv_general_dilated_p: _product,
-    div: _quotient,
+    ew.mul: _product,
+    dot.dot_general_p: _product,
+    cv.conv_general_dilated_p: _product,
+    ew.div: _quotient,
 }
 
 
@@ -291,7 +285,7 @@ def _instantiated(series: Series, order: int) -> list[Array]:
     first = series[0]
     if not is_inexact(first.dtype) or len(series) > order:
         return list(series)
-    return [first, *(zero_tangent(first.aval) for _ in range(order))]
+    return [first, *(sh.zero_tangent(first.aval) for _ in range(order))]
 
 
 def _run(
@@ -402,9 +396,9 @@ def jet(
     check_per_argument("jet", primals=primals, series=series)
     lengths = {len(terms) for terms in series}
     if len(primals) != len(series) or len(lengths) != 1:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"jet takes as many terms for each of the {len(primals)} arguments of "
-            f"{describe_function(fun)}, but series has {[len(terms) for terms in series]}."
+            f"{frames.describe_function(fun)}, but series has {[len(terms) for terms in series]}."
         )
     (order,) = lengths
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
@@ -435,7 +429,7 @@ def jet(
         curves.append(terms)
     flat = FlatFunction(fun, in_tree)
     outs = _run(flat, order, curves, fun)
-    terms_out = [list(out[1:]) or [zero_tangent(out[0].aval)] * order for out in outs]
+    terms_out = [list(out[1:]) or [sh.zero_tangent(out[0].aval)] * order for out in outs]
     if not factorial_scaled:
         terms_out = [
             [

@@ -8,46 +8,30 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.checking import checked
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    Arrays,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-)
-from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import CheckFailedError, DtypeError
-from tinyjax.frames import Location, user_location
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import and_
-from tinyjax.primitives.rules import def_without_results
-from tinyjax.primitives.shape import batch_axes_in_front
+from tinyjax import dtypes, errors, frames
+from tinyjax.core import checking, operands as opd, primitive as prim, trace as tr
+from tinyjax.core.primitive import Primitive
+from tinyjax.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
 
 V = TypeVar("V")
 
 
 @attrs.frozen(eq=False, repr=False)
-class ErrorIfParams(Params):
+class ErrorIfParams(prim.Params):
     """What to say where the operand is true, and the user's line that checks it."""
 
     message: str
-    location: Location | None
+    location: frames.Location | None
 
 
 error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effectful=True)
-def_without_results(error_if_p)
+ru.def_without_results(error_if_p)
 
 
 @error_if_p.def_impl
-def _error_if_impl(operands: Hosts, params: ErrorIfParams) -> Hosts:
+def _error_if_impl(operands: prim.Hosts, params: ErrorIfParams) -> prim.Hosts:
     (failed,) = operands
     if failed.any():
         where = ""
@@ -57,21 +41,21 @@ def _error_if_impl(operands: Hosts, params: ErrorIfParams) -> Hosts:
                 f" (in {int(failed.sum())} of {failed.size} places, the first at index "
                 f"{first if len(first) > 1 else first[0]})"
             )
-        error = CheckFailedError(f"{params.message}{where}")
+        error = errors.CheckFailedError(f"{params.message}{where}")
         error.location = params.location
         raise error
     return ()
 
 
 @error_if_p.def_lowering
-def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> Values:
+def _error_if_lowering(b: Lowering, operands: hlo.Values, params: ErrorIfParams) -> hlo.Values:
     (failed,) = operands
 
-    def check(*args: HostArray) -> Sequence[HostArray]:
+    def check(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         _error_if_impl(args, params)
         return ()
 
-    def raised(_: list[Value]) -> Values:
+    def raised(_: list[hlo.Value]) -> hlo.Values:
         return b.host_call(check, operands, b.results, effectful=True)
 
     # Python is called where it fails alone: a call takes longer than the check
@@ -91,15 +75,15 @@ def _error_if_lowering(b: Lowering, operands: Values, params: ErrorIfParams) -> 
 
 @error_if_p.def_batch
 def _error_if_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ErrorIfParams
-) -> BatchResult:
-    (failed,) = batch_axes_in_front(values, axes)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ErrorIfParams
+) -> prim.BatchResult:
+    (failed,) = sh.batch_axes_in_front(values, axes)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
-        failed = and_(failed, broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
-    return bind(error_if_p, (failed,), params), ()
+        failed = ew.and_(failed, bc.broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
+    return tr.bind(error_if_p, (failed,), params), ()
 
 
-@checked
+@checking.checked
 def error_if(x: V, predicate: Any, message: str) -> V:
     """Raise an error at run time where ``predicate`` is true, and return ``x``.
 
@@ -129,11 +113,11 @@ def error_if(x: V, predicate: Any, message: str) -> V:
             ...
         tinyjax.errors.CheckFailedError: log of what is not positive (in 1 of 2 places, ...
     """
-    failed = as_array(predicate)
+    failed = opd.as_array(predicate)
     if failed.dtype != dtypes.bool_:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"the predicate of error_if must be of type bool, but got {failed.aval}. Write a "
             "comparison, such as x < 0."
         )
-    bind(error_if_p, (failed,), ErrorIfParams(message, user_location()))
+    tr.bind(error_if_p, (failed,), ErrorIfParams(message, frames.user_location()))
     return x

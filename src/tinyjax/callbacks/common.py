@@ -11,29 +11,15 @@ from weakref import WeakValueDictionary
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, frames, tree
+from tinyjax.core import avals as av, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integers, is_one_of
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    Cotangents,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.trace import EVAL, use_trace
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
-from tinyjax.frames import Location, describe_function
 from tinyjax.primitives.shape import batch_axes_in_front
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.tree import PyTreeDef
 
 #: What is told apart by identity, as long as something holds it.
 _known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
@@ -80,7 +66,7 @@ class Identity:
         return hash(self.key)
 
     def __repr__(self) -> str:
-        return describe_function(self.value) if callable(self.value) else repr(self.value)
+        return frames.describe_function(self.value) if callable(self.value) else repr(self.value)
 
 
 class VmapMethod(Enum):
@@ -111,7 +97,7 @@ def vmap_method_of(name: MethodName | None) -> VmapMethod | None:
         ArgumentError: there is none.
     """
     names = [m.value for m in VmapMethod]
-    if name is not None and not is_one_of(name, names):
+    if name is not None and not ints.is_one_of(name, names):
         raise ArgumentError(f"vmap_method must be one of {names}, but got {shortened(name)}.")
     return None if name is None else VmapMethod(name)
 
@@ -125,7 +111,7 @@ class LeadingAxis:
 
 
 @attrs.frozen(eq=False, repr=False)
-class CallbackParams(Params):
+class CallbackParams(prim.Params):
     """A Python function to be called with arrays.
 
     Attributes:
@@ -145,15 +131,15 @@ class CallbackParams(Params):
     """
 
     callback: Identity
-    in_tree: PyTreeDef
+    in_tree: tree.PyTreeDef
     static: tuple[tuple[int, Identity], ...] = ()
-    out_tree: PyTreeDef | None = None
-    out_avals: tuple[ShapedArray, ...] = ()
+    out_tree: tree.PyTreeDef | None = None
+    out_avals: tuple[av.ShapedArray, ...] = ()
     leading_axes: tuple[LeadingAxis, ...] = ()
     method: VmapMethod | None = VmapMethod.SEQUENTIAL
     ordered: bool = False
     derivative: Identity | None = None
-    location: Location | None = attrs.field(default=None, eq=False)
+    location: frames.Location | None = attrs.field(default=None, eq=False)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -208,7 +194,7 @@ def _call_once(
         static[i].value if i in static else next(values) for i in range(params.in_tree.num_leaves)
     ]
     args, kwargs = tree.unflatten(params.in_tree, leaves)
-    with use_trace(EVAL):
+    with tr.use_trace(tr.EVAL):
         out = params.callback(*args, **kwargs)
         if params.out_tree is None:
             return []
@@ -226,10 +212,10 @@ def _read_only(x: HostArray) -> HostArray:
 
 
 def _results(
-    params: CallbackParams, out_tree: PyTreeDef, out: object, sizes: tuple[int, ...]
+    params: CallbackParams, out_tree: tree.PyTreeDef, out: object, sizes: tuple[int, ...]
 ) -> list[HostArray]:
     leaves, found_tree = tree.flatten(out)
-    name = describe_function(params.callback.value)
+    name = frames.describe_function(params.callback.value)
     if len(leaves) != len(params.out_avals):
         raise CallbackError(
             f"callback {name} returned the structure {found_tree}, but result_shape_dtypes "
@@ -268,18 +254,18 @@ def _as_declared(leaf: object, dtype: DType) -> HostArray:
     return value.astype(dtypes.allowed(value.dtype), copy=False)
 
 
-def _evaluate(args: Arrays, params: CallbackParams) -> Arrays:
+def _evaluate(args: prim.Arrays, params: CallbackParams) -> prim.Arrays:
     hosts = [arg.concrete("data") for arg in args]
     # What the function returned it may still write to.
     return [ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
 
 
-def _type(avals: Avals, params: CallbackParams) -> Avals:
+def _type(avals: prim.Avals, params: CallbackParams) -> prim.Avals:
     return [a.with_shape((*params.sizes, *a.shape)) for a in params.out_avals]
 
 
 def batched_call(
-    mapped: MappedAxis,
+    mapped: prim.MappedAxis,
     values: Sequence[Array],
     axes: Sequence[int | None],
     params: CallbackParams,
@@ -292,7 +278,7 @@ def batched_call(
     return operands, attrs.evolve(params, leading_axes=(own, *params.leading_axes))
 
 
-def declare(primitive: Primitive[CallbackParams]) -> None:
+def declare(primitive: prim.Primitive[CallbackParams]) -> None:
     """Register what all three have in common."""
     primitive.def_evaluate(_evaluate)
     primitive.def_abstract_eval(_type)
@@ -306,8 +292,8 @@ def declare(primitive: Primitive[CallbackParams]) -> None:
 
     @primitive.def_transpose
     def transpose_rule(
-        cotangents: Tangents, operands: Operands, params: CallbackParams
-    ) -> Cotangents:
+        cotangents: prim.Tangents, operands: prim.Operands, params: CallbackParams
+    ) -> prim.Cotangents:
         raise DifferentiationError(
             f"a derivative depends on tangents through {primitive.name} of {params.callback!r}, "
             "which cannot be transposed for reverse mode. Compute what does not depend on the "
@@ -326,18 +312,18 @@ def not_differentiable(name: str, params: CallbackParams) -> DifferentiationErro
     return error
 
 
-def declared_type(declaration: object) -> ShapedArray | None:
+def declared_type(declaration: object) -> av.ShapedArray | None:
     """Return the type that an object's shape and dtype declare; None where it lacks one of them."""
     shape, dtype = getattr(declaration, "shape", None), getattr(declaration, "dtype", None)
     if shape is None or dtype is None:
         return None
-    return ShapedArray(integers(shape, "the shape of a result"), dtypes.check(dtype))
+    return av.ShapedArray(ints.integers(shape, "the shape of a result"), dtypes.check(dtype))
 
 
-def declared_results(declared: object) -> tuple[PyTreeDef, tuple[ShapedArray, ...]]:
+def declared_results(declared: object) -> tuple[tree.PyTreeDef, tuple[av.ShapedArray, ...]]:
     """The structure and the types that the user says a callback returns."""
     leaves, out_tree = tree.flatten(declared)
-    avals: list[ShapedArray] = []
+    avals: list[av.ShapedArray] = []
     for leaf in leaves:
         aval = declared_type(leaf)
         if aval is None:

@@ -8,52 +8,37 @@ from typing import Any, overload
 import attrs
 import numpy as np
 
-from tinyjax import tree
-from tinyjax.callbacks.common import (
-    CallbackParams,
-    Identity,
-    batched_call,
-    check_callable,
-    declare,
-    declared_results,
-    not_differentiable,
-)
+from tinyjax import dtypes, errors, tree
+from tinyjax.callbacks import common
+from tinyjax.core import avals as av, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    ZERO,
-    Arrays,
-    BatchAxes,
-    BatchResult,
-    JvpResult,
-    MappedAxis,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.trace import bind
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import CallbackError
 from tinyjax.frames import user_location
 
-io_callback_p: Primitive[CallbackParams] = Primitive("io_callback", CallbackParams, effectful=True)
-declare(io_callback_p)
+io_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
+    "io_callback", common.CallbackParams, effectful=True
+)
+common.declare(io_callback_p)
 
 
 @io_callback_p.def_jvp
-def _io_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams) -> JvpResult:
-    if any(is_inexact(a.dtype) for a in params.out_avals):
-        raise not_differentiable("io_callback", params)
-    outs = bind(io_callback_p, primals, params)
-    return outs, [ZERO] * len(outs)
+def _io_callback_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: common.CallbackParams
+) -> prim.JvpResult:
+    if any(dtypes.is_inexact(a.dtype) for a in params.out_avals):
+        raise common.not_differentiable("io_callback", params)
+    outs = tr.bind(io_callback_p, primals, params)
+    return outs, [prim.ZERO] * len(outs)
 
 
 @io_callback_p.def_batch
 def _io_callback_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
-) -> BatchResult:
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: common.CallbackParams,
+) -> prim.BatchResult:
     if params.ordered and not mapped.one_by_one:
-        error = CallbackError(
+        error = errors.CallbackError(
             f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
             "for all examples before the next, so that no order of the examples can be kept. "
             "Use ordered=False, or a loop in place of vmap."
@@ -64,26 +49,26 @@ def _io_callback_batch(
 
 
 def _bind_batched(
-    primitive: Primitive[CallbackParams],
-    mapped: MappedAxis,
-    values: Arrays,
-    axes: BatchAxes,
-    params: CallbackParams,
-) -> BatchResult:
+    primitive: prim.Primitive[common.CallbackParams],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: common.CallbackParams,
+) -> prim.BatchResult:
     """Call a function for each example that takes part in what is computed for all."""
     if mapped.taking_part is not None:
         values, axes = [*values, mapped.taking_part.mask], [*axes, 0]
         outer = [attrs.evolve(x, mapped=(*x.mapped, False)) for x in params.leading_axes]
         params = attrs.evolve(params, leading_axes=tuple(outer))
-    operands, params = batched_call(mapped, values, axes, params)
-    outs = bind(primitive, operands, params)
+    operands, params = common.batched_call(mapped, values, axes, params)
+    outs = tr.bind(primitive, operands, params)
     return outs, [0] * len(outs)
 
 
 @overload
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: ShapeDtypeStruct,
+    result_shape_dtypes: av.ShapeDtypeStruct,
     *args: Any,
     ordered: bool = ...,
     **kwargs: Any,
@@ -138,36 +123,41 @@ def io_callback(
         >>> seen
         [3.0]
     """
-    check_callable(callback, "io_callback")
-    out_tree, out_avals = declared_results(result_shape_dtypes)
+    common.check_callable(callback, "io_callback")
+    out_tree, out_avals = common.declared_results(result_shape_dtypes)
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
-    params = CallbackParams(
-        Identity(callback),
+    params = common.CallbackParams(
+        common.Identity(callback),
         in_tree,
         out_tree=out_tree,
         out_avals=out_avals,
         ordered=ordered,
         location=user_location(),
     )
-    outs = bind(io_callback_p, [as_array(x) for x in leaves], params)
+    outs = tr.bind(io_callback_p, [opd.as_array(x) for x in leaves], params)
     return tree.unflatten(out_tree, outs)
 
 
-debug_callback_p: Primitive[CallbackParams] = Primitive(
-    "debug_callback", CallbackParams, effectful=True
+debug_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
+    "debug_callback", common.CallbackParams, effectful=True
 )
-declare(debug_callback_p)
+common.declare(debug_callback_p)
 
 
 @debug_callback_p.def_jvp
-def _debug_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams) -> JvpResult:
-    return bind(debug_callback_p, primals, params), ()
+def _debug_callback_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: common.CallbackParams
+) -> prim.JvpResult:
+    return tr.bind(debug_callback_p, primals, params), ()
 
 
 @debug_callback_p.def_batch
 def _debug_callback_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
-) -> BatchResult:
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: common.CallbackParams,
+) -> prim.BatchResult:
     return _bind_batched(debug_callback_p, mapped, values, axes, params)
 
 
@@ -175,16 +165,16 @@ def debug_callback(
     callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool
 ) -> None:
     """Call a function with the arrays among its arguments as NumPy arrays, the rest as it is."""
-    check_callable(callback, "debug.callback")
+    common.check_callable(callback, "debug.callback")
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
     operands: list[Array] = []
-    static: list[tuple[int, Identity]] = []
+    static: list[tuple[int, common.Identity]] = []
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Array | np.ndarray | np.generic):
-            operands.append(as_array(leaf))
+            operands.append(opd.as_array(leaf))
         else:
-            static.append((i, Identity(leaf)))
-    params = CallbackParams(
-        Identity(callback), in_tree, tuple(static), ordered=ordered, location=user_location()
+            static.append((i, common.Identity(leaf)))
+    params = common.CallbackParams(
+        common.Identity(callback), in_tree, tuple(static), ordered=ordered, location=user_location()
     )
-    bind(debug_callback_p, operands, params)
+    tr.bind(debug_callback_p, operands, params)

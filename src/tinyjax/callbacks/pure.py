@@ -7,64 +7,44 @@ from typing import Any, overload
 
 import attrs
 
-from tinyjax import tree
-from tinyjax.callbacks.common import (
-    CallbackParams,
-    Identity,
-    LeadingAxis,
-    MethodName,
-    batched_call,
-    check_callable,
-    declare,
-    declared_results,
-    not_differentiable,
-    vmap_method_of,
-)
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.callbacks import common
+from tinyjax.core import avals as av, closures, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.closures import holds_tracer
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    ZERO,
-    Arrays,
-    BatchAxes,
-    BatchResult,
-    JvpResult,
-    MappedAxis,
-    Primitive,
-    Tangents,
-)
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, CallbackError
-from tinyjax.frames import user_location
-from tinyjax.primitives.shape import move_batch_axis, zeros_like
+from tinyjax.primitives import shape as sh
 from tinyjax.transforms.batching import batch_flat
-from tinyjax.tree import PyTreeDef
 
-pure_callback_p: Primitive[CallbackParams] = Primitive("pure_callback", CallbackParams)
-declare(pure_callback_p)
+pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
+    "pure_callback", common.CallbackParams
+)
+common.declare(pure_callback_p)
 
 
 @pure_callback_p.def_jvp
-def _pure_callback_jvp(primals: Arrays, tangents: Tangents, params: CallbackParams) -> JvpResult:
+def _pure_callback_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: common.CallbackParams
+) -> prim.JvpResult:
     outs = bind(pure_callback_p, primals, params)
-    if not any(is_inexact(a.dtype) for a in params.out_avals):
-        return outs, [ZERO] * len(outs)
+    if not any(dtypes.is_inexact(a.dtype) for a in params.out_avals):
+        return outs, [prim.ZERO] * len(outs)
     if params.derivative is None:
-        raise not_differentiable("pure_callback", params)
-    filled = [zeros_like(x) if t is ZERO else t for x, t in zip(primals, tangents, strict=True)]
+        raise common.not_differentiable("pure_callback", params)
+    filled = [
+        sh.zeros_like(x) if t is prim.ZERO else t for x, t in zip(primals, tangents, strict=True)
+    ]
     derivative = _declared_derivative(params, params.derivative)
     for axis in reversed(params.leading_axes):
         derivative = _over_axis(derivative, axis)
     out_tangents = derivative(*primals, *filled)
-    return outs, [t if is_inexact(t.dtype) else ZERO for t in out_tangents]
+    return outs, [t if dtypes.is_inexact(t.dtype) else prim.ZERO for t in out_tangents]
 
 
 def _declared_derivative(
-    params: CallbackParams, derivative: Identity
+    params: common.CallbackParams, derivative: common.Identity
 ) -> Callable[..., Sequence[Array]]:
     """The declared derivative as a function of flat primals and tangents, its results checked."""
     n = params.in_tree.num_leaves
@@ -77,7 +57,7 @@ def _declared_derivative(
         outs = [as_array(leaf) for leaf in leaves]
         types = [(x.shape, x.dtype) for x in outs]
         if found_tree != params.out_tree or types != [(a.shape, a.dtype) for a in params.out_avals]:
-            raise CallbackError(
+            raise errors.CallbackError(
                 f"the derivative of callback {params.callback!r} returned {found_tree} of "
                 f"({', '.join(str(x.aval) for x in outs)}), but the callback is declared to "
                 f"return {params.out_tree} of ({', '.join(map(str, params.out_avals))}). Return "
@@ -89,15 +69,15 @@ def _declared_derivative(
 
 
 def _over_axis(
-    fun: Callable[..., Sequence[Array]], leading: LeadingAxis
+    fun: Callable[..., Sequence[Array]], leading: common.LeadingAxis
 ) -> Callable[..., Sequence[Array]]:
     axes = [0 if mapped else None for mapped in leading.mapped] * 2
     # the tangent of an operand that is not mapped is not mapped either
 
     def batched(*args: Array) -> Sequence[Array]:
-        outs, out_axes = batch_flat(fun, MappedAxis(leading.size), args, axes)
+        outs, out_axes = batch_flat(fun, prim.MappedAxis(leading.size), args, axes)
         return [
-            move_batch_axis(out, axis, 0, leading.size)
+            sh.move_batch_axis(out, axis, 0, leading.size)
             for out, axis in zip(outs, out_axes, strict=True)
         ]
 
@@ -106,17 +86,20 @@ def _over_axis(
 
 @pure_callback_p.def_batch
 def _pure_callback_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallbackParams
-) -> BatchResult:
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: common.CallbackParams,
+) -> prim.BatchResult:
     if params.method is None and not mapped.one_by_one:
-        error = CallbackError(
+        error = errors.CallbackError(
             f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "
             'there. Pass vmap_method="sequential" to call it once for each example, '
             '"expand_dims" or "broadcast_all" to call it once with one axis more in front.'
         )
         error.location = params.location
         raise error
-    operands, params = batched_call(mapped, values, axes, params)
+    operands, params = common.batched_call(mapped, values, axes, params)
     outs = bind(pure_callback_p, operands, params)
     return outs, [0] * len(outs)
 
@@ -124,9 +107,9 @@ def _pure_callback_batch(
 @overload
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: ShapeDtypeStruct,
+    result_shape_dtypes: av.ShapeDtypeStruct,
     *args: Any,
-    vmap_method: MethodName | None = ...,
+    vmap_method: common.MethodName | None = ...,
     derivative: Callable[..., Any] | None = ...,
     **kwargs: Any,
 ) -> Array: ...
@@ -135,7 +118,7 @@ def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: object,
     *args: Any,
-    vmap_method: MethodName | None = ...,
+    vmap_method: common.MethodName | None = ...,
     derivative: Callable[..., Any] | None = ...,
     **kwargs: Any,
 ) -> Any: ...
@@ -143,7 +126,7 @@ def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
     *args: Any,
-    vmap_method: MethodName | None = None,
+    vmap_method: common.MethodName | None = None,
     derivative: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> Any:
@@ -189,40 +172,40 @@ def pure_callback(
         >>> sorted_on_host(jnp.array([3.0, 1.0, 2.0]))
         Array([1., 2., 3.], dtype=float32)
     """
-    check_callable(callback, "pure_callback")
+    common.check_callable(callback, "pure_callback")
     if derivative is not None and kwargs:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "a callback with a declared derivative takes positional arguments only, but got "
             f"{', '.join(kwargs)}."
         )
-    method = vmap_method_of(vmap_method)
-    out_tree, out_avals = declared_results(result_shape_dtypes)
+    method = common.vmap_method_of(vmap_method)
+    out_tree, out_avals = common.declared_results(result_shape_dtypes)
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
-    params = CallbackParams(
-        Identity(callback),
+    params = common.CallbackParams(
+        common.Identity(callback),
         in_tree,
         out_tree=out_tree,
         out_avals=out_avals,
         method=method,
-        location=user_location(),
+        location=frames.user_location(),
     )
     operands = [as_array(x) for x in leaves]
     if derivative is not None:
         consts: Sequence[Array] = ()
-        if holds_tracer(derivative):  # which may be gone when a derivative is taken
+        if closures.holds_tracer(derivative):  # which may be gone when a derivative is taken
             derivative, consts = _closed(derivative, in_tree, [x.aval for x in operands])
-        params = attrs.evolve(params, derivative=Identity(derivative))
+        params = attrs.evolve(params, derivative=common.Identity(derivative))
         operands += consts
     outs = bind(pure_callback_p, operands, params)
     return tree.unflatten(out_tree, outs)
 
 
 def _closed(
-    derivative: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray]
+    derivative: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray]
 ) -> tuple[Callable[..., Any], Sequence[Array]]:
     """Stage a declared derivative; what it closes over becomes its last arguments."""
     n = len(avals)
-    out_trees: list[PyTreeDef] = []
+    out_trees: list[tree.PyTreeDef] = []
 
     def run(*flat: Array) -> list[Array]:
         (primals, _), (tangents, _) = (tree.unflatten(in_tree, x) for x in (flat[:n], flat[n:]))

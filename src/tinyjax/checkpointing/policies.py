@@ -6,16 +6,11 @@ from typing import Any, Final, NamedTuple, assert_never
 
 import attrs
 
+from tinyjax import errors, frames, records
+from tinyjax.core import checking, jaxpr as jx, primitive as prim
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import JaxprEqn
-from tinyjax.core.primitive import Primitive
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.frames import describe_function
-from tinyjax.primitives.convolution import conv_general_dilated_p
-from tinyjax.primitives.dot import dot_general_p
+from tinyjax.primitives import convolution as cv, dot
 from tinyjax.primitives.name import name_p
-from tinyjax.records import field_names
 
 
 class Offloadable(NamedTuple):
@@ -52,9 +47,9 @@ class _Keeps(Enum):
 def _strings(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not isinstance(name, str):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "a policy takes names as given to checkpoint_name, "
-                f"but got {shortened(name)}. Write "
+                f"but got {errors.shortened(name)}. Write "
                 "save_only_these_names('a', 'b')."
             )
     return tuple(names)
@@ -68,7 +63,7 @@ class _BuiltinPolicy:
     names: tuple[str, ...] = attrs.field(default=(), converter=_strings)
     parts: tuple[Policy, ...] = ()
 
-    def __call__(self, primitive: Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
+    def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
         named = primitive is name_p and params["name"] in self.names
         match self.keeps:
             case _Keeps.EVERYTHING:
@@ -76,9 +71,9 @@ class _BuiltinPolicy:
             case _Keeps.NOTHING:
                 return False
             case _Keeps.DOTS:
-                return primitive is dot_general_p or primitive is conv_general_dilated_p
+                return primitive is dot.dot_general_p or primitive is cv.conv_general_dilated_p
             case _Keeps.DOTS_WITHOUT_BATCH:
-                return primitive is dot_general_p and not params["lhs_batch"]
+                return primitive is dot.dot_general_p and not params["lhs_batch"]
             case _Keeps.NAMED:
                 return named
             case _Keeps.NAMED_EXCEPT:
@@ -119,25 +114,25 @@ class CheckpointPolicies:
     checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
 
     @staticmethod
-    @checked
+    @checking.checked
     def save_only_these_names(*names: str) -> Policy:
         """Keep the values that ``checkpoint_name`` gave one of these names."""
         return _BuiltinPolicy(_Keeps.NAMED, names)
 
     @staticmethod
-    @checked
+    @checking.checked
     def save_any_names_but_these(*names: str) -> Policy:
         """Keep the values that have a name, unless it is one of these."""
         return _BuiltinPolicy(_Keeps.NAMED_EXCEPT, names)
 
     @staticmethod
-    @checked
+    @checking.checked
     def save_anything_except_these_names(*names: str) -> Policy:
         """Keep every value, unless it has one of these names."""
         return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
 
     @staticmethod
-    @checked
+    @checking.checked
     def save_and_offload_only_these_names(
         *,
         names_which_can_be_saved: Sequence[str],
@@ -162,14 +157,14 @@ class CheckpointPolicies:
         )
         both = sorted({*saved} & {*offloaded})
         if both:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"save_and_offload_only_these_names was told both to save and to offload {both}. "
                 "Give each name once."
             )
         return _BuiltinPolicy(_Keeps.NAMED, (*saved, *offloaded))
 
     @staticmethod
-    @checked
+    @checking.checked
     def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
         """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
 
@@ -180,7 +175,7 @@ class CheckpointPolicies:
         return CheckpointPolicies.dots_with_no_batch_dims_saveable
 
     @staticmethod
-    @checked
+    @checking.checked
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
         """Keep what either policy keeps."""
         return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
@@ -195,13 +190,14 @@ class PolicySaveable:
 
     policy: Policy
 
-    def __call__(self, eqn: JaxprEqn) -> bool:
-        params = {name: getattr(eqn.params, name) for name in field_names(type(eqn.params))}
+    def __call__(self, eqn: jx.JaxprEqn) -> bool:
+        params = {name: getattr(eqn.params, name) for name in records.field_names(type(eqn.params))}
         answer = self.policy(eqn.primitive, *(x.aval for x in eqn.inputs), **params)
         if not isinstance(answer, bool | Offloadable):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"a checkpointing policy must return True or False, but "
-                f"{describe_function(self.policy)} returned {answer!r} for '{eqn.primitive}'. "
+                f"{frames.describe_function(self.policy)} returned {answer!r} for "
+                f"'{eqn.primitive}'. "
                 "Write policy(primitive, *avals, **params) -> bool."
             )
         return answer is not False
@@ -212,7 +208,7 @@ def check_hashable(policy: Policy) -> None:
     try:
         hash(policy)
     except TypeError:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"a checkpointing policy is compared and must be hashable, but got one of type "
             f"{type(policy).__name__}, which is not. Use a function, or a frozen class."
         ) from None

@@ -6,25 +6,21 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.checkpointing.policies import Policy, PolicySaveable
+from tinyjax.checkpointing import policies
+from tinyjax.core import dependence as dep, jaxpr as jx, lowering as low, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import Atom, Jaxpr, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.lowering import call_jaxpr, from_branch, from_branches
-from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
 from tinyjax.core.program_rules import INLINED
 from tinyjax.core.staging import Staged
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import kind
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
 from tinyjax.transforms.calls import def_call
 from tinyjax.transforms.linearize import linearize_jaxpr
 from tinyjax.transforms.rematerialize import split_jaxpr
 
 
 @attrs.frozen(eq=False, repr=False)
-class CheckpointParams(Params):
+class CheckpointParams(prim.Params):
     """A program whose derivative computes values again.
 
     Attributes:
@@ -35,39 +31,39 @@ class CheckpointParams(Params):
         name: the function's name; programs that differ in name only are the same.
     """
 
-    jaxpr: Jaxpr
-    policy: Policy
+    jaxpr: jx.Jaxpr
+    policy: policies.Policy
     prevent_cse: bool
     differentiated: bool = False
     name: str = attrs.field(default="f", eq=False)
 
 
-checkpoint_p: Primitive[CheckpointParams] = Primitive("checkpoint", CheckpointParams)
+checkpoint_p: prim.Primitive[CheckpointParams] = prim.Primitive("checkpoint", CheckpointParams)
 
 
 @checkpoint_p.def_evaluate
-def _checkpoint_evaluate(args: Arrays, params: CheckpointParams) -> Arrays:
-    return eval_jaxpr(params.jaxpr, args)
+def _checkpoint_evaluate(args: prim.Arrays, params: CheckpointParams) -> prim.Arrays:
+    return jx.eval_jaxpr(params.jaxpr, args)
 
 
 @checkpoint_p.def_lowering
-def _checkpoint_lowering(b: Lowering, operands: Values, params: CheckpointParams) -> Values:
+def _checkpoint_lowering(b: Lowering, operands: hlo.Values, params: CheckpointParams) -> hlo.Values:
     always = _always(b, operands) if _kept_apart(params) else None
     if always is None:
-        return call_jaxpr(b, params.jaxpr, params.name, operands)
+        return low.call_jaxpr(b, params.jaxpr, params.name, operands)
     results, avals = b.results, params.jaxpr.out_avals
 
-    def run(_: Values) -> Values:
-        return from_branch(b, call_jaxpr(b, params.jaxpr, params.name, operands), avals)
+    def run(_: hlo.Values) -> hlo.Values:
+        return low.from_branch(b, low.call_jaxpr(b, params.jaxpr, params.name, operands), avals)
 
     regions = b.region((), lambda _: [b.full(0, of) for of in results]), b.region((), run)
     # not ``if``, through which XLA does not tell how values are divided over devices
     index = b.convert(always, dtypes.int32)
-    return from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
+    return low.from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
 
 
 @checkpoint_p.def_rule(INLINED)
-def _checkpoint_inlined(params: CheckpointParams) -> Jaxpr | None:
+def _checkpoint_inlined(params: CheckpointParams) -> jx.Jaxpr | None:
     return None if _kept_apart(params) else params.jaxpr
 
 
@@ -75,7 +71,7 @@ def _kept_apart(params: CheckpointParams) -> bool:
     return (
         params.prevent_cse
         and params.differentiated
-        and not effects(params.jaxpr).ordered
+        and not jx.effects(params.jaxpr).ordered
         and _materializes(params.jaxpr)
     )
 
@@ -113,19 +109,19 @@ _MATERIALIZED: Final = frozenset(
 )
 
 
-def _materializes(jaxpr: Jaxpr) -> bool:
+def _materializes(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program has operations whose results XLA keeps in memory."""
 
     def find() -> bool:
         return any(
-            eqn.primitive.name in _MATERIALIZED or any(map(_materializes, subjaxprs(eqn.params)))
+            eqn.primitive.name in _MATERIALIZED or any(map(_materializes, jx.subjaxprs(eqn.params)))
             for eqn in jaxpr.eqns
         )
 
     return jaxpr.derive("materializes", find)
 
 
-def _always(b: Lowering, operands: Values) -> Value | None:
+def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:
     """Write a condition that always holds, which XLA does not know; None where there is none.
 
     XLA drops ``optimization_barrier`` on CPU and then merges what it kept apart. It does not merge
@@ -137,14 +133,14 @@ def _always(b: Lowering, operands: Values) -> Value | None:
     """
     if b.module.is_divided and b.counter is not None:
         return b.compare(b.counter, b.full(0, b.counter.type), "GE")
-    chosen = [x for x in operands if x.size and kind(x.dtype) in "fc"]
+    chosen = [x for x in operands if x.size and dtypes.kind(x.dtype) in "fc"]
     if not chosen:
         return None
     last = _equal_or_not(b, chosen[-1])
     return last if len(chosen) == 1 else b.and_(_equal_or_not(b, chosen[0]), last)
 
 
-def _equal_or_not(b: Lowering, x: Value) -> Value:
+def _equal_or_not(b: Lowering, x: hlo.Value) -> hlo.Value:
     """Write whether an array's first element is equal or unequal to itself."""
     if x.ndim:
         x = b.reshape(b.slice(x, (0,) * x.ndim, (1,) * x.ndim), ())
@@ -170,39 +166,39 @@ class _Linearized:
     """
 
     consts: tuple[Array, ...]
-    primal: Jaxpr
-    tangent: Jaxpr
+    primal: jx.Jaxpr
+    tangent: jx.Jaxpr
     operands: tuple[int, ...]
     nonzero_out: tuple[bool, ...]
 
 
-def _linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy) -> _Linearized:
+def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Policy) -> _Linearized:
     """Linearize a program, and compute again of its residuals what the policy does not keep."""
 
     def make() -> _Linearized:
         linearized = linearize_jaxpr(jaxpr, nonzero)
         primal, consts = linearized.primal.jaxpr, linearized.primal.consts
         num_results = len(linearized.nonzero_out)
-        tangent = dce(linearized.tangent)
+        tangent = dep.dce(linearized.tangent)
         mentioned = {x for eqn in tangent.eqns for x in eqn.inputs} | set(tangent.outs)
 
         # where a residual of the tangent map is found in the primal half
         computed = iter(primal.outs[num_results:])
-        residuals: dict[Var, Atom] = {}
+        residuals: dict[jx.Var, jx.Atom] = {}
         for var, place in zip(tangent.in_binders, linearized.forwarded, strict=False):
             value = next(computed) if place is None else primal.in_binders[len(consts) + place]
             if var in mentioned:
                 residuals[var] = value
 
-        split = split_jaxpr(primal, list(residuals.values()), PolicySaveable(policy))
-        forward = dce(
-            Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
+        split = split_jaxpr(primal, list(residuals.values()), policies.PolicySaveable(policy))
+        forward = dep.dce(
+            jx.Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
         )
 
-        def rename(x: Atom) -> Atom:
-            return residuals.get(x, x) if isinstance(x, Var) else x
+        def rename(x: jx.Atom) -> jx.Atom:
+            return residuals.get(x, x) if isinstance(x, jx.Var) else x
 
-        again = Jaxpr(
+        again = jx.Jaxpr(
             (
                 *(primal.in_binders[i] for i in split.kept),
                 *split.saved,
@@ -221,8 +217,8 @@ def _linearize(jaxpr: Jaxpr, nonzero: tuple[bool, ...], policy: Policy) -> _Line
 
 @checkpoint_p.def_linearize
 def _checkpoint_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: CheckpointParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: CheckpointParams
+) -> prim.LinearizeResult:
     linearized = _linearize(params.jaxpr, tuple(nonzero), params.policy)
     n = len(linearized.nonzero_out)
     operands = (*linearized.consts, *primals)

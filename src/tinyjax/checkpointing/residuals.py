@@ -5,14 +5,9 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import dtypes, tree
+from tinyjax.core import avals as av, calling, jaxpr as jx, program_rules as pr, staging as stg
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, argument_path, as_avals
-from tinyjax.core.jaxpr import Jaxpr, Var, subjaxprs
-from tinyjax.core.program_rules import CALLED, SPLIT
-from tinyjax.core.staging import stage
-from tinyjax.dtypes import DType
 from tinyjax.frames import Location
 from tinyjax.primitives.name import NameParams
 from tinyjax.transforms.linearize import linearize_flat
@@ -32,16 +27,16 @@ class Residual:
     """
 
     shape: tuple[int, ...]
-    dtype: DType
+    dtype: dtypes.DType
     argument: str | None = None
     primitive: str | None = None
     name: str | None = None
     location: Location | None = None
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> av.ShapedArray:
         """Its type."""
-        return ShapedArray(self.shape, self.dtype)
+        return av.ShapedArray(self.shape, self.dtype)
 
     @property
     def nbytes(self) -> int:
@@ -122,19 +117,19 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
         [((2, 3), 'w', 24), ((3,), 'x', 12), ((2,), None, 8)]
     """
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
-    avals = as_avals(leaves, f, in_tree)
+    avals = calling.as_avals(leaves, f, in_tree)
 
     def residuals(*xs: Array) -> Sequence[Array]:
-        return linearize_flat(FlatFunction(f, in_tree), xs, None, f).residuals
+        return linearize_flat(calling.FlatFunction(f, in_tree), xs, None, f).residuals
 
-    staged = stage(residuals, avals)
+    staged = stg.stage(residuals, avals)
     jaxpr = staged.jaxpr
     num_consts = len(staged.consts)
     places = {var: i for i, var in enumerate(jaxpr.in_binders)}
     computed = {v: i for i, v in enumerate(v for eqn in jaxpr.eqns for v in eqn.out_binders)}
     entries: list[tuple[int, Residual]] = []
     for atom in dict.fromkeys(jaxpr.outs):
-        if not isinstance(atom, Var):
+        if not isinstance(atom, jx.Var):
             continue
         shape, dtype = atom.aval.shape, atom.aval.dtype
         if atom not in places:
@@ -145,11 +140,11 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residua
             entries.append((len(leaves) + places[atom], Residual(shape, dtype)))
         else:
             i = places[atom] - num_consts
-            entries.append((i, Residual(shape, dtype, argument_path(f, in_tree, i))))
+            entries.append((i, Residual(shape, dtype, calling.argument_path(f, in_tree, i))))
     return Residuals([residual for _, residual in sorted(entries, key=lambda pair: pair[0])])
 
 
-def origin_of(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location | None]:
+def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Location | None]:
     """The name of a computed value, and the operation and the line that computed it.
 
     A value from a called program, a loop or a conditional is looked for inside it.
@@ -158,11 +153,11 @@ def origin_of(jaxpr: Jaxpr, var: Var) -> tuple[str | None, str | None, Location 
     location = None if eqn.source is None else eqn.source.location
     name = eqn.params.name if isinstance(eqn.params, NameParams) else None
     rules = eqn.primitive.rules.extensions
-    if CALLED in rules or SPLIT in rules:
+    if pr.CALLED in rules or pr.SPLIT in rules:
         place = eqn.out_binders.index(var)
-        for inner in subjaxprs(eqn.params):
+        for inner in jx.subjaxprs(eqn.params):
             atom = inner.outs[place]
-            if isinstance(atom, Var) and atom not in inner.in_binders:
+            if isinstance(atom, jx.Var) and atom not in inner.in_binders:
                 name, primitive, inside = origin_of(inner, atom)
                 return name, primitive, inside or location
     return name, eqn.primitive.name, location

@@ -5,17 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
-from tinyjax import tree
-from tinyjax.checkpointing.policies import Policy, check_hashable, checkpoint_policies
-from tinyjax.checkpointing.program import CheckpointParams, bind_checkpoint
-from tinyjax.core.calling import FlatFunction, as_arrays
-from tinyjax.core.checking import checked
-from tinyjax.core.integers import integers, one_or_more
-from tinyjax.core.refs import Watch, closed_over, in_use
-from tinyjax.core.staging import stage
-from tinyjax.errors import StaticArgumentError
+from tinyjax import errors, tracebacks, tree
+from tinyjax.checkpointing import policies, program
+from tinyjax.core import calling, checking, integers as ints, refs as rf, staging as stg
 from tinyjax.frames import describe_function, imitate, wraps
-from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,7 +19,7 @@ def checkpoint(
     fun: Callable[P, R],
     *,
     prevent_cse: bool | Sequence[bool] = ...,
-    policy: Policy | None = ...,
+    policy: policies.Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
     static_argnames: str | Iterable[str] = ...,
 ) -> Callable[P, R]: ...
@@ -34,16 +27,16 @@ def checkpoint(
 def checkpoint(
     *,
     prevent_cse: bool | Sequence[bool] = ...,
-    policy: Policy | None = ...,
+    policy: policies.Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
     static_argnames: str | Iterable[str] = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@checked
+@checking.checked
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Policy | None = None,
+    policy: policies.Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -107,15 +100,15 @@ def checkpoint(
         return decorate
     user_fun = fun
     guarded = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    chosen = integers(one_or_more(static_argnums, "static_argnums"), "static_argnums")
+    chosen = ints.integers(ints.one_or_more(static_argnums, "static_argnums"), "static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
     if names:
         return _with_names(fun, chosen, names, guarded, policy)
-    kept = checkpoint_policies.nothing_saveable if policy is None else policy
-    check_hashable(kept)
+    kept = policies.checkpoint_policies.nothing_saveable if policy is None else policy
+    policies.check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    @folded
+    @tracebacks.folded
     @wraps(fun)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         static = _static_places(user_fun, chosen, len(args))
@@ -126,25 +119,25 @@ def checkpoint(
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
             return user_fun(*full, **given_kwargs)
 
-        watch = Watch() if in_use() else None
+        watch = rf.Watch() if rf.in_use() else None
         if watch is not None:
-            closed = closed_over([_of_both(call)], (dynamic, kwargs))
+            closed = rf.closed_over([_of_both(call)], (dynamic, kwargs))
             if closed is not None:
                 (rest,), others = closed
                 found: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
                 return found
         leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
-        arrays = as_arrays(leaves, user_fun, in_tree, static)
+        arrays = calling.as_arrays(leaves, user_fun, in_tree, static)
         watched = call if watch is None else watch.over(call)
-        flat = FlatFunction(watched, in_tree, user_fun=user_fun)
-        staged = stage(flat, [x.aval for x in arrays], user_fun)
+        flat = calling.FlatFunction(watched, in_tree, user_fun=user_fun)
+        staged = stg.stage(flat, [x.aval for x in arrays], user_fun)
         if watch:
             stateful = checkpoint(watch.discharged(call), prevent_cse=guarded, policy=kept)
             state, found = stateful(watch.contents(), *dynamic, **kwargs)
             watch.keep(state)
             return found
-        params = CheckpointParams(staged.jaxpr, kept, guarded, name=name)
-        result: R = tree.unflatten(flat.out_tree, bind_checkpoint(staged, arrays, params))
+        params = program.CheckpointParams(staged.jaxpr, kept, guarded, name=name)
+        result: R = tree.unflatten(flat.out_tree, program.bind_checkpoint(staged, arrays, params))
         return result
 
     return checkpointed
@@ -155,13 +148,13 @@ def _with_names(
     static_argnums: Sequence[int],
     names: set[str],
     prevent_cse: bool,
-    policy: Policy | None,
+    policy: policies.Policy | None,
 ) -> Callable[P, R]:
     """Checkpoint a function some of whose static arguments are known by name."""
     parameters = [*inspect.signature(fun).parameters]
     unknown = sorted(names.difference(parameters))
     if unknown:
-        raise StaticArgumentError(
+        raise errors.StaticArgumentError(
             f"static_argnames has {', '.join(map(repr, unknown))}, but {describe_function(fun)} "
             f"takes {', '.join(parameters) or 'nothing'}."
         )
@@ -195,7 +188,7 @@ def _static_places(
 ) -> frozenset[int]:
     for i in static_argnums:
         if not -num_args <= i < num_args:
-            raise StaticArgumentError(
+            raise errors.StaticArgumentError(
                 f"static_argnums of checkpoint names argument {i}, but {describe_function(fun)} "
                 f"was called with {num_args} positional arguments. Pass static arguments by "
                 "position."

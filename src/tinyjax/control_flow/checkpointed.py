@@ -14,13 +14,8 @@ import attrs
 
 from tinyjax.control_flow.common import rearrange
 from tinyjax.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.control_flow.primitives import while_loop as wlp
 from tinyjax.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp
-from tinyjax.control_flow.primitives.while_loop import (
-    WhileParams,
-    run_while,
-    while_body_jvp,
-    while_p,
-)
 from tinyjax.control_flow.schedule import Kept, Online, advance, integer, plus
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, stacked
@@ -35,9 +30,7 @@ from tinyjax.display.progress_setting import in_phase, read_at
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.primitives.shape import full, zero_cotangent, zeros_like
-from tinyjax.transforms.calls import LinearMapParams
-from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.transpose import backward_pass
+from tinyjax.transforms import calls, linearize as lz, transpose as tp
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -68,13 +61,13 @@ class _Programs:
     """
 
     recording: Staged
-    params: LinearMapParams
+    params: calls.LinearMapParams
     consts: list[Array]
 
     @classmethod
     def of(cls, recording: Staged, forward: Staged, backward: Staged, residuals: int) -> _Programs:
         (there, back), consts = close_over([forward, backward])
-        return cls(recording, LinearMapParams(there, back, len(consts) + residuals), consts)
+        return cls(recording, calls.LinearMapParams(there, back, len(consts) + residuals), consts)
 
 
 def _go_back(
@@ -118,17 +111,19 @@ def _go_back(
             def one(i: Array, *state: Array) -> list[Array]:
                 return [plus(i, 1), *step(i, state)]
 
-            state = list(run_while(lambda i, *_: lt(i, stop), one, [start, *state], size)[1:])
+            state = list(wlp.run_while(lambda i, *_: lt(i, stop), one, [start, *state], size)[1:])
             return [stop, *state, *kept.push(stop, state, lt(stop, target)).arrays]
 
-        outs = run_while(lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size)
+        outs = wlp.run_while(
+            lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size
+        )
         state, arrays = split_list(outs[1:], m)
         sums_, cts = map(list, pull(target, state, sums_, cts))
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
     start = [iterations, *kept.arrays, *sums, *cotangents]
     backward = in_phase(progress, "backward")
-    outs = run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
+    outs = wlp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
     return outs[1 + width :]
 
 
@@ -138,7 +133,7 @@ def _primal_half(body: Jaxpr, nonzero: Sequence[bool], results: int | None = Non
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
     keeps all residuals. So a derivative of the way back does not come to the rule again.
     """
-    primal = linearize_jaxpr(body, tuple(nonzero)).primal
+    primal = lz.linearize_jaxpr(body, tuple(nonzero)).primal
     n = len(body.outs) if results is None else results
     jaxpr = dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
     return lambda *operands: eval_jaxpr(jaxpr, [*primal.consts, *operands])
@@ -148,10 +143,10 @@ def _pull_through(
     body: Jaxpr, operands: Sequence[Array], nonzero: Sequence[bool], cotangents: Sequence[Tangent]
 ) -> list[Tangent]:
     """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
-    halves = linearize_jaxpr(body, tuple(nonzero))
+    halves = lz.linearize_jaxpr(body, tuple(nonzero))
     computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
     given = marked(cotangents, halves.nonzero_out)
-    found = backward_pass(halves.tangent, halves.residuals(operands, computed), given)
+    found = tp.backward_pass(halves.tangent, halves.residuals(operands, computed), given)
     return with_zeros(nonzero, found)
 
 
@@ -178,12 +173,12 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array
 
 
 def linearize_while(
-    primals: Arrays, nonzero: Sequence[bool], params: WhileParams
+    primals: Arrays, nonzero: Sequence[bool], params: wlp.WhileParams
 ) -> LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
-    nz_other, nz_state, _ = while_body_jvp(params, nonzero)
+    nz_other, nz_state, _ = wlp.while_body_jvp(params, nonzero)
     if not any(nz_state):
-        return bind(while_p, primals, params), nz_state, lambda _: ()
+        return bind(wlp.while_p, primals, params), nz_state, lambda _: ()
     nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
     programs = params.body.derive(
         (
@@ -223,7 +218,7 @@ def _first_tangents(
 
 
 def _while_programs(
-    params: WhileParams, nz_other: Sequence[bool], nz_state: tuple[bool, ...]
+    params: wlp.WhileParams, nz_other: Sequence[bool], nz_state: tuple[bool, ...]
 ) -> _Programs:
     avals = params.body.in_avals
     other, state = avals[: params.num_body], avals[params.num_body :]
@@ -247,7 +242,7 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
     return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
 
 
-def _record_while(args: Arrays, params: WhileParams, body: _Body) -> Arrays:
+def _record_while(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
     """Run a loop; return the last state, the number of iterations, and the states kept."""
     fixed, other, init = split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
@@ -261,13 +256,16 @@ def _record_while(args: Arrays, params: WhileParams, body: _Body) -> Arrays:
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
-    outs = run_while(goes_on, iteration, start, size, params.progress)
+    outs = wlp.run_while(goes_on, iteration, start, size, params.progress)
     state, (n,), online = split_list(outs, m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
 
 def _push_while(
-    args: Sequence[Array], params: WhileParams, nz_other: Sequence[bool], nz_state: Sequence[bool]
+    args: Sequence[Array],
+    params: wlp.WhileParams,
+    nz_other: Sequence[bool],
+    nz_state: Sequence[bool],
 ) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
     m = len(nz_state)
@@ -275,7 +273,7 @@ def _push_while(
         args, params.num_body, m, 1, 3 + m, sum(nz_other)
     )
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
-    _, _, staged = while_body_jvp(params, nonzero)
+    _, _, staged = wlp.while_body_jvp(params, nonzero)
 
     def iteration(i: Array, *args: Array) -> list[Array]:
         state, tangents = split_list(args, m)
@@ -284,13 +282,13 @@ def _push_while(
 
     start = [integer(0), *init, *t_init]
     tangent = in_phase(params.progress, "tangent")
-    outs = run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
+    outs = wlp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
     return outs[1 + m :]
 
 
 def _pull_while(
     args: Sequence[Array],
-    params: WhileParams,
+    params: wlp.WhileParams,
     body: _Body,
     nz_other: Sequence[bool],
     nz_state: Sequence[bool],
@@ -408,13 +406,13 @@ def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = Kept.of(arrays).push(start, carry, inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
-        outs = run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
+        outs = wlp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
         return [*outs, *kept.arrays]
 
     ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
     start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
     at = read_at(params.progress, 0)
-    return run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, at)[1:]
+    return wlp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, at)[1:]
 
 
 def _push_scan(

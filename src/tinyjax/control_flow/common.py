@@ -10,23 +10,13 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import dtypes, tree, xla
-from tinyjax.config import settings
+from tinyjax import config, dtypes, errors, frames, tree, xla
+from tinyjax.core import avals as av, calling, refs as rf, staging as stg, trace as tr, varying
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, alike, lie_alike, same_types
-from tinyjax.core.calling import FlatFunction
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
-from tinyjax.core.refs import Watch
-from tinyjax.core.staging import Staged, extend, stage, stand_ins
-from tinyjax.core.trace import enclosing_axes
-from tinyjax.core.varying import communicating
 from tinyjax.display.progress_setting import asked
-from tinyjax.errors import ArgumentError, CarryTypeError
-from tinyjax.frames import describe_function
-from tinyjax.primitives.constraint import lie_as
-from tinyjax.primitives.elementwise import and_, convert_element_type
-from tinyjax.tree import PyTreeDef
+from tinyjax.primitives import constraint as con, elementwise as ew
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
@@ -77,10 +67,10 @@ def bar_of(loop: str, fun: Callable[..., Any], total: int | None = None) -> Prog
 
 def stage_function(
     fun: Callable[..., Any],
-    in_tree: PyTreeDef,
-    avals: Sequence[ShapedArray],
-    watch: Watch | None = None,
-) -> tuple[Staged, PyTreeDef]:
+    in_tree: tree.PyTreeDef,
+    avals: Sequence[av.ShapedArray],
+    watch: rf.Watch | None = None,
+) -> tuple[stg.Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
     Args:
@@ -95,18 +85,18 @@ def stage_function(
     cells: Sequence[object] = ()
     if type(fun) is FunctionType:  # one that is made for the call dies with it
         cells = [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
-        key = (in_tree, *avals, settings(), enclosing_axes(), *map(id, cells))
+        key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
         known = _kept.setdefault(fun, {})
         found = known.get(key)
         if found is not None:
             return found[:2]
-    before = stand_ins.get()
-    own = None if watch is None else Watch()
-    flat = FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
-    staged = stage(flat, avals, user_fun)
+    before = stg.stand_ins.get()
+    own = None if watch is None else rf.Watch()
+    flat = calling.FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
+    staged = stg.stage(flat, avals, user_fun)
     if watch is not None and own:
         watch.include(own)
-    elif known is not None and not staged.consts and stand_ins.get() == before:
+    elif known is not None and not staged.consts and stg.stand_ins.get() == before:
         if len(known) >= _MOST_KEPT:
             known.clear()
         known[key] = staged, flat.out_tree, cells
@@ -115,7 +105,7 @@ def stage_function(
 
 #: What a function was staged as, with the structure of its results; and what it closed over then,
 #: whose identities are the key.
-_Kept: TypeAlias = tuple[Staged, PyTreeDef, Sequence[object]]
+_Kept: TypeAlias = tuple[stg.Staged, tree.PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
 _kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDictionary()
 _MOST_KEPT: Final = 64
@@ -136,7 +126,7 @@ def evaluate_compiled(primitive: Primitive[P], args: Sequence[Array], params: P)
     avals = primitive.rules.abstract_eval([v.aval for v in binders], params)
     outs = tuple([Var(aval) for aval in avals])
     jaxpr = Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
-    return xla.run(xla.Compilation(jaxpr, primitive.name), args, settings().tier)
+    return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)
 
 
 def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:
@@ -147,16 +137,16 @@ def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None
 
 def convert_outputs(jaxpr: Jaxpr, convert: Callable[[list[Array]], Sequence[Array]]) -> Jaxpr:
     """A program followed by something more, which adds no constants but scalars."""
-    return extend(jaxpr, lambda *outs: convert(list(outs)))
+    return stg.extend(jaxpr, lambda *outs: convert(list(outs)))
 
 
-def convert_all(values: Sequence[Array], avals: Sequence[ShapedArray]) -> list[Array]:
+def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:
     """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
 
     Where types say how values lie, these come to lie so.
     """
     return [
-        lie_as(convert_element_type(x, aval.dtype, aval.weak_type), aval)
+        con.lie_as(ew.convert_element_type(x, aval.dtype, aval.weak_type), aval)
         for x, aval in zip(values, avals, strict=True)
     ]
 
@@ -174,7 +164,7 @@ def of_those(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
     if not effects(program).any:
         return mapped
     outer = mapped.taking_part
-    both = mask if outer is None else and_(outer.mask, mask)
+    both = mask if outer is None else ew.and_(outer.mask, mask)
     return attrs.evolve(mapped, taking_part=Participation(both))
 
 
@@ -183,14 +173,14 @@ def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
 
     Devices need not be asked about: all of them reach a collective, or it is an error.
     """
-    names = communicating(program)
+    names = varying.communicating(program)
     return bool(names) and any(
         axis.name in names and not (axis.of_devices and axis.checks)
-        for axis in (mapped, *enclosing_axes())
+        for axis in (mapped, *tr.enclosing_axes())
     )
 
 
-def paths(treedef: PyTreeDef, name: str) -> list[str]:
+def paths(treedef: tree.PyTreeDef, name: str) -> list[str]:
     """The path of every leaf of a structure, for messages."""
     numbered = tree.unflatten(treedef, range(treedef.num_leaves))
     return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(numbered)]
@@ -229,7 +219,7 @@ def fixed_point(
 def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     """See that a loop's carry keeps its type, of which transformations may change the weakness."""
     before = jaxpr.in_avals[num_consts : num_consts + num_carry]
-    if alike(before, jaxpr.out_avals[:num_carry]):
+    if av.alike(before, jaxpr.out_avals[:num_carry]):
         return jaxpr
     return convert_outputs(
         jaxpr, lambda outs: [*convert_all(outs[:num_carry], before), *outs[num_carry:]]
@@ -249,8 +239,8 @@ class _Matched:
 
     def __init__(
         self,
-        first: Sequence[ShapedArray],
-        types: Sequence[ShapedArray],
+        first: Sequence[av.ShapedArray],
+        types: Sequence[av.ShapedArray],
         inside: Sequence[_Matched],
     ) -> None:
         self.first, self.types, self.inside = first, types, inside
@@ -276,34 +266,34 @@ class _Pass:
         self.for_types, self.earlier = for_types, earlier
         self.found: list[_Matched] = []
 
-    def guess(self, first: Sequence[ShapedArray]) -> _Matched | None:
+    def guess(self, first: Sequence[av.ShapedArray]) -> _Matched | None:
         """What the next loop in the body found in the staging before, if it is the same loop."""
         place = len(self.found)
         if place >= len(self.earlier):
             return None
         earlier = self.earlier[place]
-        return earlier if same_types(earlier.first, first) else None
+        return earlier if av.same_types(earlier.first, first) else None
 
 
 _current_pass: ContextVar[_Pass | None] = ContextVar("tinyjax_loop_staging", default=None)
 
 
-def _stand_in(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
+def _stand_in(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
     """A body that keeps a carry of the given types, and has the other results' types."""
-    stand_ins.set(stand_ins.get() + 1)
+    stg.stand_ins.set(stg.stand_ins.get() + 1)
     jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
     binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
     outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])
-    return Staged(Jaxpr(binders, (), outs), staged.consts)
+    return stg.Staged(Jaxpr(binders, (), outs), staged.consts)
 
 
 def match_carry(
     name: str,
     fun: Callable[..., Any],
     carry: list[Array],
-    carry_tree: PyTreeDef,
-    stage_body: Callable[[Sequence[ShapedArray]], tuple[Staged, PyTreeDef]],
-) -> tuple[list[Array], Staged]:
+    carry_tree: tree.PyTreeDef,
+    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
+) -> tuple[list[Array], stg.Staged]:
     """Stage a loop's body so that the carry comes out as it went in.
 
     A first carry that is weakly typed (a Python number) is promoted to the type that the body gives
@@ -333,12 +323,12 @@ def match_carry(
     while True:
         this = _Pass(for_types, inside)
         token = _current_pass.set(this)
-        before = stand_ins.get()
-        outcome: tuple[Staged, PyTreeDef] | None = None
+        before = stg.stand_ins.get()
+        outcome: tuple[stg.Staged, tree.PyTreeDef] | None = None
         try:
             outcome = stage_body(types)
         except Exception:
-            if nested or stand_ins.get() == before:
+            if nested or stg.stand_ins.get() == before:
                 raise
         finally:
             _current_pass.reset(token)
@@ -353,16 +343,16 @@ def match_carry(
         promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
         if guess is not None:
             wanted = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
-            if not (same_types(wanted, types) and same_types(after, types)):
+            if not (av.same_types(wanted, types) and av.same_types(after, types)):
                 types, guess = first, None
                 continue
-        if not same_types(promoted, types):
+        if not av.same_types(promoted, types):
             types = promoted
             if nested:
                 staged, after = _stand_in(staged, types), tuple(types)
                 break
             for_types = False
-        elif not nested and stand_ins.get() != before:
+        elif not nested and stg.stand_ins.get() != before:
             for_types = False
         else:
             break
@@ -375,29 +365,30 @@ def match_carry(
         carry = convert_all(carry, promoted)
         staged = _retype(staged, promoted)
     for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True):
-        if (a.shape, a.dtype) != (b.shape, b.dtype) or not lie_alike(a, b):
+        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b):
             raise _changed_type(name, fun, path, a, b)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
-    return carry, Staged(jaxpr, staged.consts, staged.uses)
+    return carry, stg.Staged(jaxpr, staged.consts, staged.uses)
 
 
 def _changed_structure(
-    name: str, fun: Callable[..., Any], given: PyTreeDef, found: PyTreeDef
-) -> CarryTypeError:
+    name: str, fun: Callable[..., Any], given: tree.PyTreeDef, found: tree.PyTreeDef
+) -> errors.CarryTypeError:
     if isinstance(fun, Body):
         given, found = (x.children()[fun.place] for x in (given, found))
         name, fun = fun.loop, fun.fun
     path, before, after = first_difference(given, found, "carry")
-    return CarryTypeError(
+    return errors.CarryTypeError(
         f"carry input and carry output of {name} must have the same pytree structure, but "
-        f"{describe_function(fun)} changes {path} from {before} to {after}. Make the containers, "
+        f"{frames.describe_function(fun)} changes {path} from {before} to {after}. Make the "
+        "containers, "
         "their keys and lengths equal."
     )
 
 
 def _changed_type(
-    name: str, fun: Callable[..., Any], path: str, before: ShapedArray, after: ShapedArray
-) -> CarryTypeError:
+    name: str, fun: Callable[..., Any], path: str, before: av.ShapedArray, after: av.ShapedArray
+) -> errors.CarryTypeError:
     if isinstance(fun, Body):
         path = path.replace(f"carry[{fun.place}]", "carry", 1)
         name, fun = fun.loop, fun.fun
@@ -414,13 +405,13 @@ def _changed_type(
             " NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name a dtype, "
             "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
         )
-    return CarryTypeError(
+    return errors.CarryTypeError(
         f"carry input and carry output of {name} must have equal types, but "
-        f"{describe_function(fun)} changes {path} from {before} to {after}. {advice}"
+        f"{frames.describe_function(fun)} changes {path} from {before} to {after}. {advice}"
     )
 
 
-def _retype(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
+def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
     """The same program for a carry of other weakness, with other results as weak as they were."""
     jaxpr, n = staged.jaxpr, len(staged.consts)
     avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
@@ -430,12 +421,12 @@ def _retype(staged: Staged, carry: Sequence[ShapedArray]) -> Staged:
         outs = eval_jaxpr(jaxpr, args)
         return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
 
-    again = stage(retyped, avals)
+    again = stg.stage(retyped, avals)
     uses = staged.uses.moved(jaxpr, again.jaxpr) if staged.uses else staged.uses
-    return Staged(again.jaxpr, staged.consts, uses)
+    return stg.Staged(again.jaxpr, staged.consts, uses)
 
 
-def _promoted(before: ShapedArray, after: ShapedArray) -> ShapedArray:
+def _promoted(before: av.ShapedArray, after: av.ShapedArray) -> av.ShapedArray:
     """What a carried value should have been at the start, if it was weakly typed."""
     if not before.weak_type or before.shape != after.shape or before == after:
         return before
@@ -447,7 +438,7 @@ def _promoted(before: ShapedArray, after: ShapedArray) -> ShapedArray:
 def check_checkpoints(name: str, checkpoints: int) -> None:
     """Raise unless reverse mode through a loop has a place for its first state."""
     if checkpoints < 1:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"checkpoints of {name} must be at least 1, but it is {checkpoints}: the first state "
             "takes one."
         )

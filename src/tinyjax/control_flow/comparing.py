@@ -15,23 +15,17 @@ from weakref import ref
 
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.config import settings
-from tinyjax.control_flow.common import is_filled, paths, stage_function
+from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax.control_flow import common as cf
+from tinyjax.core import avals as av, refs as rf, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, ExplicitArray, ShapedArray, lie_alike
-from tinyjax.core.refs import Watch, in_use
-from tinyjax.core.trace import enclosing_axes
-from tinyjax.errors import BranchTypeError, PromotionError
-from tinyjax.frames import describe_function
-from tinyjax.tree import PyTreeDef
 from tinyjax.tree.treedef import first_difference
 
 #: Whether a branch is being staged only for its types. A choice within it is not compared: a
 #: function that calls itself in a branch would never end.
 _staging: Final[ContextVar[bool]] = ContextVar("staging", default=False)
 #: The types that results are given, where they are others than they have, by what decides them.
-_compared: Final[dict[Hashable, Sequence[ShapedArray] | None]] = {}
+_compared: Final[dict[Hashable, Sequence[av.ShapedArray] | None]] = {}
 _MOST_KEPT: Final = 1024
 _BY_VALUE: Final = frozenset((bool, bytes, int, str, type(None)))
 _BY_TYPE: Final = frozenset((complex, float))
@@ -41,9 +35,9 @@ def compared(
     name: str,
     branches: Sequence[Callable[..., Any]],
     taken: int,
-    given: tuple[PyTreeDef, Sequence[ShapedArray]],
-    result: tuple[PyTreeDef, Sequence[Array]],
-) -> Sequence[ShapedArray] | None:
+    given: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+    result: tuple[tree.PyTreeDef, Sequence[Array]],
+) -> Sequence[av.ShapedArray] | None:
     """Compare what a branch has returned with the types of what others would have returned.
 
     A branch that cannot be staged is not compared: it may need values that only its call has.
@@ -61,7 +55,7 @@ def compared(
     Raises:
         BranchTypeError: the structures or the shapes differ.
     """
-    within = settings()
+    within = config.settings()
     if within.disable_jit or _staging.get():
         return None
     others = [*branches]
@@ -71,7 +65,7 @@ def compared(
     key: Hashable = None
     try:
         likes = map(_likeness, others)
-        key = (within, enclosing_axes(), given[0], out_tree, *given[1], *own, *likes)
+        key = (within, tr.enclosing_axes(), given[0], out_tree, *given[1], *own, *likes)
         if key in _compared:
             return _compared[key]  # 2 us, of 10 that such a call takes
     except TypeError:  # one closes over something that no key can be made of
@@ -90,13 +84,13 @@ def compared(
 
 def _staged(
     branch: Callable[..., Any],
-    given: tuple[PyTreeDef, Sequence[ShapedArray]],
-    otherwise: tuple[PyTreeDef, Sequence[ShapedArray]],
-) -> tuple[PyTreeDef, Sequence[ShapedArray]]:
+    given: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+    otherwise: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+) -> tuple[tree.PyTreeDef, Sequence[av.ShapedArray]]:
     """Return the structure and the types of a branch's results, or others where it is not known."""
     before = _staging.set(True)
     try:
-        staged, out_tree = stage_function(branch, *given, Watch() if in_use() else None)
+        staged, out_tree = cf.stage_function(branch, *given, rf.Watch() if rf.in_use() else None)
     except Exception:
         return otherwise
     finally:
@@ -116,7 +110,7 @@ def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
         cells = x.__closure__
         if code in within or not (cells or x.__defaults__ or x.__kwdefaults__):
             return code
-        values = [cell.cell_contents for cell in cells or () if is_filled(cell)]
+        values = [cell.cell_contents for cell in cells or () if cf.is_filled(cell)]
         within = (*within, code)
         return code, *[_likeness(y, within) for y in (*values, x.__defaults__, x.__kwdefaults__)]
     if isinstance(x, Array):
@@ -138,9 +132,9 @@ def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
 def common_types(
     name: str,
     branches: Sequence[Callable[..., Any]],
-    out_trees: Sequence[PyTreeDef],
-    avals: Sequence[Sequence[ShapedArray]],
-) -> list[ShapedArray]:
+    out_trees: Sequence[tree.PyTreeDef],
+    avals: Sequence[Sequence[av.ShapedArray]],
+) -> list[av.ShapedArray]:
     """Return the types that the results of all branches are given.
 
     Raises:
@@ -150,7 +144,7 @@ def common_types(
     for fun, out_tree in zip(branches, out_trees, strict=True):
         if out_tree != first:
             path, one, other = first_difference(first, out_tree, "result")
-            raise BranchTypeError(
+            raise errors.BranchTypeError(
                 f"the branches of {name} must return the same pytree structure, but {path} is "
                 f"{one} from {_describe(name, branches, branches[0])} and {other} from "
                 f"{_describe(name, branches, fun)}. Make the containers, their keys and lengths "
@@ -158,7 +152,7 @@ def common_types(
             )
     return [
         _join_avals(name, branches, path, column)
-        for path, column in zip(paths(first, "result"), zip(*avals, strict=True), strict=True)
+        for path, column in zip(cf.paths(first, "result"), zip(*avals, strict=True), strict=True)
     ]
 
 
@@ -166,16 +160,16 @@ def _describe(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[.
     """Name a branch by its place, too: several may be lambdas of one line."""
     place = branches.index(fun)
     which = ("false_fun", "true_fun")[place] if name == "cond" else f"branch {place}"
-    return f"{which}, {describe_function(fun)}"
+    return f"{which}, {frames.describe_function(fun)}"
 
 
 def _join_avals(
-    name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[ShapedArray]
-) -> ShapedArray:
+    name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[av.ShapedArray]
+) -> av.ShapedArray:
     first = avals[0]
     for fun, aval in zip(branches, avals, strict=True):
         if aval.shape != first.shape:
-            raise BranchTypeError(
+            raise errors.BranchTypeError(
                 f"the branches of {name} must have equal output types, as to shapes, but {path} "
                 f"is {first} from {_describe(name, branches, branches[0])} and {aval} from "
                 f"{_describe(name, branches, fun)}. Reshape or broadcast one of them."
@@ -184,12 +178,12 @@ def _join_avals(
         dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
         if all(a.dtype == first.dtype for a in avals):
             weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
-    except PromotionError as error:
-        raise BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
-    if not all(lie_alike(first, aval) for aval in avals):
-        raise BranchTypeError(
+    except errors.PromotionError as error:
+        raise errors.BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
+    if not all(av.lie_alike(first, aval) for aval in avals):
+        raise errors.BranchTypeError(
             f"the branches of {name} must return arrays that are divided alike, but {path} is "
             f"{' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
         )
-    lying = next((aval for aval in avals if isinstance(aval, ExplicitArray)), first.plain)
-    return lying.with_varying(NOWHERE).with_dtype(dtype, weak)
+    lying = next((aval for aval in avals if isinstance(aval, av.ExplicitArray)), first.plain)
+    return lying.with_varying(av.NOWHERE).with_dtype(dtype, weak)

@@ -8,65 +8,40 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.control_flow.common import (
-    at_front,
-    contains,
-    convert_all,
-    convert_outputs,
-    meets_others,
-    of_those,
-    stage_function,
-)
+from tinyjax.control_flow import common as cf, dead_code
 from tinyjax.control_flow.comparing import common_types, compared
-from tinyjax.control_flow.dead_code import prune_cond, share_slots
-from tinyjax.control_flow.primitives.cond import CondParams
-from tinyjax.control_flow.primitives.cond import cond_p as cond_p  # noqa: PLC0414 (with its rules)
+from tinyjax.control_flow.primitives.cond import (
+    CondParams,
+    cond_p as cond_p,  # noqa: PLC0414 (with its rules)
+)
 from tinyjax.control_flow.primitives.while_loop import while_p
 from tinyjax.control_flow.while_loop import first_example
+from tinyjax.core import (
+    avals as av,
+    calling,
+    dependence as dep,
+    jaxpr as jx,
+    key_reuse,
+    operands as opd,
+    primitive as prim,
+    program_rules as pr,
+    refs as rf,
+    tangents as tg,
+)
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray, alike, same_types
-from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.dependence import dce, depends, handed_on
 from tinyjax.core.integers import listed
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, zero_literal
-from tinyjax.core.key_reuse import carry_over, note
 from tinyjax.core.list_partition import fill_list
 from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
-from tinyjax.core.operands import as_array, first_element
-from tinyjax.core.primitive import (
-    STEPWISE,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    LinearizeResult,
-    MappedAxis,
-    Operands,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.program_rules import CHOICE, DEPENDS, FORWARDS, PRUNE, SPLIT
-from tinyjax.core.refs import Watch, closed_over, in_use
 from tinyjax.core.staging import Staged, Use, close_over, stage
-from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError, described
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import clamp, convert_element_type, eq, select
-from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.rules import not_linear
+from tinyjax.primitives import broadcast as bc, elementwise as ew, reduce as rd, rules as ru
 from tinyjax.primitives.shape import full, full_like, move_batch_axis, moveaxis
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
-from tinyjax.transforms.batching import batch_flat, batch_jaxpr
-from tinyjax.transforms.jvp import fill_zeros, jvp_jaxpr
-from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from tinyjax.transforms.transpose import transpose_jaxpr
-from tinyjax.tree import PyTreeDef
+from tinyjax.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 
 if TYPE_CHECKING:
     from tinyjax.transforms.rematerialize import Saveable, SplitEqn
@@ -81,43 +56,43 @@ E = TypeVar("E")
 _NOT_GIVEN: Final = object()
 
 
-@cond_p.def_rule(STEPWISE)
+@cond_p.def_rule(prim.STEPWISE)
 @cond_p.def_evaluate
-def _cond_evaluate(args: Arrays, params: CondParams) -> Arrays:
+def _cond_evaluate(args: prim.Arrays, params: CondParams) -> prim.Arrays:
     index, *operands = args
-    return eval_jaxpr(params.branches[int(index)], operands)
+    return jx.eval_jaxpr(params.branches[int(index)], operands)
 
 
 @cond_p.def_abstract_eval
-def _cond_type(avals: Avals, params: CondParams) -> Avals:
+def _cond_type(avals: prim.Avals, params: CondParams) -> prim.Avals:
     index, *operands = avals
     first = params.branches[0]
     if index.shape or index.dtype != dtypes.int32:
         raise ArgumentError(f"cond needs an int32 scalar to choose by, but got {index}.")
     for branch in params.branches:
-        if not same_types(branch.in_avals, operands):
+        if not av.same_types(branch.in_avals, operands):
             raise ArgumentError(
                 f"a branch of type {branch.type} was applied to ({', '.join(map(str, operands))})."
             )
-        if not alike(branch.out_avals, first.out_avals):
+        if not av.alike(branch.out_avals, first.out_avals):
             raise ArgumentError(f"branches of types {first.type} and {branch.type} differ.")
     return first.out_avals
 
 
-@cond_p.def_rule(CHOICE)
-def _cond_choice(branches: tuple[Jaxpr, ...]) -> CondParams:
+@cond_p.def_rule(pr.CHOICE)
+def _cond_choice(branches: tuple[jx.Jaxpr, ...]) -> CondParams:
     return CondParams(branches)
 
 
 @cond_p.def_lowering
-def _cond_lowering(b: Lowering, operands: Values, params: CondParams) -> Values:
+def _cond_lowering(b: Lowering, operands: hlo.Values, params: CondParams) -> hlo.Values:
     index, *rest = operands
-    ordered = any(effects(branch).ordered for branch in params.branches)
+    ordered = any(jx.effects(branch).ordered for branch in params.branches)
     avals = params.branches[0].out_avals
     before = b.token if ordered else None
 
-    def region(branch: Jaxpr) -> str:
-        def body(_: list[Value]) -> Values:
+    def region(branch: jx.Jaxpr) -> str:
+        def body(_: list[hlo.Value]) -> hlo.Values:
             if before is not None:
                 b.token = before
             outs = from_branch(b, lower_jaxpr(b, branch, rest), avals)
@@ -139,11 +114,11 @@ def bind_branches(
     """Bind the choice between transformed branches, which may have brought constants along."""
     jaxprs, consts = close_over(branches)
     avals = jaxprs[0].out_avals
-    if not all(alike(j.out_avals, avals) for j in jaxprs):
+    if not all(av.alike(j.out_avals, avals) for j in jaxprs):
         # transformed branches may differ in whether a result is weakly typed
         columns = zip(*(j.out_avals for j in jaxprs), strict=True)
         common = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
-        jaxprs = [convert_outputs(j, lambda outs: convert_all(outs, common)) for j in jaxprs]
+        jaxprs = [cf.convert_outputs(j, lambda outs: cf.convert_all(outs, common)) for j in jaxprs]
     return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
 
 
@@ -152,26 +127,26 @@ def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 
 
 @cond_p.def_jvp
-def _cond_jvp(primals: Arrays, tangents: Tangents, params: CondParams) -> JvpResult:
+def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams) -> prim.JvpResult:
     index, *operands = primals
-    nonzero = nonzeros(tangents[1:])
-    nonzero_out = _any_of([jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
-    branches = [jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
-    outs = bind_branches(index, branches, [*operands, *present(tangents[1:])])
+    nonzero = tg.nonzeros(tangents[1:])
+    nonzero_out = _any_of([jv.jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
+    branches = [jv.jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
+    outs = bind_branches(index, branches, [*operands, *tg.present(tangents[1:])])
     n = len(nonzero_out)
-    return outs[:n], with_zeros(nonzero_out, outs[n:])
+    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
 
 
 @cond_p.def_linearize
 def _cond_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: CondParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: CondParams
+) -> prim.LinearizeResult:
     index, *operands = primals
     chosen = tuple(nonzero[1:])
-    nonzero_out = _any_of([linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
-    linearized = [linearize_jaxpr(branch, chosen, nonzero_out) for branch in params.branches]
+    nonzero_out = _any_of([lz.linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
+    linearized = [lz.linearize_jaxpr(branch, chosen, nonzero_out) for branch in params.branches]
     n = len(nonzero_out)
-    slots, places = share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
+    slots, places = dead_code.share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
     primal = [
         _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
     ]
@@ -191,22 +166,22 @@ def _cond_linearize(
 
 
 def _fill_slots(
-    primal: Staged, num_outs: int, slots: Sequence[ShapedArray], places: Sequence[int]
+    primal: Staged, num_outs: int, slots: Sequence[av.ShapedArray], places: Sequence[int]
 ) -> Staged:
     """Put a branch's residuals into their slots, and zeros into the others."""
     if places == range(len(slots)):
         return primal
     jaxpr = primal.jaxpr
-    filled: list[Atom] = [zero_literal(aval) for aval in slots]
+    filled: list[jx.Atom] = [jx.zero_literal(aval) for aval in slots]
     for place, atom in zip(places, jaxpr.outs[num_outs:], strict=True):
         filled[place] = atom
     outs = (*jaxpr.outs[:num_outs], *filled)
-    return Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), primal.consts)
+    return Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), primal.consts)
 
 
 def _read_slots(
-    lin: LinearizedJaxpr, avals: Sequence[ShapedArray], sources: Sequence[int], num_slots: int
-) -> Jaxpr:
+    lin: lz.LinearizedJaxpr, avals: Sequence[av.ShapedArray], sources: Sequence[int], num_slots: int
+) -> jx.Jaxpr:
     """A branch's tangent map whose first parameters are the slots and the operands kept.
 
     Args:
@@ -219,36 +194,36 @@ def _read_slots(
     num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
     slots = iter(sources[:num_computed])
     kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
-    found: list[Var | None] = [None] * len(avals)
+    found: list[jx.Var | None] = [None] * len(avals)
     for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
         found[next(slots) if forwarded is None else kept[forwarded]] = var
-    binders = [var or Var(aval) for var, aval in zip(found, avals, strict=True)]
+    binders = [var or jx.Var(aval) for var, aval in zip(found, avals, strict=True)]
     tangents = jaxpr.in_binders[len(lin.forwarded) :]
-    return Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
+    return jx.Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
 
 
-@cond_p.def_rule(DEPENDS)
+@cond_p.def_rule(pr.DEPENDS)
 def _cond_depends(params: CondParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
     chosen, *rest = given
     if chosen:
         return (True,) * len(params.branches[0].outs)
-    return _any_of([depends(branch, rest) for branch in params.branches])
+    return _any_of([dep.depends(branch, rest) for branch in params.branches])
 
 
-cond_p.def_rule(PRUNE)(prune_cond)
+cond_p.def_rule(pr.PRUNE)(dead_code.prune_cond)
 
 
-@cond_p.def_rule(SPLIT)
-def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+@cond_p.def_rule(pr.SPLIT)
+def _split(eqn: jx.JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     from tinyjax.control_flow.rematerialized import split_cond  # noqa: PLC0415 (for checkpoints)
 
     return split_cond(eqn, places, saveable)
 
 
-@cond_p.def_rule(FORWARDS)
+@cond_p.def_rule(pr.FORWARDS)
 def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
     """What all branches return as they were given it."""
-    columns = zip(*map(handed_on, params.branches), strict=True)
+    columns = zip(*map(dep.handed_on, params.branches), strict=True)
     return tuple(
         [
             None if first is None or any(place != first for place in rest) else 1 + first
@@ -258,49 +233,51 @@ def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
 
 
 @cond_p.def_transpose
-def _cond_transpose(cotangents: Tangents, operands: Operands, params: CondParams) -> Cotangents:
+def _cond_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: CondParams
+) -> prim.Cotangents:
     index, *rest = operands
-    if isinstance(index, UndefinedPrimal):
-        raise not_linear("cond", "what it chooses by")
-    linear = are_undefined(rest)
-    transposed = [transpose_jaxpr(b, linear, nonzeros(cotangents)) for b in params.branches]
+    if isinstance(index, prim.UndefinedPrimal):
+        raise ru.not_linear("cond", "what it chooses by")
+    linear = tg.are_undefined(rest)
+    transposed = [tp.transpose_jaxpr(b, linear, tg.nonzeros(cotangents)) for b in params.branches]
     nonzero_out = _any_of([t.nonzero_out for t in transposed])
-    avals = [x.aval for x in rest if isinstance(x, UndefinedPrimal)]
+    avals = [x.aval for x in rest if isinstance(x, prim.UndefinedPrimal)]
     branches = []
     for t in transposed:
         jaxpr = t.staged.jaxpr
-        filled, _ = fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
-        branches.append(Staged(Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
-    outs = bind_branches(index, branches, [*defined(rest), *present(cotangents)])
-    return [None, *fill_list(linear, with_zeros(nonzero_out, outs), None)]
+        filled, _ = jv.fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
+        branches.append(Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
+    outs = bind_branches(index, branches, [*tg.defined(rest), *tg.present(cotangents)])
+    return [None, *fill_list(linear, tg.with_zeros(nonzero_out, outs), None)]
 
 
 @cond_p.def_batch
 def _cond_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CondParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CondParams
+) -> prim.BatchResult:
     index, *operands = values
     index_axis, *rest = axes
     if index_axis is None:
-        found = [batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
+        found = [bt.batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
         wanted = _any_of([[axis is not None for axis in column] for column in found])
-        branches = [batch_jaxpr(b, mapped, tuple(rest), wanted)[0] for b in params.branches]
-        return bind_branches(index, branches, operands), at_front(wanted)
+        branches = [bt.batch_jaxpr(b, mapped, tuple(rest), wanted)[0] for b in params.branches]
+        return bind_branches(index, branches, operands), cf.at_front(wanted)
     operands = [
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
     ]
     batched = [axis is not None for axis in rest]
     same = _same_of_all(params, values, axes)
-    programs: Sequence[Jaxpr] = params.branches
+    programs: Sequence[jx.Jaxpr] = params.branches
     if any(same):
-        programs = [dce(branch, [found is None for found in same]) for branch in programs]
+        programs = [dep.dce(branch, [found is None for found in same]) for branch in programs]
     results = [
-        _of_those_who_take(mapped, branch, eq(index, full_like(index, i)), operands, batched)
+        _of_those_who_take(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
         for i, branch in enumerate(programs)
     ]
     chosen = results[0]
     for i, result in enumerate(results[1:], start=1):
-        here = eq(index, full_like(index, i))
+        here = ew.eq(index, full_like(index, i))
         chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
     computed = iter(chosen)
     outs = [next(computed) if found is None else found[0] for found in same]
@@ -308,7 +285,7 @@ def _cond_batch(
 
 
 def _same_of_all(
-    params: CondParams, values: Sequence[Array], axes: BatchAxes
+    params: CondParams, values: Sequence[Array], axes: prim.BatchAxes
 ) -> list[tuple[Array, int | None] | None]:
     """For each result that every branch has alike, an operand or a constant: it, and its axis."""
     found: list[tuple[Array, int | None] | None] = []
@@ -316,30 +293,30 @@ def _same_of_all(
     for place, (first, *others) in zip(_cond_forwards(params), columns, strict=True):
         if place is not None:
             found.append((values[place], axes[place]))
-        elif isinstance(first, Lit) and all(_are_equal(first, other) for other in others):
+        elif isinstance(first, jx.Lit) and all(_are_equal(first, other) for other in others):
             found.append((first.value, None))
         else:
             found.append(None)
     return found
 
 
-def _are_equal(x: Lit, y: Atom) -> bool:
+def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
     """Whether two constants, each of which is one number, are equal to the last bit."""
-    if not isinstance(y, Lit) or x.aval != y.aval:
+    if not isinstance(y, jx.Lit) or x.aval != y.aval:
         return False
     if not x.aval.size:
         return True
-    pair = [np.asarray(first_element(lit.value.host)) for lit in (x, y)]
+    pair = [np.asarray(opd.first_element(lit.value.host)) for lit in (x, y)]
     return pair[0].tobytes() == pair[1].tobytes()
 
 
 def _select(here: Array, x: Array, y: Array) -> Array:
-    return select(broadcast_in_dim(here, x.shape, (0,)), x, y)
+    return ew.select(bc.broadcast_in_dim(here, x.shape, (0,)), x, y)
 
 
 def _of_those_who_take(
-    mapped: MappedAxis,
-    branch: Jaxpr,
+    mapped: prim.MappedAxis,
+    branch: jx.Jaxpr,
     here: Array,
     operands: Sequence[Array],
     batched: Sequence[bool],
@@ -357,25 +334,25 @@ def _of_those_who_take(
     def of_many(here: Array, operands: Sequence[Array]) -> list[Array]:
         # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
         # or nested branches would take time quadratic in their depth
-        outs, axes = batch_flat(
-            lambda *args: eval_jaxpr(branch, args),
-            of_those(mapped, here, branch),
+        outs, axes = bt.batch_flat(
+            lambda *args: jx.eval_jaxpr(branch, args),
+            cf.of_those(mapped, here, branch),
             operands,
-            at_front(batched),
+            cf.at_front(batched),
         )
         return [
             move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
         ]
 
-    differentiable = any(isinstance(x, Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
-    matters = differentiable or contains(branch, while_p) or effects(branch).any
-    if not matters or not mapped.size or meets_others(mapped, branch):
+    differentiable = any(isinstance(x, jx.Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
+    matters = differentiable or cf.contains(branch, while_p) or jx.effects(branch).any
+    if not matters or not mapped.size or cf.meets_others(mapped, branch):
         return of_many(here, operands)
     avals = [x.aval for x in (here, *operands)]
     run = stage(lambda here, *operands: of_many(here, first_example(here, operands, marks)), avals)
-    zeros = tuple([zero_literal(aval) for aval in run.jaxpr.out_avals])
-    nothing = Staged(Jaxpr(tuple(map(Var, avals)), (), zeros), ())
-    anyone = convert_element_type(reduce_or(here, (0,)), dtypes.int32)
+    zeros = tuple([jx.zero_literal(aval) for aval in run.jaxpr.out_avals])
+    nothing = Staged(jx.Jaxpr(tuple(map(jx.Var, avals)), (), zeros), ())
+    anyone = ew.convert_element_type(rd.reduce_or(here, (0,)), dtypes.int32)
     return bind_branches(anyone, [nothing, run], [here, *operands])
 
 
@@ -556,7 +533,7 @@ def cond(
     for name, branch in (("true_fun", true_fun), ("false_fun", false_fun)):
         if not callable(branch):
             raise ArgumentError(f"{name} of cond must be a function, but got {described(branch)}.")
-    predicate = as_array(pred)
+    predicate = opd.as_array(pred)
     if predicate.shape:
         raise ArgumentError(
             f"the predicate of cond must be a scalar, but it is {predicate.aval}. For a choice "
@@ -564,7 +541,7 @@ def cond(
         )
     if isinstance(predicate, ConcreteArray):
         return _call("cond", bool(predicate), [false_fun, true_fun], operands)
-    index = convert_element_type(convert_element_type(predicate, dtypes.bool_), dtypes.int32)
+    index = ew.convert_element_type(ew.convert_element_type(predicate, dtypes.bool_), dtypes.int32)
     if isinstance(index, ConcreteArray):  # the primal of what is being differentiated
         return _call("cond", bool(index), [false_fun, true_fun], operands)
     return _choose("cond", index, [false_fun, true_fun], operands)
@@ -689,7 +666,7 @@ def switch(
     branches = listed(branches, "branches")
     if not branches:
         raise ArgumentError("Empty branch sequence: switch needs at least one branch.")
-    number = as_array(index)
+    number = opd.as_array(index)
     if number.shape or not dtypes.is_integer(number.dtype):
         raise ArgumentError(
             f"the index of switch must be scalar, and must be an integer, but it is {number.aval}."
@@ -701,7 +678,7 @@ def switch(
     # clamped in its own dtype, of which int32 need not hold all values
     most = min(last, int(np.iinfo(number.dtype).max))
     low, high = full((), 0, number.dtype), full((), most, number.dtype)
-    number = convert_element_type(clamp(low, number, high), dtypes.int32)
+    number = ew.convert_element_type(ew.clamp(low, number, high), dtypes.int32)
     result: R = _choose("switch", number, branches, operands)
     return result
 
@@ -712,14 +689,14 @@ def _call(
     """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
     branch = branches[taken]
     leaves, in_tree = tree.flatten_arguments(operands, {})
-    flat = FlatFunction(branch, in_tree)
-    args = as_arrays(leaves, branch, in_tree)
+    flat = calling.FlatFunction(branch, in_tree)
+    args = calling.as_arrays(leaves, branch, in_tree)
     avals = [x.aval for x in args]
     outs = flat(*args)
     targets = compared(name, branches, taken, (in_tree, avals), (flat.out_tree, outs))
     if targets is not None:
         outs = [
-            convert_element_type(x, aval.dtype, aval.weak_type)
+            ew.convert_element_type(x, aval.dtype, aval.weak_type)
             for x, aval in zip(outs, targets, strict=True)
         ]
     return tree.unflatten(flat.out_tree, outs)
@@ -728,15 +705,15 @@ def _call(
 def _choose(
     name: str, index: Array, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
-    closed = closed_over(branches, operands) if in_use() else None
+    closed = rf.closed_over(branches, operands) if rf.in_use() else None
     if closed is not None:
         branches, operands = closed
     leaves, in_tree = tree.flatten_arguments(operands, {})
-    args = as_arrays(leaves, branches[0], in_tree)
+    args = calling.as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
-    watch = Watch() if in_use() else None
+    watch = rf.Watch() if rf.in_use() else None
     staged, out_trees = zip(
-        *(stage_function(branch, in_tree, avals, watch) for branch in branches), strict=True
+        *(cf.stage_function(branch, in_tree, avals, watch) for branch in branches), strict=True
     )
     if watch:
         discharged = [watch.discharged(branch) for branch in branches]
@@ -765,22 +742,24 @@ def _note_uses(staged: Sequence[Staged], args: Sequence[Array], outs: Sequence[A
         for x, used in branch.uses.literals():
             found.setdefault(id(x), (x, used))
     for x, used in found.values():
-        note(x, used)
+        key_reuse.note(x, used)
     for branch in staged:
-        carry_over(branch.jaxpr.outs, outs, branch.uses)
+        key_reuse.carry_over(branch.jaxpr.outs, outs, branch.uses)
 
 
 def _join(
     name: str,
     branches: Sequence[Callable[..., Any]],
     staged: Sequence[Staged],
-    out_trees: Sequence[PyTreeDef],
+    out_trees: Sequence[tree.PyTreeDef],
 ) -> list[Staged]:
     """Give the branches results of one type, converting to common dtypes."""
     targets = common_types(name, branches, out_trees, [s.jaxpr.out_avals for s in staged])
     return [
         s
         if list(s.jaxpr.out_avals) == targets
-        else Staged(convert_outputs(s.jaxpr, lambda outs: convert_all(outs, targets)), s.consts)
+        else Staged(
+            cf.convert_outputs(s.jaxpr, lambda outs: cf.convert_all(outs, targets)), s.consts
+        )
         for s in staged
     ]

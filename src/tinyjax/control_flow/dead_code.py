@@ -7,56 +7,52 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from tinyjax.control_flow.common import fixed_point
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.dependence import dependents, prune_results, shorten
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, effects_of, subjaxprs
-from tinyjax.core.list_partition import marked, split_list
+from tinyjax.control_flow import common as cf
+from tinyjax.core import avals as av, dependence as dep, jaxpr as jx, list_partition as lp
 
 if TYPE_CHECKING:
-    from tinyjax.control_flow.primitives.cond import CondParams
-    from tinyjax.control_flow.primitives.scan import ScanParams
+    from tinyjax.control_flow.primitives import cond, scan as scp
 
 # Loops
 
 
-def varying(jaxpr: Jaxpr, num_consts: int) -> set[Atom]:
+def varying(jaxpr: jx.Jaxpr, num_consts: int) -> set[jx.Atom]:
     """What may differ from iteration to iteration: whatever depends on the carry or on a slice.
 
     The results of nested programs count as such, since computing those outside as well would make
     nested loops twice as long at every level.
     """
-    return dependents(
+    return dep.dependents(
         jaxpr.eqns,
         jaxpr.in_binders[num_consts:],
-        lambda eqn: effects_of(eqn).any or subjaxprs(eqn.params),
+        lambda eqn: jx.effects_of(eqn).any or jx.subjaxprs(eqn.params),
     )
 
 
-def prune_scan(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def prune_scan(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of a loop: the PRUNE rule of scan."""
-    params: ScanParams = eqn.params
+    params: scp.ScanParams = eqn.params
     body, k, m = params.jaxpr, params.num_consts, params.num_carry
 
     def needed(carried: tuple[bool, ...]) -> tuple[bool, ...]:
-        return prune_results(body, (*carried, *used[m:]))[1]
+        return dep.prune_results(body, (*carried, *used[m:]))[1]
 
-    carried = fixed_point(used[:m], lambda carried: needed(carried)[k : k + m])
+    carried = cf.fixed_point(used[:m], lambda carried: needed(carried)[k : k + m])
     results = (*carried, *used[m:])
     if all(results):
         return eqn
-    consts, _, slices = split_list(needed(carried), k, m)
+    consts, _, slices = lp.split_list(needed(carried), k, m)
     operands = (*consts, *carried, *slices)
     return attrs.evolve(
         eqn,
-        inputs=marked(eqn.inputs, operands),
+        inputs=lp.marked(eqn.inputs, operands),
         params=attrs.evolve(
             params,
-            jaxpr=shorten(body, results, operands),
+            jaxpr=dep.shorten(body, results, operands),
             num_consts=sum(consts),
             num_carry=sum(carried),
         ),
-        out_binders=marked(eqn.out_binders, results),
+        out_binders=lp.marked(eqn.out_binders, results),
     )
 
 
@@ -64,8 +60,8 @@ def prune_scan(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
 
 
 def share_slots(
-    residuals: Sequence[Sequence[ShapedArray]],
-) -> tuple[list[ShapedArray], list[Sequence[int]]]:
+    residuals: Sequence[Sequence[av.ShapedArray]],
+) -> tuple[list[av.ShapedArray], list[Sequence[int]]]:
     """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
 
     Args:
@@ -82,7 +78,7 @@ def share_slots(
         if avals is longest:
             places.append(range(len(avals)))
             continue
-        start: dict[ShapedArray, int] = {}
+        start: dict[av.ShapedArray, int] = {}
         own: list[int] = []
         for aval in avals:
             try:
@@ -96,16 +92,16 @@ def share_slots(
     return slots, places
 
 
-def prune_cond(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def prune_cond(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of a choice: the PRUNE rule of cond."""
-    params: CondParams = eqn.params
-    marks = [prune_results(branch, used)[1] for branch in params.branches]
+    params: cond.CondParams = eqn.params
+    marks = [dep.prune_results(branch, used)[1] for branch in params.branches]
     needed = tuple(map(any, zip(*marks, strict=True)))
-    branches = tuple([shorten(branch, used, needed) for branch in params.branches])
+    branches = tuple([dep.shorten(branch, used, needed) for branch in params.branches])
     index, *operands = eqn.inputs
     return attrs.evolve(
         eqn,
-        inputs=(index, *marked(operands, needed)),
+        inputs=(index, *lp.marked(operands, needed)),
         params=attrs.evolve(params, branches=branches),
-        out_binders=marked(eqn.out_binders, used),
+        out_binders=lp.marked(eqn.out_binders, used),
     )

@@ -9,48 +9,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax.control_flow.common import evaluate_compiled
+from tinyjax.core import primitive as prim, program_rules as pr, tangents as tg, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import asks_within
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitive import (
-    STEPWISE,
-    Arrays,
-    JvpResult,
-    LinearizeResult,
-    Primitive,
-    Tangent,
-    Tangents,
-)
-from tinyjax.core.program_rules import ASKED, ITERATIONS
-from tinyjax.core.tangents import nonzeros, with_zeros
-from tinyjax.core.trace import base_trace, bind
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.calls import LinearMapParams, def_linear_map, jvp_of_call
 from tinyjax.transforms.linearize import linearize_flat
 
-loop_tangent_p: Primitive[LinearMapParams] = Primitive("loop_tangent", LinearMapParams)
+loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
 def_linear_map(
     loop_tangent_p, "the tangent of a loop,", "the state at which the loop is differentiated"
 )
 
 
 @loop_tangent_p.def_evaluate
-def _tangent_evaluate(args: Arrays, params: LinearMapParams) -> Arrays:
+def _tangent_evaluate(args: prim.Arrays, params: LinearMapParams) -> prim.Arrays:
     return evaluate_compiled(loop_tangent_p, args, params)
 
 
-loop_tangent_p.def_rule(ITERATIONS)(lambda params: None)
+loop_tangent_p.def_rule(pr.ITERATIONS)(lambda params: None)
 
 
-loop_tangent_p.def_rule(ASKED)(lambda params: asks_within(params.forward))
+loop_tangent_p.def_rule(pr.ASKED)(lambda params: asks_within(params.forward))
 
 
-@loop_tangent_p.def_rule(STEPWISE)
-def _tangent_stepwise(args: Arrays, params: LinearMapParams) -> Arrays:
-    with base_trace().iterate_backward():
+@loop_tangent_p.def_rule(prim.STEPWISE)
+def _tangent_stepwise(args: prim.Arrays, params: LinearMapParams) -> prim.Arrays:
+    with tr.base_trace().iterate_backward():
         return eval_jaxpr(params.forward, args)
 
 
@@ -60,30 +49,32 @@ def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) ->
 
 
 def _along(
-    primals: Sequence[Array], tangents: Sequence[Tangent], params: LinearMapParams
+    primals: Sequence[Array], tangents: Sequence[prim.Tangent], params: LinearMapParams
 ) -> Sequence[Array]:
     """Apply the map to tangents of its linear operands alone: it is its own derivative."""
     n = params.num_residuals
     given = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
-    return bind(loop_tangent_p, (*primals[:n], *given), params)
+    return tr.bind(loop_tangent_p, (*primals[:n], *given), params)
 
 
 @loop_tangent_p.def_jvp
-def _tangent_jvp(primals: Arrays, tangents: Tangents, params: LinearMapParams) -> JvpResult:
-    if any(nonzeros(tangents[: params.num_residuals])):
+def _tangent_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
+) -> prim.JvpResult:
+    if any(tg.nonzeros(tangents[: params.num_residuals])):
         return jvp_of_call(params.forward, primals, tangents)
-    return bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
+    return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
 
 
 @loop_tangent_p.def_linearize
 def _tangent_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: LinearMapParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: LinearMapParams
+) -> prim.LinearizeResult:
     if not any(nonzero[: params.num_residuals]):
-        outs = bind(loop_tangent_p, primals, params)
+        outs = tr.bind(loop_tangent_p, primals, params)
 
         def same_map(tangents: Sequence[Array]) -> Sequence[Array]:
-            return _along(primals, with_zeros(nonzero, tangents), params)
+            return _along(primals, tg.with_zeros(nonzero, tangents), params)
 
         return outs, [True] * len(outs), same_map
     linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)

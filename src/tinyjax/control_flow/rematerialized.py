@@ -16,8 +16,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from tinyjax.control_flow.common import fixed_point
-from tinyjax.control_flow.dead_code import share_slots, varying
+from tinyjax.control_flow import common as cf, dead_code
 from tinyjax.control_flow.primitives.cond import CondParams
 from tinyjax.control_flow.primitives.scan import ScanParams
 from tinyjax.core.avals import stacked
@@ -76,12 +75,12 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
             return [k + i in kept for i in range(m)]
 
         start = [i in places and i not in kept_last for i in range(m)]
-        carried = _places(fixed_point(start, iteration))
+        carried = _places(cf.fixed_point(start, iteration))
         found = of((*carried, *ys))
         saved = tuple([i for i in places if i not in carried and i not in ys])
 
         split_body = Jaxpr(body.in_binders, found.forward, body.outs)
-        varies = varying(split_body, k)
+        varies = dead_code.varying(split_body, k)
         fixed_vars = tuple([v for v in found.saved if v not in varies])
         iteration_vars = tuple([v for v in found.saved if v in varies])
         fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
@@ -221,7 +220,7 @@ def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     # what is kept may be in a result that is kept; the rest goes to slots that the branches share
     at: list[dict[Atom, int]] = [{b.outs[i]: i for i in whole} for b in branches]
     more = [[v for v in s.saved if v not in own] for s, own in zip(found, at, strict=True)]
-    slots, own_slots = share_slots([[v.aval for v in own] for own in more])
+    slots, own_slots = dead_code.share_slots([[v.aval for v in own] for own in more])
     num_outs = len(eqn.out_binders)
     forward = eqn
     programs: list[Jaxpr] = []

@@ -8,88 +8,40 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.config import settings
-from tinyjax.control_flow.common import (
-    Body,
-    at_front,
-    bar_of,
-    check_checkpoints,
-    evaluate_compiled,
-    fixed_point,
-    match_carry,
-    paths,
-    rearrange,
-    stage_function,
+from tinyjax import config, dtypes, errors, tree
+from tinyjax.control_flow import common as cf, dead_code
+from tinyjax.control_flow.primitives.scan import (
+    ScanParams,
+    bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
+    scan_body_jvp,
+    scan_p as scan_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.control_flow.dead_code import prune_scan, varying
-from tinyjax.control_flow.primitives.scan import ScanParams, scan_body_jvp
-from tinyjax.control_flow.primitives.scan import bind_scan as bind_scan  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.primitives.scan import scan_p as scan_p  # noqa: PLC0414 (with its rules)
 from tinyjax.control_flow.reporting import reported, write_loop
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray, alike, rows, same_types, stacked
-from tinyjax.core.calling import FlatFunction, as_arrays
-from tinyjax.core.checking import checked
-from tinyjax.core.dependence import (
-    asks_within,
-    dce,
-    dependents,
-    depends,
-    handed_on,
-    independent_part,
+from tinyjax.core import (
+    avals as av,
+    calling,
+    dependence as dep,
+    integers as ints,
+    key_reuse,
+    list_partition as lp,
+    primitive as prim,
+    program_rules as pr,
+    refs as rf,
+    staging as stg,
+    tangents as tg,
+    trace as tr,
 )
-from tinyjax.core.integers import fit_int32, integer
+from tinyjax.core.array import Array
+from tinyjax.core.checking import checked
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
-from tinyjax.core.key_reuse import carry_over, check_loop, pass_on
-from tinyjax.core.list_partition import fill_list, marked, partition_list, split_list
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    STEPWISE,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    Hosts,
-    JvpResult,
-    LinearizeResult,
-    MappedAxis,
-    Operands,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.program_rules import (
-    ASKED,
-    DEPENDS,
-    FORWARDS,
-    INLINED,
-    ITERATIONS,
-    ON_HOSTS,
-    PRUNE,
-    SPLIT,
-    RunOnHosts,
-)
-from tinyjax.core.refs import Parts, Ref, Watch, in_use, places_of_refs
-from tinyjax.core.staging import Staged, stage
-from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
-from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress_setting import in_phase, silently
-from tinyjax.errors import ArgumentError, CarryTypeError, ShardingTypeError
+from tinyjax.display import progress_setting
 from tinyjax.frames import describe_function, imitate
-from tinyjax.primitives import shape as sh
-from tinyjax.primitives.rules import add_arrays
-from tinyjax.primitives.shape import expand_dims, squeeze
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
-from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.linearize import LinearizedJaxpr, linearize_jaxpr
-from tinyjax.transforms.transpose import backward_pass
-from tinyjax.tree import PyTreeDef
+from tinyjax.transforms import batching as bt, linearize as lz, transpose as tp
 from tinyjax.tree.treedef import in_words
 
 if TYPE_CHECKING:
@@ -101,42 +53,42 @@ Y = TypeVar("Y")
 
 
 @scan_p.def_evaluate
-def _scan_evaluate(args: Arrays, params: ScanParams) -> Arrays:
+def _scan_evaluate(args: prim.Arrays, params: ScanParams) -> prim.Arrays:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
-    return evaluate_compiled(scan_p, args, params)
+    return cf.evaluate_compiled(scan_p, args, params)
 
 
-scan_p.def_rule(ITERATIONS)(lambda params: params.length)
+scan_p.def_rule(pr.ITERATIONS)(lambda params: params.length)
 
 
-@scan_p.def_rule(STEPWISE)
-def _scan_stepwise(args: Arrays, params: ScanParams) -> Arrays:
+@scan_p.def_rule(prim.STEPWISE)
+def _scan_stepwise(args: prim.Arrays, params: ScanParams) -> prim.Arrays:
     m, length = params.num_carry, params.length
-    consts, carry, xs = split_list(args, params.num_consts, m)
+    consts, carry, xs = lp.split_list(args, params.num_consts, m)
     parts: list[list[Array]] = []
-    with base_trace().iterate("scan", length) as iteration:
+    with tr.base_trace().iterate("scan", length) as iteration:
         for i in reported(range(length), params.progress):
             iteration(i)
             place = length - 1 - i if params.reverse else i
-            slices = [sh.squeeze(slice_in_dim(x, place, place + 1), (0,)) for x in xs]
-            carry, ys = split_list(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
+            slices = [sh.squeeze(sl.slice_in_dim(x, place, place + 1), (0,)) for x in xs]
+            carry, ys = lp.split_list(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
             parts.append(ys)
     if not parts:
         return [*carry, *(sh.full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
     if params.reverse:
         parts.reverse()
     stacks = [
-        concatenate([sh.reshape(y, (1, *y.shape)) for y in column], 0)
+        sl.concatenate([sh.reshape(y, (1, *y.shape)) for y in column], 0)
         for column in zip(*parts, strict=True)
     ]
     return [*carry, *stacks]
 
 
-@scan_p.def_rule(ON_HOSTS)
-def _scan_on_hosts(hosts: Hosts, params: ScanParams, run: RunOnHosts) -> Hosts:
+@scan_p.def_rule(pr.ON_HOSTS)
+def _scan_on_hosts(hosts: prim.Hosts, params: ScanParams, run: pr.RunOnHosts) -> prim.Hosts:
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, carry, xs = split_list(hosts, params.num_consts, m)
-    stacks = [np.empty(aval.shape, aval.dtype) for aval in stacked(jaxpr.out_avals[m:], length)]
+    consts, carry, xs = lp.split_list(hosts, params.num_consts, m)
+    stacks = [np.empty(aval.shape, aval.dtype) for aval in av.stacked(jaxpr.out_avals[m:], length)]
     order = reversed(range(length)) if params.reverse else range(length)
     for i in reported(order, params.progress):
         outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
@@ -147,32 +99,32 @@ def _scan_on_hosts(hosts: Hosts, params: ScanParams, run: RunOnHosts) -> Hosts:
 
 
 @scan_p.def_abstract_eval
-def _scan_type(avals: Avals, params: ScanParams) -> Avals:
+def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
     jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
     carry = jaxpr.in_avals[params.num_consts : n]
-    expected = [*jaxpr.in_avals[:n], *stacked(jaxpr.in_avals[n:], params.length)]
-    if not same_types(avals, expected) or not alike(carry, jaxpr.out_avals[:m]):
+    expected = [*jaxpr.in_avals[:n], *av.stacked(jaxpr.in_avals[n:], params.length)]
+    if not av.same_types(avals, expected) or not av.alike(carry, jaxpr.out_avals[:m]):
         for x in avals[n:]:
             if not x.shape or x.shape[0] != params.length:
-                raise ArgumentError(
+                raise errors.ArgumentError(
                     f"scan over {params.length} iterations was given an input of type {x}."
                 )
-        given = [*avals[:n], *rows(avals[n:])]
-        raise ArgumentError(
+        given = [*avals[:n], *av.rows(avals[n:])]
+        raise errors.ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
         )
-    return [*jaxpr.out_avals[:m], *stacked(jaxpr.out_avals[m:], params.length)]
+    return [*jaxpr.out_avals[:m], *av.stacked(jaxpr.out_avals[m:], params.length)]
 
 
-@scan_p.def_rule(INLINED)
+@scan_p.def_rule(pr.INLINED)
 def _scan_inlined(params: ScanParams) -> Jaxpr | None:
     """A loop of one iteration is its body."""
     if params.length != 1:
         return None
     body, first, m = params.jaxpr, params.num_consts + params.num_carry, params.num_carry
     slices, ys = body.in_binders[first:], body.outs[m:]
-    xs = [Var(aval) for aval in stacked(body.in_avals[first:], 1)]
-    stacks = [Var(aval) for aval in stacked(body.out_avals[m:], 1)]
+    xs = [Var(aval) for aval in av.stacked(body.in_avals[first:], 1)]
+    stacks = [Var(aval) for aval in av.stacked(body.out_avals[m:], 1)]
     eqns = (*map(_reshaped, xs, slices), *body.eqns, *map(_reshaped, ys, stacks))
     return Jaxpr((*body.in_binders[:first], *xs), eqns, (*body.outs[:m], *stacks))
 
@@ -181,57 +133,57 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
     return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
 
 
-@scan_p.def_rule(FORWARDS)
+@scan_p.def_rule(pr.FORWARDS)
 def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
     """What an iteration leaves as it is."""
     k, m = params.num_consts, params.num_carry
-    places = enumerate(handed_on(params.jaxpr))
+    places = enumerate(dep.handed_on(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
 
 
 @scan_p.def_lowering
-def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
+def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo.Values:
     """A ``while`` whose state is the iteration, the operands, and the outputs so far."""
     num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
     num_xs = len(operands) - num_consts - num_carry
-    counter = dtypes.int32 if fit_int32((length,)) else dtypes.int64
+    counter = dtypes.int32 if ints.fit_int32((length,)) else dtypes.int64
 
     types = params.jaxpr.out_avals[num_carry:]
-    fixed_types, row_types = split_list(params.jaxpr.in_avals, num_consts + num_carry)
+    fixed_types, row_types = lp.split_list(params.jaxpr.in_avals, num_consts + num_carry)
 
-    def index(value: int) -> Value:
+    def index(value: int) -> hlo.Value:
         return b.scalar(value, counter)
 
-    def in_rows(aval: ShapedArray, count: int) -> ShapedArray:
-        return aval.stacked(count) if isinstance(aval, ExplicitArray) else aval
+    def in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
+        return aval.stacked(count) if isinstance(aval, av.ExplicitArray) else aval
 
     state_types = [*fixed_types, *[in_rows(aval, length) for aval in (*row_types, *types)]]
 
-    def condition(state: list[Value]) -> Values:
+    def condition(state: list[hlo.Value]) -> hlo.Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
-    def iteration(state: list[Value]) -> list[Value]:
-        (i,), consts, carry, xs, ys = split_list(state, 1, num_consts, num_carry, num_xs)
+    def iteration(state: list[hlo.Value]) -> list[hlo.Value]:
+        (i,), consts, carry, xs, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
         place = b.sub(index(length - 1), i) if params.reverse else i
 
-        def starts(x: Value) -> Values:
+        def starts(x: hlo.Value) -> hlo.Values:
             return [place, *(index(0) for _ in x.shape[1:])]
 
-        def read(x: Value, aval: ShapedArray) -> Value:
+        def read(x: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
             row = b.dynamic_slice(x, starts(x), (1, *x.shape[1:]))
             return as_parts(b, b.reshape(as_parts(b, row, in_rows(aval, 1)), x.shape[1:]), aval)
 
-        def write(y: Value, part: Value, aval: ShapedArray) -> Value:
+        def write(y: hlo.Value, part: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
             row = as_parts(b, b.reshape(part, (1, *part.shape)), in_rows(aval, 1))
             return as_parts(b, b.dynamic_update_slice(y, row, starts(y)), in_rows(aval, length))
 
         read_xs = [*map(read, xs, row_types)]
         outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *read_xs])
-        carry, parts = split_list(outs, num_carry)
+        carry, parts = lp.split_list(outs, num_carry)
         ys = [*map(write, ys, parts, types)]
         return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
 
-    def body(state: list[Value]) -> list[Value]:
+    def body(state: list[hlo.Value]) -> list[hlo.Value]:
         outer, b.counter = b.counter, state[0]
         state = [state[0], *all_as_parts(b, state[1:], state_types)]
         for _ in range(params.unroll):
@@ -247,7 +199,7 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
         state = write_loop(b, state, condition, body, ordered, params.progress, lambda s: s[0])
     for _ in range(length % params.unroll):
         state = iteration(state)
-    _, _, carry, _, ys = split_list(state, 1, num_consts, num_carry, num_xs)
+    _, _, carry, _, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
     return [*carry, *ys]
 
 
@@ -256,60 +208,60 @@ def _scan_lowering(b: Lowering, operands: Values, params: ScanParams) -> Values:
 
 
 def _start(
-    carry: Sequence[Array], tangents: Sequence[Tangent], nonzero: Sequence[bool]
+    carry: Sequence[Array], tangents: Sequence[prim.Tangent], nonzero: Sequence[bool]
 ) -> list[Array]:
     """The tangents of the first carry, zeros where only later iterations have one."""
     return [
-        sh.zeros_like(x) if t is ZERO else t
+        sh.zeros_like(x) if t is prim.ZERO else t
         for x, t, has in zip(carry, tangents, nonzero, strict=True)
         if has
     ]
 
 
 @scan_p.def_jvp
-def _scan_jvp(primals: Arrays, tangents: Tangents, params: ScanParams) -> JvpResult:
+def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams) -> prim.JvpResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nonzero = nonzeros(tangents)
-    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nonzero = tg.nonzeros(tangents)
+    nz_consts, _, nz_xs = lp.split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
     nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
     # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
     sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
-    new, c, s, x, tc, ts, tx = split_list(range(len(staged.jaxpr.in_binders)), *sizes)
-    out_s, out_y, out_ts, out_ty = split_list(
+    new, c, s, x, tc, ts, tx = lp.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    out_s, out_y, out_ts, out_ty = lp.split_list(
         range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry)
     )
-    body = rearrange(
+    body = cf.rearrange(
         staged.jaxpr, [*new, *c, *tc, *s, *ts, *x, *tx], [*out_s, *out_ts, *out_y, *out_ty]
     )
-    consts, init, xs = split_list(primals, k, m)
-    t_consts, t_init, t_xs = split_list(tangents, k, m)
+    consts, init, xs = lp.split_list(primals, k, m)
+    t_consts, t_init, t_xs = lp.split_list(tangents, k, m)
     outs = bind_scan(
         body,
-        [*staged.consts, *consts, *present(t_consts)],
+        [*staged.consts, *consts, *tg.present(t_consts)],
         [*init, *_start(init, t_init, nz_carry)],
-        [*xs, *present(t_xs)],
+        [*xs, *tg.present(t_xs)],
         params,
     )
-    carry, carry_tangents, ys, ys_tangents = split_list(outs, m, sum(nz_carry), num_ys)
-    return [*carry, *ys], with_zeros(nz_out, [*carry_tangents, *ys_tangents])
+    carry, carry_tangents, ys, ys_tangents = lp.split_list(outs, m, sum(nz_carry), num_ys)
+    return [*carry, *ys], tg.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
 
 
 def _linearize_stacking(
-    primals: Arrays, nonzero: Sequence[bool], params: ScanParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> prim.LinearizeResult:
     """Run a loop that stacks the residuals of every iteration, for a loop over those."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, nz_xs = split_list(nonzero, k, m)
+    nz_consts, nz_init, nz_xs = lp.split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
 
-    def of_body(carry: tuple[bool, ...]) -> LinearizedJaxpr:
+    def of_body(carry: tuple[bool, ...]) -> lz.LinearizedJaxpr:
         wanted = (*carry, *(False,) * num_ys)
-        return linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+        return lz.linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
 
-    nz_carry = fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
+    nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
     lin = of_body(nz_carry)
-    consts, init, xs = split_list(primals, k, m)
+    consts, init, xs = lp.split_list(primals, k, m)
     primal = lin.primal.jaxpr
     all_consts = [*lin.primal.consts, *consts]
     new = len(lin.primal.consts)
@@ -323,7 +275,7 @@ def _linearize_stacking(
         rest = iter(computed)
         atoms = [primal.in_binders[new + i] if i is not None else next(rest) for i in lin.forwarded]
     slices: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders[len(all_consts) + m :])}
-    varies = varying(primal, len(all_consts))
+    varies = dead_code.varying(primal, len(all_consts))
     fixed_places: list[int] = []
     input_places: list[int] = []
     stacked_places: Sequence[int] = range(len(atoms))
@@ -344,7 +296,7 @@ def _linearize_stacking(
         ),
         tuple([atoms[i] for i in fixed_places]),
     )
-    fixed = eval_jaxpr(dce(invariant), all_consts)
+    fixed = eval_jaxpr(dep.dce(invariant), all_consts)
     # The iterations are given what has been computed outside.
     own = {*primal.in_binders}
     given = {
@@ -359,27 +311,27 @@ def _linearize_stacking(
         (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
     )
     if given:
-        stacking = dce(_rename(stacking, dict(zip(given, binders, strict=True))))
+        stacking = dep.dce(_rename(stacking, dict(zip(given, binders, strict=True))))
     all_consts = [*(value for _, value in given.values()), *all_consts]
     outs = bind_scan(stacking, all_consts, init, xs, params)
     results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
     inputs = [xs[slices[atoms[i]]] for i in input_places]
 
-    t_consts, t_carry, t_xs = split_list(
+    t_consts, t_carry, t_xs = lp.split_list(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
     )
-    tangent = rearrange(
+    tangent = cf.rearrange(
         lin.tangent, [*fixed_places, *t_consts, *t_carry, *input_places, *stacked_places, *t_xs]
     )
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        t_consts, t_init, t_xs = split_list(tangents, sum(nz_consts), sum(nz_init))
+        t_consts, t_init, t_xs = lp.split_list(tangents, sum(nz_consts), sum(nz_init))
         return bind_scan(
             tangent,
             [*fixed, *t_consts],
-            _start(init, with_zeros(nz_init, t_init), nz_carry),
+            _start(init, tg.with_zeros(nz_init, t_init), nz_carry),
             [*inputs, *stacks, *t_xs],
-            attrs.evolve(params, progress=in_phase(params.progress, "tangent")),
+            attrs.evolve(params, progress=progress_setting.in_phase(params.progress, "tangent")),
         )
 
     return results, lin.nonzero_out, tangent_map
@@ -387,10 +339,10 @@ def _linearize_stacking(
 
 @scan_p.def_linearize
 def _scan_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: ScanParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> prim.LinearizeResult:
     # a loop that is run again in pieces has no iterations that debug_nans could name
-    if params.checkpoints is None or not params.length or settings().debugging:
+    if params.checkpoints is None or not params.length or config.settings().debugging:
         return _linearize_stacking(primals, nonzero, params)
     # The pieces are while loops, whose rules are there.
     import tinyjax.control_flow.while_loop  # noqa: F401, PLC0415 (seldom needed)
@@ -399,10 +351,10 @@ def _scan_linearize(
     return linearize_scan(primals, nonzero, params)
 
 
-scan_p.def_rule(PRUNE)(prune_scan)
+scan_p.def_rule(pr.PRUNE)(dead_code.prune_scan)
 
 
-@scan_p.def_rule(SPLIT)
+@scan_p.def_rule(pr.SPLIT)
 def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     from tinyjax.control_flow.rematerialized import split_scan  # noqa: PLC0415 (for checkpoints)
 
@@ -418,62 +370,67 @@ def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
     return Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
 
 
-@scan_p.def_rule(DEPENDS)
+@scan_p.def_rule(pr.DEPENDS)
 def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
-    consts, init, xs = split_list(given, params.num_consts, params.num_carry)
+    consts, init, xs = lp.split_list(given, params.num_consts, params.num_carry)
     m = params.num_carry
 
     def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        return depends(params.jaxpr, (*consts, *carry, *xs))
+        return dep.depends(params.jaxpr, (*consts, *carry, *xs))
 
-    carry = fixed_point(init, lambda carry: of_body(carry)[:m])
+    carry = cf.fixed_point(init, lambda carry: of_body(carry)[:m])
     return (*carry, *of_body(carry)[m:])
 
 
-@scan_p.def_rule(ASKED)
+@scan_p.def_rule(pr.ASKED)
 def _scan_asked(params: ScanParams) -> bool:
     # an iteration may begin with a cotangent though none comes from outside
-    return asks_within(params.jaxpr)
+    return dep.asks_within(params.jaxpr)
 
 
 @scan_p.def_transpose
-def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams) -> Cotangents:
+def _scan_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: ScanParams
+) -> prim.Cotangents:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = split_list(are_undefined(operands), k, m)
+    lin_consts, lin_init, lin_xs = lp.split_list(tg.are_undefined(operands), k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
-        return depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
+        return dep.depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
 
     # A carry that starts from a known value (a zero) is linear where it meets linear values later.
-    lin_carry = fixed_point(lin_init, of_body)
+    lin_carry = cf.fixed_point(lin_init, of_body)
     known, known_xs = _known_operands(operands, lin_carry, params)
     marks = (*lin_consts, *lin_carry, *lin_xs)
-    known_binders, unknown = partition_list(marks, jaxpr.in_binders)
-    unknown_c, unknown_m, unknown_x = split_list(unknown, sum(lin_consts), sum(lin_carry))
+    known_binders, unknown = lp.partition_list(marks, jaxpr.in_binders)
+    unknown_c, unknown_m, unknown_x = lp.split_list(unknown, sum(lin_consts), sum(lin_carry))
     ordered = Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs)
-    ct_carry, ct_ys = split_list(cotangents, m)
-    given_ys = [ct is not ZERO for ct in ct_ys]
+    ct_carry, ct_ys = lp.split_list(cotangents, m)
+    given_ys = [ct is not prim.ZERO for ct in ct_ys]
 
     def iteration(*args: Array) -> list[Array]:
-        fixed, sums, state, slices, parts = split_list(
+        fixed, sums, state, slices, parts = lp.split_list(
             args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
         )
-        given = [*with_zeros(lin_carry, state), *with_zeros(given_ys, parts)]
-        found = backward_pass(ordered, [*fixed, *slices], given)
-        into_c, into_m, into_x = split_list(found, len(unknown_c), len(unknown_m))
+        given = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(given_ys, parts)]
+        found = tp.backward_pass(ordered, [*fixed, *slices], given)
+        into_c, into_m, into_x = lp.split_list(found, len(unknown_c), len(unknown_m))
         return [
-            *(s if ct is ZERO else add_arrays(s, ct) for s, ct in zip(sums, into_c, strict=True)),
+            *(
+                s if ct is prim.ZERO else ru.add_arrays(s, ct)
+                for s, ct in zip(sums, into_c, strict=True)
+            ),
             *map(_instantiate, into_m, unknown_m),
             *map(_instantiate, into_x, unknown_x),
         ]
 
     y_avals = [a for a, has in zip(jaxpr.out_avals[m:], given_ys, strict=True) if has]
-    staged = stage(
+    staged = stg.stage(
         iteration,
         [
             *[x.aval for x in known],
             *[v.aval.cotangent() for v in (*unknown_c, *unknown_m)],
-            *rows([x.aval for x in known_xs]),
+            *av.rows([x.aval for x in known_xs]),
             *[aval.cotangent() for aval in y_avals],
         ],
     )
@@ -481,46 +438,49 @@ def _scan_transpose(cotangents: Tangents, operands: Operands, params: ScanParams
     outs = bind_scan(
         staged.jaxpr,
         [*staged.consts, *known],
-        [*(_instantiate(ZERO, v) for v in unknown_c), *map(_instantiate, linear_cts, unknown_m)],
-        [*known_xs, *present(ct_ys)],
+        [
+            *(_instantiate(prim.ZERO, v) for v in unknown_c),
+            *map(_instantiate, linear_cts, unknown_m),
+        ],
+        [*known_xs, *tg.present(ct_ys)],
         attrs.evolve(
             params,
             reverse=not params.reverse,
-            progress=in_phase(params.progress, "backward"),
+            progress=progress_setting.in_phase(params.progress, "backward"),
         ),
     )
-    into_c, into_m, into_x = split_list(outs, len(unknown_c), len(unknown_m))
-    into_init = fill_list(lin_carry, into_m, None)
+    into_c, into_m, into_x = lp.split_list(outs, len(unknown_c), len(unknown_m))
+    into_init = lp.fill_list(lin_carry, into_m, None)
     return [
-        *fill_list(lin_consts, into_c, None),
+        *lp.fill_list(lin_consts, into_c, None),
         *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
-        *fill_list(lin_xs, into_x, None),
+        *lp.fill_list(lin_xs, into_x, None),
     ]
 
 
 def _known_operands(
-    operands: Operands, lin_carry: Sequence[bool], params: ScanParams
+    operands: prim.Operands, lin_carry: Sequence[bool], params: ScanParams
 ) -> tuple[list[Array], list[Array]]:
     """The values that a transposed body reads: constants, and slices by iteration.
 
     A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
     """
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = split_list(operands, k, m)
-    known, known_xs = defined(consts), defined(xs)
+    consts, carry, xs = lp.split_list(operands, k, m)
+    known, known_xs = tg.defined(consts), tg.defined(xs)
     first = [
         x
         for x, is_linear in zip(carry, lin_carry, strict=True)
-        if not (is_linear or isinstance(x, UndefinedPrimal))
+        if not (is_linear or isinstance(x, prim.UndefinedPrimal))
     ]
     if not first:
         return known, known_xs
-    marks = [*are_undefined(operands)]
+    marks = [*tg.are_undefined(operands)]
     marks[k : k + m] = lin_carry
-    linear = dependents(jaxpr.eqns, marked(jaxpr.in_binders, marks))
-    parts = [independent_part(eqn, linear) for eqn in jaxpr.eqns]
+    linear = dep.dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, marks))
+    parts = [dep.independent_part(eqn, linear) for eqn in jaxpr.eqns]
     eqns = [eqn for eqn in parts if eqn is not None]
-    binders = tuple(partition_list(marks, jaxpr.in_binders)[0])
+    binders = tuple(lp.partition_list(marks, jaxpr.in_binders)[0])
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
@@ -529,33 +489,33 @@ def _known_operands(
     return known, [*stacks, *known_xs]
 
 
-def _instantiate(tangent: Tangent, like: Var) -> Array:
-    return sh.zero_cotangent(like.aval) if tangent is ZERO else tangent
+def _instantiate(tangent: prim.Tangent, like: Var) -> Array:
+    return sh.zero_cotangent(like.aval) if tangent is prim.ZERO else tangent
 
 
 @scan_p.def_batch
 def _scan_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ScanParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScanParams
+) -> prim.BatchResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = split_list(values, k, m)
-    ax_consts, ax_carry, ax_xs = split_list(axes, k, m)
+    consts, carry, xs = lp.split_list(values, k, m)
+    ax_consts, ax_carry, ax_xs = lp.split_list(axes, k, m)
     consts = [
         x if a is None else sh.moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)
     ]
-    in_consts = at_front([a is not None for a in ax_consts])
+    in_consts = cf.at_front([a is not None for a in ax_consts])
     # The batch axis of an input stays where it is, unless the loop goes along it: nested loops
     # would otherwise move each residual once per level.
     xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(xs, ax_xs, strict=True)]
     in_xs = [None if a is None else max(a - 1, 0) for a in ax_xs]
     num_ys = len(jaxpr.outs) - m
 
-    def of_body(batched: tuple[bool, ...]) -> tuple[Staged, tuple[int | None, ...]]:
-        given = (*in_consts, *at_front(batched), *in_xs)
+    def of_body(batched: tuple[bool, ...]) -> tuple[stg.Staged, tuple[int | None, ...]]:
+        given = (*in_consts, *cf.at_front(batched), *in_xs)
         wanted = (*batched, *(False,) * num_ys)
-        return batch_jaxpr(jaxpr, mapped, given, wanted)
+        return bt.batch_jaxpr(jaxpr, mapped, given, wanted)
 
-    batched = fixed_point(
+    batched = cf.fixed_point(
         [a is not None for a in ax_carry],
         lambda batched: [a is not None for a in of_body(batched)[1][:m]],
     )
@@ -565,7 +525,7 @@ def _scan_batch(
         for x, a, b in zip(carry, ax_carry, batched, strict=True)
     ]
     outs = bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
-    return outs, [*at_front(batched), *(None if a is None else a + 1 for a in found[m:])]
+    return outs, [*cf.at_front(batched), *(None if a is None else a + 1 for a in found[m:])]
 
 
 # The function
@@ -642,32 +602,32 @@ def scan(
         (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
     """
     if checkpoints is not None:
-        check_checkpoints("scan", checkpoints)
+        cf.check_checkpoints("scan", checkpoints)
     x_leaves = tree.leaves(xs)
-    refs = places_of_refs(x_leaves)
+    refs = rf.places_of_refs(x_leaves)
     if refs:
         return _over_refs(f, init, xs, length, reverse, unroll, checkpoints, refs)
     inputs = [as_array(x) for x in x_leaves]
     iterations = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
-    carry = as_arrays(init_leaves, f, tree.structure(((init,), {})))
-    if settings().disable_jit and iterations:
+    carry = calling.as_arrays(init_leaves, f, tree.structure(((init,), {})))
+    if config.settings().disable_jit and iterations:
         return _by_python(f, tree.unflatten(carry_tree, carry), inputs, xs, iterations, reverse)
-    slices = rows([x.aval for x in inputs])
+    slices = av.rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
-    watch = Watch() if in_use() else None
+    watch = rf.Watch() if rf.in_use() else None
 
-    y_trees: list[PyTreeDef] = []
+    y_trees: list[tree.PyTreeDef] = []
 
-    def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
-        staged, out_tree = stage_function(f, in_tree, [*avals, *slices], watch)
+    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
+        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices], watch)
         new_carry, y_tree = _pair(f, out_tree)
         y_trees.append(y_tree)
         return staged, new_carry
 
-    progress = bar_of("scan", f, iterations)
-    with silently(progress):
-        carry, staged = match_carry("scan", f, carry, carry_tree, stage_body)
+    progress = cf.bar_of("scan", f, iterations)
+    with progress_setting.silently(progress):
+        carry, staged = cf.match_carry("scan", f, carry, carry_tree, stage_body)
     if watch:
         discharged = watch.discharged(f)
 
@@ -676,7 +636,7 @@ def scan(
             return (state, after), y
 
         start = (watch.contents(), tree.unflatten(carry_tree, carry))
-        named = Body(stateful, f.fun if isinstance(f, Body) else f, "scan", 1)
+        named = cf.Body(stateful, f.fun if isinstance(f, cf.Body) else f, "scan", 1)
         (state, out), ys = scan(named, start, xs, length, reverse, unroll, checkpoints=checkpoints)
         watch.keep(state)
         return out, ys
@@ -684,9 +644,9 @@ def scan(
     if staged.uses and iterations:
         if iterations > 1:
             closed_over = staged.jaxpr.in_binders[: len(staged.consts)]
-            check_loop("scan", closed_over, staged.jaxpr.outs[: len(carry)], staged.uses)
-        pass_on(staged.jaxpr, operands, staged.uses)
-    outs = bind(
+            key_reuse.check_loop("scan", closed_over, staged.jaxpr.outs[: len(carry)], staged.uses)
+        key_reuse.pass_on(staged.jaxpr, operands, staged.uses)
+    outs = tr.bind(
         scan_p,
         operands,
         ScanParams(
@@ -701,7 +661,7 @@ def scan(
         ),
     )
     if staged.uses and iterations:
-        carry_over(staged.jaxpr.outs[: len(carry)], outs[: len(carry)], staged.uses)
+        key_reuse.carry_over(staged.jaxpr.outs[: len(carry)], outs[: len(carry)], staged.uses)
     last = tree.unflatten(carry_tree, outs[: len(carry)])
     return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
 
@@ -718,8 +678,8 @@ def _over_refs(
 ) -> tuple[C, Y]:
     """Scan over references, of which each iteration reads and writes its own part."""
     leaves, x_tree = tree.flatten(xs)
-    parts = Parts(leaves, refs, describe_function(f))
-    slices = [x.contents if isinstance(x, Ref) else x for x in leaves]
+    parts = rf.Parts(leaves, refs, describe_function(f))
+    slices = [x.contents if isinstance(x, rf.Ref) else x for x in leaves]
 
     def body(carry: C, x: Sequence[Array]) -> Any:
         own = parts.own(x)
@@ -749,9 +709,9 @@ def _by_python(
     found: list[list[Array]] = []
     y_tree = treedef
     order = reversed(range(iterations)) if reverse else range(iterations)
-    for i in reported(order, bar_of("scan", f, iterations)):
-        x = treedef.unflatten([squeeze(slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
-        flat = FlatFunction(f, tree.structure(((carry, x), {})))
+    for i in reported(order, cf.bar_of("scan", f, iterations)):
+        x = treedef.unflatten([sh.squeeze(sl.slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
+        flat = calling.FlatFunction(f, tree.structure(((carry, x), {})))
         outs = flat(*tree.leaves((carry, x)))
         carry_tree, y_tree = _pair(f, flat.out_tree)
         carry = tree.unflatten(carry_tree, outs[: carry_tree.num_leaves])
@@ -759,7 +719,7 @@ def _by_python(
     if reverse:
         found.reverse()
     stacked = [
-        concatenate([expand_dims(y, (0,)) for y in column], 0)
+        sl.concatenate([sh.expand_dims(y, (0,)) for y in column], 0)
         for column in zip(*found, strict=True)
     ]
     return carry, tree.unflatten(y_tree, stacked)
@@ -769,31 +729,31 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
     """The number of iterations, which the inputs and ``length`` must agree on."""
     found: dict[int, str] = {}
     if length is not None:
-        found[integer(length, "length of scan")] = "length"
-    for path, x in zip(paths(tree.structure(xs), "xs"), inputs, strict=True):
+        found[ints.integer(length, "length of scan")] = "length"
+    for path, x in zip(cf.paths(tree.structure(xs), "xs"), inputs, strict=True):
         if not x.shape:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"scan goes over the first axis of its inputs, but {path}, a scalar of type "
                 f"{x.aval}, is a value with no leading axis to scan over. Close over it, or put it "
                 "into the carry."
             )
         if x.aval.entries[0]:
-            raise ShardingTypeError(
+            raise errors.ShardingTypeError(
                 f"scan goes over the first axis of its inputs, one device's part after the other, "
                 f"but {path}, of type {x.aval}, is divided along it. Divide another axis: "
                 "tinyjax.reshard(x, P(None, ...))."
             )
         found.setdefault(x.shape[0], path)
     if not found:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"scan of {describe_function(f)} got no values to scan over, so it does not know how "
             "many iterations to run. Give length."
         )
     for n in found:
         if type(n) is int and n < 0:
-            raise ArgumentError(f"length of scan must not be negative, but got {n}.")
+            raise errors.ArgumentError(f"length of scan must not be negative, but got {n}.")
         if type(n) is int and n >= 1 << 63:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{describe_function(f)} is the body of a loop of {n} iterations, which are more "
                 "than an int64 counts."
             )
@@ -804,7 +764,7 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
             else "values with different leading axis sizes"
         )
         sizes = ", ".join(f"{path} has {n}" for n, path in found.items())
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"scan of {describe_function(f)} got {what}: {sizes}. The first axes must be of one "
             "size."
         )
@@ -815,16 +775,16 @@ def _unrolled(unroll: int | bool, iterations: int) -> int:
     if isinstance(unroll, bool):
         return max(iterations, 1) if unroll else 1
     if unroll < 0:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"unroll of scan must be a bool or a non-negative int, but it is {unroll}."
         )
     return min(unroll or iterations, iterations) or 1
 
 
-def _pair(f: Callable[..., Any], out_tree: PyTreeDef) -> tuple[PyTreeDef, PyTreeDef]:
+def _pair(f: Callable[..., Any], out_tree: tree.PyTreeDef) -> tuple[tree.PyTreeDef, tree.PyTreeDef]:
     """The structures of the new carry and of the output."""
     if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
-        raise CarryTypeError(
+        raise errors.CarryTypeError(
             f"what {describe_function(f)} returns must be a pair (carry, output) for scan, but it "
             f"returned {in_words(out_tree)}. Return (carry, None) where "
             "there is no output."

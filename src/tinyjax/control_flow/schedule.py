@@ -26,9 +26,7 @@ from tinyjax.control_flow.common import convert_all
 from tinyjax.control_flow.primitives.while_loop import run_while
 from tinyjax.core.array import Array
 from tinyjax.core.list_partition import split_list
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.cumulative import cumsum
+from tinyjax.primitives import broadcast as bc, cumulative as cu, elementwise as ew
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.primitives.reduce import argmin, reduce_min, reduce_or
 from tinyjax.primitives.shape import full, full_like, iota
@@ -132,7 +130,7 @@ class Kept:
     def start(cls, state: Sequence[Array], size: int) -> Kept:
         """Keep nothing but the first state."""
         slots = [
-            broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
+            bc.broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
             for x in state
         ]
         return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), slots)
@@ -211,7 +209,7 @@ def _element(x: Array, i: Array) -> Array:
 
 
 def _everywhere(x: Array, *shape: int) -> Array:
-    return broadcast_in_dim(x, shape, ())
+    return bc.broadcast_in_dim(x, shape, ())
 
 
 def _strong(x: Array) -> Array:
@@ -324,7 +322,7 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
         own = slice_(costs, (0,), (size - 1,))
         gains = ew.sub(slice_(costs, (size - 1,), (2 * size - 2,)), own)
         joined = slice_(costs, (2 * size - 2,), (3 * size - 4,))
-        following = ew.sub(cumsum(gains, 0, reverse=True), gains)
+        following = ew.sub(cu.cumsum(gains, 0, reverse=True), gains)
         losses = ew.sub(
             joined, ew.add(slice_(own, (0,), (size - 2,)), slice_(own, (1,), (size - 1,)))
         )

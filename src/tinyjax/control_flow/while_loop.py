@@ -7,128 +7,101 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, TypeVar
 
-from tinyjax import dtypes, tree
-from tinyjax.config import settings
-from tinyjax.control_flow.common import (
-    Body,
-    at_front,
-    bar_of,
-    check_checkpoints,
-    contains,
-    evaluate_compiled,
-    fixed_point,
-    match_carry,
-    meets_others,
-    of_those,
-    rearrange,
-    stage_function,
+from tinyjax import config, dtypes, errors, tree
+from tinyjax.control_flow import common as cf, reporting
+from tinyjax.control_flow.primitives.while_loop import (
+    WhileParams,
+    bind_while as bind_while,  # noqa: PLC0414 (with its rules)
+    while_body_jvp,
+    while_p as while_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.control_flow.primitives.while_loop import WhileParams, while_body_jvp
-from tinyjax.control_flow.primitives.while_loop import bind_while as bind_while  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.primitives.while_loop import while_p as while_p  # noqa: PLC0414 (with its rules)
-from tinyjax.control_flow.reporting import reported, write_loop
+from tinyjax.core import (
+    avals as av,
+    calling,
+    jaxpr as jx,
+    lowering as low,
+    primitive as prim,
+    program_rules as pr,
+    refs as rf,
+    staging as stg,
+    tangents as tg,
+    trace as tr,
+)
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray, alike, same_types
-from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import checked
 from tinyjax.core.dependence import handed_on
 from tinyjax.core.integers import fit_int32
-from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr
 from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.list_partition import split_list
-from tinyjax.core.lowering import all_as_parts, lower_jaxpr
-from tinyjax.core.primitive import (
-    STEPWISE,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    JvpResult,
-    LinearizeResult,
-    MappedAxis,
-    Tangents,
-)
-from tinyjax.core.program_rules import FORWARDS, ITERATIONS, ON_HOSTS, RunOnHosts
-from tinyjax.core.refs import Watch, in_use
-from tinyjax.core.staging import Staged, stage
-from tinyjax.core.tangents import nonzeros, present, with_zeros
-from tinyjax.core.trace import base_trace, bind
-from tinyjax.display.progress_setting import counting, silently
-from tinyjax.errors import ArgumentError, RefError, TracerBoolConversionError
+from tinyjax.display import progress_setting
 from tinyjax.frames import describe_function
+from tinyjax.primitives import constraint as con, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.constraint import lie_as, unsaid
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.primitives.elementwise import and_, rem, select
-from tinyjax.primitives.reduce import reduce_min, reduce_or
-from tinyjax.primitives.shape import full_like, iota, move_batch_axis, moveaxis, zeros_like
 from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
-from tinyjax.transforms.batching import Batched, batch_jaxpr
-from tinyjax.tree import PyTreeDef
+from tinyjax.transforms import batching as bt
 from tinyjax.tree.treedef import in_words
 
 S = TypeVar("S")
 
 
 @while_p.def_evaluate
-def _while_evaluate(args: Arrays, params: WhileParams) -> Arrays:
+def _while_evaluate(args: prim.Arrays, params: WhileParams) -> prim.Arrays:
     # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
-    return evaluate_compiled(while_p, args, params)
+    return cf.evaluate_compiled(while_p, args, params)
 
 
-while_p.def_rule(ITERATIONS)(lambda params: None)
+while_p.def_rule(pr.ITERATIONS)(lambda params: None)
 
 
-@while_p.def_rule(STEPWISE)
-def _while_stepwise(args: Arrays, params: WhileParams) -> Arrays:
+@while_p.def_rule(prim.STEPWISE)
+def _while_stepwise(args: prim.Arrays, params: WhileParams) -> prim.Arrays:
     fixed, other, state = split_list(args, params.num_condition, params.num_body)
-    with base_trace().iterate("while") as iteration:
+    with tr.base_trace().iterate("while") as iteration:
         numbers = count()
 
         def goes_on() -> bool:
             iteration(next(numbers))
-            (going,) = eval_jaxpr(params.condition, [*fixed, *state])
+            (going,) = jx.eval_jaxpr(params.condition, [*fixed, *state])
             return bool(going)
 
-        for _ in reported(iter(goes_on, False), params.progress):
-            state = eval_jaxpr(params.body, [*other, *state])
+        for _ in reporting.reported(iter(goes_on, False), params.progress):
+            state = jx.eval_jaxpr(params.body, [*other, *state])
     return state
 
 
-@while_p.def_rule(ON_HOSTS)
-def _while_on_hosts(hosts: Hosts, params: WhileParams, run: RunOnHosts) -> Hosts:
+@while_p.def_rule(pr.ON_HOSTS)
+def _while_on_hosts(hosts: prim.Hosts, params: WhileParams, run: pr.RunOnHosts) -> prim.Hosts:
     fixed, other, state = split_list(hosts, params.num_condition, params.num_body)
 
     def goes_on() -> bool:
         return bool(run(params.condition, [*fixed, *state])[0])
 
-    for _ in reported(iter(goes_on, False), params.progress):
+    for _ in reporting.reported(iter(goes_on, False), params.progress):
         state = run(params.body, [*other, *state])
     return state
 
 
 @while_p.def_abstract_eval
-def _while_type(avals: Avals, params: WhileParams) -> Avals:
+def _while_type(avals: prim.Avals, params: WhileParams) -> prim.Avals:
     fixed, other, state = split_list(avals, params.num_condition, params.num_body)
     condition, body = params.condition, params.body
     if not (
-        same_types([*fixed, *state], condition.in_avals)
-        and same_types([*other, *state], body.in_avals)
-        and alike(body.in_avals[len(other) :], body.out_avals)
-        and same_types(condition.out_avals, [ShapedArray((), dtypes.bool_)])
+        av.same_types([*fixed, *state], condition.in_avals)
+        and av.same_types([*other, *state], body.in_avals)
+        and av.alike(body.in_avals[len(other) :], body.out_avals)
+        and av.same_types(condition.out_avals, [av.ShapedArray((), dtypes.bool_)])
     ):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"a loop with condition {condition.type} and body {body.type} was applied to "
             f"({', '.join(map(str, avals))})."
         )
     return body.out_avals
 
 
-@while_p.def_rule(FORWARDS)
+@while_p.def_rule(pr.FORWARDS)
 def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
     """What an iteration leaves as it is."""
     n, m = params.num_condition, params.num_body
@@ -137,32 +110,32 @@ def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
 
 
 @while_p.def_lowering
-def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Values:
+def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> hlo.Values:
     n, m = params.num_condition, params.num_body
     types = [*params.condition.in_avals[:n], *params.body.in_avals]
 
-    def condition(values: Values) -> Values:
+    def condition(values: hlo.Values) -> hlo.Values:
         fixed, _, state = split_list(values, n, m)
-        return lower_jaxpr(b, params.condition, [*fixed, *state])
+        return low.lower_jaxpr(b, params.condition, [*fixed, *state])
 
-    def body(values: Values) -> Values:
-        fixed, other, state = split_list(all_as_parts(b, values, types), n, m)
-        after = [*fixed, *other, *lower_jaxpr(b, params.body, [*other, *state])]
-        return all_as_parts(b, after, types)
+    def body(values: hlo.Values) -> hlo.Values:
+        fixed, other, state = split_list(low.all_as_parts(b, values, types), n, m)
+        after = [*fixed, *other, *low.lower_jaxpr(b, params.body, [*other, *state])]
+        return low.all_as_parts(b, after, types)
 
     if not operands:  # no state: the loop ends at once or never
         return []
-    ordered = effects(params.body).ordered
-    in_condition = effects(params.condition).ordered
+    ordered = jx.effects(params.body).ordered
+    in_condition = jx.effects(params.condition).ordered
     progress = params.progress
     if progress is not None or not in_condition:
         at = None if progress is None else progress.at
         done = None if at is None else lambda state: state[n + m + at]
         either = ordered or in_condition
-        return write_loop(b, operands, condition, body, either, progress, done)[n + m :]
+        return reporting.write_loop(b, operands, condition, body, either, progress, done)[n + m :]
 
     # A condition cannot return the token that its callbacks leave: it becomes part of the state.
-    def iteration(values: list[Value]) -> Values:
+    def iteration(values: list[hlo.Value]) -> hlo.Values:
         after = body(values[1:])
         return [*condition(after), *after]
 
@@ -171,8 +144,10 @@ def _while_lowering(b: Lowering, operands: Values, params: WhileParams) -> Value
 
 
 @while_p.def_jvp
-def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpResult:
-    nz_other, nz_state, staged = while_body_jvp(params, nonzeros(tangents))
+def _while_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
+) -> prim.JvpResult:
+    nz_other, nz_state, staged = while_body_jvp(params, tg.nonzeros(tangents))
     fixed, other, state = split_list(primals, params.num_condition, params.num_body)
     _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
     # from (consts, state, their tangents) to consts and state each with their tangents
@@ -183,12 +158,12 @@ def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpR
         len(state),
         sum(nz_other),
     )
-    body = rearrange(staged.jaxpr, [*new, *c, *tc, *s, *ts])
-    extra = tuple([Var(body.in_binders[-len(ts) + i].aval) for i in range(len(ts))])
+    body = cf.rearrange(staged.jaxpr, [*new, *c, *tc, *s, *ts])
+    extra = tuple([jx.Var(body.in_binders[-len(ts) + i].aval) for i in range(len(ts))])
     condition = params.condition
-    condition = Jaxpr((*condition.in_binders, *extra), condition.eqns, condition.outs)
+    condition = jx.Jaxpr((*condition.in_binders, *extra), condition.eqns, condition.outs)
     state_tangents = [
-        zeros_like(x) if t is ZERO else t
+        sh.zeros_like(x) if t is prim.ZERO else t
         for x, t, has in zip(state, t_state, nz_state, strict=True)
         if has
     ]
@@ -196,19 +171,19 @@ def _while_jvp(primals: Arrays, tangents: Tangents, params: WhileParams) -> JvpR
         condition,
         fixed,
         body,
-        [*staged.consts, *other, *present(t_other)],
+        [*staged.consts, *other, *tg.present(t_other)],
         [*state, *state_tangents],
         params.checkpoints,
         params.progress,
     )
     n = len(state)
-    return outs[:n], with_zeros(nz_state, outs[n:])
+    return outs[:n], tg.with_zeros(nz_state, outs[n:])
 
 
 @while_p.def_linearize
 def _while_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: WhileParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: WhileParams
+) -> prim.LinearizeResult:
     from tinyjax.control_flow.checkpointed import linearize_while  # noqa: PLC0415 (seldom needed)
 
     return linearize_while(primals, nonzero, params)
@@ -216,36 +191,36 @@ def _while_linearize(
 
 @while_p.def_batch
 def _while_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: WhileParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: WhileParams
+) -> prim.BatchResult:
     n, m = params.num_condition, params.num_body
     consts = [
-        x if axis is None else moveaxis(x, axis, 0)
+        x if axis is None else sh.moveaxis(x, axis, 0)
         for x, axis in zip(values[: n + m], axes, strict=False)
     ]
-    in_axes = at_front([axis is not None for axis in axes[: n + m]])
+    in_axes = cf.at_front([axis is not None for axis in axes[: n + m]])
     fixed, other = split_list(consts, n)
     in_fixed, in_other = split_list(in_axes, n)
 
     changes = [place != m + i for i, place in enumerate(handed_on(params.body))]
 
-    def of_condition(batched: tuple[bool, ...], mapped: MappedAxis = mapped) -> Batched:
-        return batch_jaxpr(params.condition, mapped, (*in_fixed, *at_front(batched)))
+    def of_condition(batched: tuple[bool, ...], mapped: prim.MappedAxis = mapped) -> bt.Batched:
+        return bt.batch_jaxpr(params.condition, mapped, (*in_fixed, *cf.at_front(batched)))
 
-    def of_body(batched: tuple[bool, ...], mapped: MappedAxis = mapped) -> Batched:
-        given = (*in_other, *at_front(batched))
-        return batch_jaxpr(params.body, mapped, given, batched)
+    def of_body(batched: tuple[bool, ...], mapped: prim.MappedAxis = mapped) -> bt.Batched:
+        given = (*in_other, *cf.at_front(batched))
+        return bt.batch_jaxpr(params.body, mapped, given, batched)
 
     def iteration(batched: tuple[bool, ...]) -> Sequence[bool]:
         if of_condition(batched)[1] != (None,):
             return changes  # who ends early keeps what the others go on changing
         return [axis is not None for axis in of_body(batched)[1]]
 
-    batched = fixed_point([axis is not None for axis in axes[n + m :]], iteration)
+    batched = cf.fixed_point([axis is not None for axis in axes[n + m :]], iteration)
     condition, found = of_condition(batched)
     body, _ = of_body(batched)
     state = [
-        move_batch_axis(x, axis, 0, mapped.size) if b else x
+        sh.move_batch_axis(x, axis, 0, mapped.size) if b else x
         for x, axis, b in zip(values[n + m :], axes[n + m :], batched, strict=True)
     ]
     fixed = [*condition.consts, *fixed]
@@ -253,7 +228,7 @@ def _while_batch(
     if found == (None,):
         kept, progress = params.checkpoints, params.progress
         outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, kept, progress)
-        return outs, at_front(batched)
+        return outs, cf.at_front(batched)
 
     # Examples end at different times. Whether each goes on is part of the state, so that the
     # condition is computed once an iteration however deeply loops and vmaps are nested.
@@ -267,33 +242,33 @@ def _while_batch(
         # must not be one whose key stays as it is. A collective is over all examples as they are.
         from tinyjax.primitives.philox import rng_bit_generator_p  # noqa: PLC0415 (seldom needed)
 
-        draws = contains(params.body, rng_bit_generator_p)
-        matters = draws or contains(params.body, while_p) or differentiable
-        if matters and mapped.size and not meets_others(mapped, params.body):
+        draws = cf.contains(params.body, rng_bit_generator_p)
+        matters = draws or cf.contains(params.body, while_p) or differentiable
+        if matters and mapped.size and not cf.meets_others(mapped, params.body):
             shared = (False,) * len(body.consts)
             marks = (*shared, *(axis is not None for axis in in_other), *batched)
             operands = first_example(going, operands, marks)
-        iteration, _ = of_body(batched, of_those(mapped, going, params.body))
+        iteration, _ = of_body(batched, cf.of_those(mapped, going, params.body))
         given = [*iteration.consts, *operands[len(body.consts) :]]
         after = [
-            select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
-            for x, y, b in zip(eval_jaxpr(iteration.jaxpr, given), before, batched, strict=True)
+            ew.select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
+            for x, y, b in zip(jx.eval_jaxpr(iteration.jaxpr, given), before, batched, strict=True)
         ]
-        after_condition, _ = of_condition(batched, of_those(mapped, going, params.condition))
+        after_condition, _ = of_condition(batched, cf.of_those(mapped, going, params.condition))
         given = [*after_condition.consts, *fixed_[len(condition.consts) :], *after]
-        (still,) = eval_jaxpr(after_condition.jaxpr, given)
-        return [and_(going, still) if effects(params.condition).any else still, *after]
+        (still,) = jx.eval_jaxpr(after_condition.jaxpr, given)
+        return [ew.and_(going, still) if jx.effects(params.condition).any else still, *after]
 
-    (going,) = eval_jaxpr(condition.jaxpr, [*fixed, *state])
+    (going,) = jx.eval_jaxpr(condition.jaxpr, [*fixed, *state])
     carried = [going, *state]
     avals = [going.aval, *body.jaxpr.in_avals[len(other) :]]
     both = [*fixed, *other]
-    staged = stage(frozen_iteration, [*(x.aval for x in both), *avals])
-    anyone = stage(lambda going, *_: [reduce_or(going, (0,))], avals)
-    progress = counting(params.progress)
+    staged = stg.stage(frozen_iteration, [*(x.aval for x in both), *avals])
+    anyone = stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals)
+    progress = progress_setting.counting(params.progress)
     consts = [*staged.consts, *both]
     outs = bind_while(anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, progress)
-    return outs[1:], at_front(batched)
+    return outs[1:], cf.at_front(batched)
 
 
 def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
@@ -303,18 +278,18 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
     """
     # Its place as a minimum, which XLA computes faster than an argmax; 0 where there is none.
     size = here.shape[0]
-    places = iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
-    first = reduce_min(select(here, places, full_like(places, size)), (0,))
-    first = unsaid(rem(first, full_like(first, size)))
+    places = sh.iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
+    first = rd.reduce_min(ew.select(here, places, sh.full_like(places, size)), (0,))
+    first = con.unsaid(ew.rem(first, sh.full_like(first, size)))
     found = []
     for x, mark in zip(operands, batched, strict=True):
         if not mark:
             found.append(x)
             continue
-        one = dynamic_index_in_dim(unsaid(x), first, 0, keepdims=False)
+        one = dynamic_index_in_dim(con.unsaid(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
-        others = lie_as(stop_gradient(copies), x.aval)
-        found.append(select(broadcast_in_dim(here, x.shape, (0,)), x, others))
+        others = con.lie_as(stop_gradient(copies), x.aval)
+        found.append(ew.select(broadcast_in_dim(here, x.shape, (0,)), x, others))
     return found
 
 
@@ -363,29 +338,29 @@ def while_loop(
         >>> int(lax.while_loop(lambda n: n < 100, lambda n: 2 * n, 3))
         192
     """
-    check_checkpoints("while_loop", checkpoints)
+    cf.check_checkpoints("while_loop", checkpoints)
     leaves, state_tree = tree.flatten(init_val)
     in_tree = tree.structure(((init_val,), {}))
-    state = as_arrays(leaves, body_fun, in_tree)
+    state = calling.as_arrays(leaves, body_fun, in_tree)
 
-    if settings().disable_jit:
-        with suppress(TracerBoolConversionError):
+    if config.settings().disable_jit:
+        with suppress(errors.TracerBoolConversionError):
             return _by_python(cond_fun, body_fun, state, in_tree)
 
-    of_condition, of_body = (Watch(), Watch()) if in_use() else (None, None)
+    of_condition, of_body = (rf.Watch(), rf.Watch()) if rf.in_use() else (None, None)
 
-    def stage_body(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
-        return stage_function(body_fun, in_tree, avals, of_body)
+    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
+        return cf.stage_function(body_fun, in_tree, avals, of_body)
 
-    progress = bar_of("while_loop", body_fun)
-    with silently(progress):
-        state, body = match_carry("while_loop", body_fun, state, state_tree, stage_body)
+    progress = cf.bar_of("while_loop", body_fun)
+    with progress_setting.silently(progress):
+        state, body = cf.match_carry("while_loop", body_fun, state, state_tree, stage_body)
         avals = body.jaxpr.in_avals[len(body.consts) :]
-        condition, out_tree = stage_function(cond_fun, in_tree, avals, of_condition)
+        condition, out_tree = cf.stage_function(cond_fun, in_tree, avals, of_condition)
     found = condition.jaxpr.out_avals
     if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
         given = str(found[0]) if out_tree == tree.LEAF else in_words(out_tree)
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "cond_fun of while_loop must return a boolean scalar, but "
             f"{describe_function(cond_fun)} returned {given}. Reduce it with jnp.any(...) or "
             "jnp.all(...), or compare: x != 0."
@@ -400,7 +375,7 @@ def while_loop(
             carried = body.jaxpr.outs if part is body else ()
             check_loop("while_loop", part.jaxpr.in_binders[: len(part.consts)], carried, part.uses)
             pass_on(part.jaxpr, (*part.consts, *state), part.uses)
-    outs = bind(
+    outs = tr.bind(
         while_p,
         (*condition.consts, *body.consts, *state),
         WhileParams(
@@ -421,8 +396,8 @@ def _discharged(
     body_fun: Callable[[S], S],
     state: S,
     checkpoints: int,
-    of_condition: Watch,
-    of_body: Watch,
+    of_condition: rf.Watch,
+    of_body: rf.Watch,
 ) -> S:
     """Apply a loop that uses references made outside of it.
 
@@ -430,7 +405,7 @@ def _discharged(
         RefError: the condition writes to one.
     """
     if of_condition.written:
-        raise RefError(
+        raise errors.RefError(
             f"the condition of while_loop, {describe_function(cond_fun)}, writes to a Ref. Let the "
             "body do so."
         )
@@ -446,8 +421,8 @@ def _discharged(
         return contents, after
 
     start = (of_body.contents(), state)
-    fun = body_fun.fun if isinstance(body_fun, Body) else body_fun
-    named = Body(step, fun, "while_loop", 1)
+    fun = body_fun.fun if isinstance(body_fun, cf.Body) else body_fun
+    named = cf.Body(step, fun, "while_loop", 1)
     last = while_loop(goes_on, named, start, checkpoints=checkpoints)
     of_body.keep(last[0])
     result: S = last[1]
@@ -458,7 +433,7 @@ def _by_python(
     cond_fun: Callable[[S], Any],
     body_fun: Callable[[S], S],
     state: Sequence[Array],
-    in_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
 ) -> S:
     """Make the iterations one by one, as the setting ``disable_jit`` asks for.
 
@@ -467,11 +442,11 @@ def _by_python(
     """
 
     def goes_on() -> bool:
-        (going,) = FlatFunction(cond_fun, in_tree)(*state)
+        (going,) = calling.FlatFunction(cond_fun, in_tree)(*state)
         return bool(going)
 
-    for _ in reported(iter(goes_on, False), bar_of("while_loop", body_fun)):
-        state = FlatFunction(body_fun, in_tree)(*state)
+    for _ in reporting.reported(iter(goes_on, False), cf.bar_of("while_loop", body_fun)):
+        state = calling.FlatFunction(body_fun, in_tree)(*state)
     (result,), _ = tree.unflatten(in_tree, state)
     found: S = result
     return found

@@ -13,16 +13,10 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from tinyjax import tree
-from tinyjax.config import settings
+from tinyjax import config, frames, tracebacks, tree
+from tinyjax.core import avals as av, operands as opd, refs as rf, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.operands import as_array
-from tinyjax.core.refs import HOLDERS, Ref
-from tinyjax.core.trace import base_trace
 from tinyjax.errors import ArgumentError, TinyjaxError, described
-from tinyjax.frames import describe_function, wraps
-from tinyjax.tracebacks import fold
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -46,14 +40,14 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
     """
     shown: Callable[..., Any] = call if named is None else named
 
-    @wraps(shown)
+    @frames.wraps(shown)
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            if not settings().debugging:
+            if not config.settings().debugging:
                 return call(*args, **kwargs)
-            return base_trace().watch(call, shown, args, kwargs)
+            return tr.base_trace().watch(call, shown, args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
-            fold(error, sys._getframe())
+            tracebacks.fold(error, sys._getframe())
             raise
 
     return watch
@@ -105,18 +99,18 @@ class FlatFunction:
         return argument_path(self.user_fun, self.in_tree, position, self.static)
 
     def _convert(self, leaf: object, position: int) -> Array:
-        if type(leaf) in HOLDERS:
+        if type(leaf) in rf.HOLDERS:
             raise ArgumentError(
-                f"{describe_function(self.user_fun)} must return arrays, but at "
+                f"{frames.describe_function(self.user_fun)} must return arrays, but at "
                 f"{leaf_path('result', self.out_tree, position)} returned a {type(leaf).__name__}, "
                 "which holds them in place. Return its contents."
             )
         try:
-            return as_array(leaf)
+            return opd.as_array(leaf)
         except TinyjaxError as error:
             path = leaf_path("result", self.out_tree, position)
             raise type(error)(
-                f"{describe_function(self.user_fun)} must return arrays, but at {path}: "
+                f"{frames.describe_function(self.user_fun)} must return arrays, but at {path}: "
                 f"{error.message}"
             ) from None
 
@@ -138,7 +132,8 @@ def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
     """
     if not (isinstance(out, tuple) and len(out) == 2):
         raise ArgumentError(
-            f"with has_aux=True, {describe_function(fun)} must return a pair (output, auxiliary "
+            f"with has_aux=True, {frames.describe_function(fun)} must return a pair (output, "
+            "auxiliary "
             f"data), a two-element tuple, but it returned {_describe(out)}."
         )
     return out
@@ -232,15 +227,15 @@ def as_argument(
 ) -> Array:
     """Convert one of those leaves to an array."""
     try:
-        return as_array(x)
+        return opd.as_array(x)
     except TinyjaxError as error:
         path = argument_path(fun, in_tree, position, static)
-        raise type(error)(f"{path} of {describe_function(fun)}: {error.message}") from None
+        raise type(error)(f"{path} of {frames.describe_function(fun)}: {error.message}") from None
 
 
 def as_avals(
     leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef, static: Collection[int] = ()
-) -> list[ShapedArray]:
+) -> list[av.ShapedArray]:
     """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
 
     A ``ShapeDtypeStruct``, a type itself, or anything with a shape and a dtype may stand for an
@@ -251,9 +246,9 @@ def as_avals(
     """
     return [
         x.aval
-        if isinstance(x, (Array, ShapeDtypeStruct))
+        if isinstance(x, (Array, av.ShapeDtypeStruct))
         else x
-        if isinstance(x, ShapedArray)
+        if isinstance(x, av.ShapedArray)
         else _aval_of_other(x, fun, in_tree, i, static)
         for i, x in enumerate(leaves)
     ]
@@ -261,13 +256,13 @@ def as_avals(
 
 def _aval_of_other(
     x: Any, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
-) -> ShapedArray:
+) -> av.ShapedArray:
     """The type of a leaf of another class; to have a shape and a dtype is enough."""
     if (
-        not isinstance(x, np.ndarray | np.generic | Ref)
+        not isinstance(x, np.ndarray | np.generic | rf.Ref)
         and hasattr(x, "shape")
         and hasattr(x, "dtype")
     ):
         weak_type: bool = getattr(x, "weak_type", False)
-        return ShapeDtypeStruct(x.shape, x.dtype, weak_type).aval
+        return av.ShapeDtypeStruct(x.shape, x.dtype, weak_type).aval
     return as_argument(x, fun, in_tree, position, static).aval

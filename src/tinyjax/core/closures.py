@@ -10,10 +10,9 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tinyjax import tree
+from tinyjax.core import operands as opd, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import opaque
-from tinyjax.core.trace import Tracer
 
 Seen = dict[int, object]
 
@@ -50,7 +49,7 @@ def holds_tracer(value: object) -> bool:
 
 def tracers_in(
     value: object, seen: Seen | None = None, left_out: Seen | None = None
-) -> Iterator[Tracer]:
+) -> Iterator[tr.Tracer]:
     """The tracers that what the user wrote closes over, as far as is seen from outside.
 
     Args:
@@ -59,7 +58,7 @@ def tracers_in(
         left_out: what is not searched either.
     """
     for array in _arrays_in(value, {} if seen is None else seen, left_out or {}, nodes=False):
-        if isinstance(array, Tracer):
+        if isinstance(array, tr.Tracer):
             yield array
 
 
@@ -100,13 +99,13 @@ def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterat
 @contextmanager
 def kept_as_parameters(arrays: Iterable[Array]) -> Iterator[None]:
     """Within this, programs have these arrays as parameters, though they be scalars or splats."""
-    own = {id(x): x for x in arrays if isinstance(x, ConcreteArray) and id(x) not in opaque}
-    opaque.update(own)
+    own = {id(x): x for x in arrays if isinstance(x, ConcreteArray) and id(x) not in opd.opaque}
+    opd.opaque.update(own)
     try:
         yield
     finally:
         for key in own:
-            opaque.pop(key)
+            opd.opaque.pop(key)
 
 
 def closed_over(fun: FunctionType) -> list[Any]:

@@ -6,10 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.evaluation_rules import FLOPS, ONE_AT_A_TIME, TRANSCENDENTAL
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, subjaxprs
-from tinyjax.core.primitive import Avals, Primitive
-from tinyjax.core.program_rules import ITERATIONS
+from tinyjax.core import evaluation_rules as er, jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.records import Record
 
 # Measured on one core of a server, with the ten programs of ``benchmarks.real_programs``: they take
@@ -57,12 +54,12 @@ class Cost(Record):
         return _SECONDS_TO_COMPILE + self.equations * _SECONDS_TO_COMPILE_AN_EQUATION
 
 
-def cost_of(jaxpr: Jaxpr) -> Cost:
+def cost_of(jaxpr: jx.Jaxpr) -> Cost:
     """Estimate what a program costs. Of several branches all are counted."""
     return jaxpr.derive("cost", lambda: _cost(jaxpr))
 
 
-def _cost(jaxpr: Jaxpr) -> Cost:
+def _cost(jaxpr: jx.Jaxpr) -> Cost:
     # Numbers are added up here, and not costs of equations: no object for each equation.
     equations, bounded = len(jaxpr.eqns), True
     evaluated, elements, flops, functions = float(equations), 0.0, 0.0, 0.0
@@ -72,16 +69,16 @@ def _cost(jaxpr: Jaxpr) -> Cost:
         for v in eqn.out_binders:
             elements += v.aval.size
         rules = eqn.primitive.rules.extensions
-        if FLOPS in rules:
+        if er.FLOPS in rules:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-            flops += eqn.primitive.rule(FLOPS)(eqn.params, avals, outs)
-        elif TRANSCENDENTAL in rules:
+            flops += eqn.primitive.rule(er.FLOPS)(eqn.params, avals, outs)
+        elif er.TRANSCENDENTAL in rules:
             size = eqn.out_binders[0].aval.size
-            if ONE_AT_A_TIME not in rules:
+            if er.ONE_AT_A_TIME not in rules:
                 functions += size
-            flops += size * eqn.primitive.rule(TRANSCENDENTAL)()
-        programs = subjaxprs(eqn.params)
-        if programs or ITERATIONS in rules:
+            flops += size * eqn.primitive.rule(er.TRANSCENDENTAL)()
+        programs = jx.subjaxprs(eqn.params)
+        if programs or pr.ITERATIONS in rules:
             times = iterations(eqn)
             bounded &= times is not None
             n = 1 if times is None else times
@@ -95,16 +92,16 @@ def _cost(jaxpr: Jaxpr) -> Cost:
     return Cost(equations, evaluated, elements, flops, functions, bounded)
 
 
-def iterations(eqn: JaxprEqn) -> int | None:
+def iterations(eqn: jx.JaxprEqn) -> int | None:
     """How often an equation runs its programs; None where that is not known."""
-    if ITERATIONS not in eqn.primitive.rules.extensions:
+    if pr.ITERATIONS not in eqn.primitive.rules.extensions:
         return 1
-    return eqn.primitive.rule(ITERATIONS)(eqn.params)
+    return eqn.primitive.rule(pr.ITERATIONS)(eqn.params)
 
 
-def def_cubic_flops(primitive: Primitive[Any]) -> None:
+def def_cubic_flops(primitive: prim.Primitive[Any]) -> None:
     """Say that a primitive takes about ``10 n^3`` operations for each matrix of its operands."""
 
-    @primitive.def_rule(FLOPS)
-    def flops(params: object, avals: Avals, outs: Avals) -> float:
+    @primitive.def_rule(er.FLOPS)
+    def flops(params: object, avals: prim.Avals, outs: prim.Avals) -> float:
         return sum(10.0 * x.size * min(x.shape[-2:]) for x in avals if x.ndim > 1)

@@ -8,28 +8,26 @@ from typing import TypeVar
 
 import attrs
 
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.list_partition import marked
-from tinyjax.core.program_rules import ASKED, CALLED, DEPENDS, FORWARDS, PRUNE
+from tinyjax.core import jaxpr as jx, list_partition as lp, program_rules as pr
 
 T = TypeVar("T")
 
 
-def depends(jaxpr: Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
+def depends(jaxpr: jx.Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
     """Which results depend on the parameters that are marked."""
 
     def make() -> tuple[bool, ...]:
-        atoms = dependents(jaxpr.eqns, marked(jaxpr.in_binders, given))
+        atoms = dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, given))
         return tuple([x in atoms for x in jaxpr.outs])
 
     return jaxpr.derive(("depends", tuple(given)), make)
 
 
 def dependents(
-    eqns: Iterable[JaxprEqn],
-    start: Iterable[Atom],
-    as_well: Callable[[JaxprEqn], object] = lambda eqn: False,
-) -> set[Atom]:
+    eqns: Iterable[jx.JaxprEqn],
+    start: Iterable[jx.Atom],
+    as_well: Callable[[jx.JaxprEqn], object] = lambda eqn: False,
+) -> set[jx.Atom]:
     """Some atoms, and all that depends on them.
 
     Args:
@@ -42,11 +40,11 @@ def dependents(
         if as_well(eqn):
             atoms.update(eqn.out_binders)
         elif not atoms.isdisjoint(eqn.inputs):
-            atoms.update(marked(eqn.out_binders, results_that_depend(eqn, atoms)))
+            atoms.update(lp.marked(eqn.out_binders, results_that_depend(eqn, atoms)))
     return atoms
 
 
-def independent_part(eqn: JaxprEqn, found: Set[Atom]) -> JaxprEqn | None:
+def independent_part(eqn: jx.JaxprEqn, found: Set[jx.Atom]) -> jx.JaxprEqn | None:
     """What of an equation does not depend on atoms, given all that does (``dependents``).
 
     A call, a loop or a choice can have results of both kinds: those that do not depend on them are
@@ -58,26 +56,26 @@ def independent_part(eqn: JaxprEqn, found: Set[Atom]) -> JaxprEqn | None:
     return prune_eqn(eqn, others) if any(others) else None
 
 
-def results_that_depend(eqn: JaxprEqn, on: Collection[Atom]) -> tuple[bool, ...]:
+def results_that_depend(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> tuple[bool, ...]:
     """Which results of an equation depend on some atoms, of which it has one as an operand."""
     rules = eqn.primitive.rules.extensions
-    if len(eqn.out_binders) == 1 or not (DEPENDS in rules or CALLED in rules):
+    if len(eqn.out_binders) == 1 or not (pr.DEPENDS in rules or pr.CALLED in rules):
         return (True,) * len(eqn.out_binders)
     marks = tuple([x in on for x in eqn.inputs])
-    if DEPENDS in rules:
-        return eqn.primitive.rule(DEPENDS)(eqn.params, marks)
-    (inner,) = subjaxprs(eqn.params)
+    if pr.DEPENDS in rules:
+        return eqn.primitive.rule(pr.DEPENDS)(eqn.params, marks)
+    (inner,) = jx.subjaxprs(eqn.params)
     return depends(inner, marks)
 
 
-def handed_on(jaxpr: Jaxpr) -> tuple[int | None, ...]:
+def handed_on(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
     """Find the results that are parameters: for each its number, or None where it is computed.
 
     Calls, loops and choices that hand a value on are looked through.
     """
 
     def make() -> tuple[int | None, ...]:
-        places: dict[Atom, int] = {var: i for i, var in enumerate(jaxpr.in_binders)}
+        places: dict[jx.Atom, int] = {var: i for i, var in enumerate(jaxpr.in_binders)}
         for eqn in jaxpr.eqns:
             for i, var in zip(_forwarded_operands(eqn), eqn.out_binders, strict=False):
                 if i is not None and eqn.inputs[i] in places:
@@ -87,38 +85,38 @@ def handed_on(jaxpr: Jaxpr) -> tuple[int | None, ...]:
     return jaxpr.derive("handed_on", make)
 
 
-def _forwarded_operands(eqn: JaxprEqn) -> tuple[int | None, ...]:
+def _forwarded_operands(eqn: jx.JaxprEqn) -> tuple[int | None, ...]:
     rules = eqn.primitive.rules.extensions
-    if FORWARDS in rules:
-        return eqn.primitive.rule(FORWARDS)(eqn.params)
-    if CALLED not in rules:
+    if pr.FORWARDS in rules:
+        return eqn.primitive.rule(pr.FORWARDS)(eqn.params)
+    if pr.CALLED not in rules:
         return ()
-    (inner,) = subjaxprs(eqn.params)
+    (inner,) = jx.subjaxprs(eqn.params)
     return handed_on(inner)
 
 
-def is_asked(eqn: JaxprEqn) -> bool:
+def is_asked(eqn: jx.JaxprEqn) -> bool:
     """Whether an equation's transpose rule is asked though no cotangent reaches it (``ASKED``)."""
-    rule = eqn.primitive.rules.extensions.get(ASKED)
+    rule = eqn.primitive.rules.extensions.get(pr.ASKED)
     return rule is not None and bool(rule(eqn.params))
 
 
-def asks(eqn: JaxprEqn) -> bool:
+def asks(eqn: jx.JaxprEqn) -> bool:
     """Whether an equation, or one of the programs in it, is asked (``is_asked``)."""
-    return is_asked(eqn) or any(map(asks_within, subjaxprs(eqn.params)))
+    return is_asked(eqn) or any(map(asks_within, jx.subjaxprs(eqn.params)))
 
 
-def asks_within(jaxpr: Jaxpr) -> bool:
+def asks_within(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program has an equation that is asked."""
     return jaxpr.derive("asks", lambda: any(map(asks, jaxpr.eqns)))
 
 
-def same_eqns(a: Sequence[JaxprEqn], b: Sequence[JaxprEqn]) -> bool:
+def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
     """Whether two lists hold the same equations, and not just equal ones."""
     return len(a) == len(b) and all(map(is_, a, b))
 
 
-def dce(jaxpr: Jaxpr, used: Sequence[bool] | None = None) -> Jaxpr:
+def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
     """Drop what no result depends on, inside nested programs too.
 
     What is done for its effect stays. A program of which nothing is dropped stays itself.
@@ -130,57 +128,57 @@ def dce(jaxpr: Jaxpr, used: Sequence[bool] | None = None) -> Jaxpr:
     if used is not None and not all(used):
         return prune_results(jaxpr, tuple(used))[0]
 
-    def make() -> Jaxpr:
-        live = {x for x in jaxpr.outs if isinstance(x, Var)}
-        eqns: list[JaxprEqn] = []
+    def make() -> jx.Jaxpr:
+        live = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
+        eqns: list[jx.JaxprEqn] = []
         for eqn in reversed(jaxpr.eqns):
             used = tuple([var in live for var in eqn.out_binders])
-            if not any(used) and not effects_of(eqn).any:
+            if not any(used) and not jx.effects_of(eqn).any:
                 continue
             kept = eqn if all(used) else prune_eqn(eqn, used)
             eqns.append(kept)
-            live.update(x for x in kept.inputs if isinstance(x, Var))
+            live.update(x for x in kept.inputs if isinstance(x, jx.Var))
         eqns.reverse()
         if same_eqns(eqns, jaxpr.eqns):
             return jaxpr
-        return Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
+        return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
 
     return jaxpr.derive("dce", make)
 
 
-def prune_eqn(eqn: JaxprEqn, used: tuple[bool, ...]) -> JaxprEqn:
+def prune_eqn(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """An equation without the results not used, where it can do without; others may need them."""
     rules = eqn.primitive.rules.extensions
-    if PRUNE in rules:
-        return eqn.primitive.rule(PRUNE)(eqn, used)
-    if CALLED not in rules:
+    if pr.PRUNE in rules:
+        return eqn.primitive.rule(pr.PRUNE)(eqn, used)
+    if pr.CALLED not in rules:
         return eqn
-    (inner,) = subjaxprs(eqn.params)
+    (inner,) = jx.subjaxprs(eqn.params)
     _, needed = prune_results(inner, used)
     return attrs.evolve(
         eqn,
-        inputs=marked(eqn.inputs, needed),
-        params=eqn.primitive.rule(CALLED)(eqn.params, shorten(inner, used, needed)),
-        out_binders=marked(eqn.out_binders, used),
+        inputs=lp.marked(eqn.inputs, needed),
+        params=eqn.primitive.rule(pr.CALLED)(eqn.params, shorten(inner, used, needed)),
+        out_binders=lp.marked(eqn.out_binders, used),
     )
 
 
-def prune_results(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
+def prune_results(jaxpr: jx.Jaxpr, used: tuple[bool, ...]) -> tuple[jx.Jaxpr, tuple[bool, ...]]:
     """A program without the results not used; and which of its parameters, all there, it needs."""
 
-    def make() -> tuple[Jaxpr, tuple[bool, ...]]:
-        pruned = dce(Jaxpr(jaxpr.in_binders, jaxpr.eqns, marked(jaxpr.outs, used)))
+    def make() -> tuple[jx.Jaxpr, tuple[bool, ...]]:
+        pruned = dce(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, lp.marked(jaxpr.outs, used)))
         mentioned = {x for e in pruned.eqns for x in e.inputs} | set(pruned.outs)
         return pruned, tuple([var in mentioned for var in pruned.in_binders])
 
     return jaxpr.derive(("prune", used), make)
 
 
-def shorten(jaxpr: Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> Jaxpr:
+def shorten(jaxpr: jx.Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> jx.Jaxpr:
     """The program of ``prune_results`` with some of its parameters, those it needs among them."""
 
-    def make() -> Jaxpr:
+    def make() -> jx.Jaxpr:
         pruned, _ = prune_results(jaxpr, used)
-        return Jaxpr(marked(pruned.in_binders, needed), pruned.eqns, pruned.outs)
+        return jx.Jaxpr(lp.marked(pruned.in_binders, needed), pruned.eqns, pruned.outs)
 
     return jaxpr.derive(("shorten", used, needed), make)

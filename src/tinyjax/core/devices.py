@@ -11,19 +11,8 @@ from typing import Any, Final, Self, TypeAlias, overload
 
 import attrs
 
-from tinyjax import config
-from tinyjax.core.platforms import (
-    ACCELERATOR,
-    CPU,
-    PER_PLATFORM,
-    Platform,
-    is_accelerated,
-    platform_at,
-    platform_named,
-)
-from tinyjax.errors import PlatformError, ShardingError, shortened
-from tinyjax.frames import warn_user
-from tinyjax.records import Record
+from tinyjax import config, errors, frames, records
+from tinyjax.core import platforms as pf
 
 #: The processor's platform.
 PLATFORM: Final = "cpu"
@@ -35,7 +24,7 @@ PER_PROCESS: Final = 2048
 
 
 @attrs.frozen(eq=False, repr=False)
-class Device(Record):
+class Device(records.Record):
     """A device that holds arrays and runs programs.
 
     Attributes:
@@ -54,8 +43,8 @@ class Device(Record):
         return self._platform.numbers.start + self.id
 
     @property
-    def _platform(self) -> Platform:
-        return platform_named(self.platform)
+    def _platform(self) -> pf.Platform:
+        return pf.platform_named(self.platform)
 
     @property
     def process_index(self) -> int:
@@ -99,9 +88,9 @@ class Device(Record):
 
 def device_at(number: int) -> Device:
     """Return a device by its number among those of all platforms."""
-    if number < PER_PLATFORM:
+    if number < pf.PER_PLATFORM:
         return Device(id=number)
-    return Device(platform_at(number).name, number % PER_PLATFORM)
+    return Device(pf.platform_at(number).name, number % pf.PER_PLATFORM)
 
 
 #: What the memory of a device is called, and the kinds of memory that it has. The processor has one
@@ -128,7 +117,7 @@ KIND_OF: Final = {Space.Device: _MEMORY, Space.Host: "pinned_host"}
 
 
 @attrs.frozen(eq=False, repr=False)
-class Memory(Record):
+class Memory(records.Record):
     """The memory of a device.
 
     Attributes:
@@ -155,7 +144,7 @@ class Memory(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Group(Record):
+class Group(records.Record):
     """Processes that compute together (``tinyjax.distributed``).
 
     Attributes:
@@ -216,7 +205,7 @@ def all_devices() -> tuple[Device, ...]:
     return tuple([Device(id=i) for i in numbers])
 
 
-def default_platform() -> Platform:
+def default_platform() -> pf.Platform:
     """Return the platform of the devices that are meant where none is named.
 
     Raises:
@@ -226,25 +215,25 @@ def default_platform() -> Platform:
 
 
 @lru_cache(maxsize=64)
-def _default_platform(platforms: str) -> Platform:
+def _default_platform(platforms: str) -> pf.Platform:
     first = platforms.partition(",")[0]
     if first:
         try:
-            return platform_named(first)
-        except PlatformError as error:
-            raise PlatformError(
+            return pf.platform_named(first)
+        except errors.PlatformError as error:
+            raise errors.PlatformError(
                 f"the setting platforms, or JAX_PLATFORMS, is {platforms!r}, but {error.message}"
             ) from None
-    if not is_accelerated():
-        return CPU
+    if not pf.is_accelerated():
+        return pf.CPU
     try:
-        return platform_named(ACCELERATOR)
-    except PlatformError as error:
-        warn_user(
+        return pf.platform_named(pf.ACCELERATOR)
+    except errors.PlatformError as error:
+        frames.warn_user(
             f"This machine shows a GPU, and a plugin for it is installed, but programs run on the "
             f"processor: {error.message} JAX_PLATFORMS=cpu says that they should."
         )
-        return CPU
+        return pf.CPU
 
 
 def default_device() -> Device:
@@ -273,7 +262,7 @@ def _default_place(device: object, platforms: str) -> DefaultPlace | None:
         device, *_ = devices_of(group().process_index, device)
     elif device is None:
         platform = _default_platform(platforms)
-        device = device_at(platform.numbers.start) if platform is not CPU else first_device()
+        device = device_at(platform.numbers.start) if platform is not pf.CPU else first_device()
     assert isinstance(device, Device), "the setting takes nothing else"
     return None if device == first_device() else DefaultPlace(device)
 
@@ -287,7 +276,7 @@ def check_default() -> None:
     """
     device = default_device()
     if not is_device(device):
-        raise ShardingError(
+        raise errors.ShardingError(
             f"the default device is to be {device!r}, but of its platform there are "
             f"{[*devices_on(device.platform)]}."
         )
@@ -302,7 +291,7 @@ def may_be_elsewhere(current: config.Settings) -> bool:
     if device is not None:
         return device not in (PLATFORM, first_device())
     first = current.platforms.partition(",")[0]
-    return first != PLATFORM if first else is_accelerated()
+    return first != PLATFORM if first else pf.is_accelerated()
 
 
 def devices_on(name: str | None = None) -> tuple[Device, ...]:
@@ -314,8 +303,8 @@ def devices_on(name: str | None = None) -> tuple[Device, ...]:
     Raises:
         PlatformError: there is no such platform.
     """
-    platform = default_platform() if name is None else platform_named(name)
-    if platform is CPU:
+    platform = default_platform() if name is None else pf.platform_named(name)
+    if platform is pf.CPU:
         return all_devices()
     return tuple([device_at(number) for number in platform.numbers])
 
@@ -361,9 +350,9 @@ def _canonical(entry: object) -> Entry:
         return entry
     if isinstance(entry, tuple | list) and all(isinstance(name, str) for name in entry):
         return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
-    raise ShardingError(
+    raise errors.ShardingError(
         "PartitionSpec takes for each axis the name of an axis of the mesh, a tuple of names, or "
-        f"None, but got {shortened(entry)}."
+        f"None, but got {errors.shortened(entry)}."
     )
 
 
@@ -375,14 +364,14 @@ _NO_NAMES: Final[NamesSet] = frozenset()
 def _names_set(given: object, argument: str) -> NamesSet:
     if isinstance(given, set | frozenset) and all(isinstance(name, str) for name in given):
         return frozenset(given)
-    raise ShardingError(
+    raise errors.ShardingError(
         f"PartitionSpec takes as {argument} a set of names of axes of the mesh, "
-        f"but got {shortened(given)}."
+        f"but got {errors.shortened(given)}."
     )
 
 
 @attrs.frozen(eq=False, init=False, repr=False)
-class PartitionSpec(Record):
+class PartitionSpec(records.Record):
     """Over which axes of a mesh of devices each axis of an array is divided.
 
     Attributes:
@@ -425,7 +414,7 @@ class PartitionSpec(Record):
         seen = {*self.names}
         twice = (seen & self.unreduced) | (seen & self.reduced) | (self.unreduced & self.reduced)
         if twice:
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"{self} names {' and '.join(map(repr, sorted(twice)))} twice: along an axis of "
                 "the mesh an array is divided, or unreduced, or reduced."
             )
@@ -563,9 +552,9 @@ def _memory_kind(given: object) -> str:
     if given is None:
         return _MEMORY
     if not isinstance(given, str) or given not in _MEMORIES:
-        raise ShardingError(
+        raise errors.ShardingError(
             f"memory_kind must be {', '.join(map(repr, _MEMORIES))} or None, "
-            f"but got {shortened(given)}: "
+            f"but got {errors.shortened(given)}: "
             "devices have no other memories."
         )
     return given
@@ -584,7 +573,7 @@ Part: TypeAlias = tuple[slice, ...]
 def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
     """Return the places of one process's devices among several, in their order."""
     return tuple(
-        [place for place, i in enumerate(ids) if i % PER_PLATFORM // PER_PROCESS == process]
+        [place for place, i in enumerate(ids) if i % pf.PER_PLATFORM // PER_PROCESS == process]
     )
 
 
@@ -805,7 +794,7 @@ class Sharding:
 
 
 @attrs.frozen(eq=False, repr=False)
-class SingleDeviceSharding(Sharding, Record):
+class SingleDeviceSharding(Sharding, records.Record):
     """The whole array lies on one device.
 
     Attributes:

@@ -19,17 +19,13 @@ from weakref import WeakKeyDictionary
 import attrs
 import numpy as np
 
-from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import avals as av, integers as ints, operands as opd
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.operands import first_element, is_splat
-from tinyjax.dtypes import dtype_name
-from tinyjax.errors import ArgumentError
-from tinyjax.tree import PyTreeDef
 
 _tokens: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 _next_token = itertools.count()
-_aval_encodings: dict[ShapedArray, bytes] = {}
+_aval_encodings: dict[av.ShapedArray, bytes] = {}
 
 
 class Digested:
@@ -43,20 +39,20 @@ class Digested:
         raise NotImplementedError
 
 
-def encode_aval(aval: ShapedArray) -> bytes:
+def encode_aval(aval: av.ShapedArray) -> bytes:
     """Encode a type."""
     encoding = _aval_encodings.get(aval)
     if encoding is None:
-        name = f"{dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
+        name = f"{dtypes.dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
         text = f"{name}{sorted(map(str, aval.across)) if aval.across else ''}".encode()
-        if isinstance(aval, ExplicitArray):
+        if isinstance(aval, av.ExplicitArray):
             text += encode(aval.sharding)
         encoding = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return encoding
 
 
-def _sizes(aval: ShapedArray) -> list[object]:
-    return [n.identity if isinstance(n, SymbolicSize) else n for n in aval.shape]
+def _sizes(aval: av.ShapedArray) -> list[object]:
+    return [n.identity if isinstance(n, ints.SymbolicSize) else n for n in aval.shape]
 
 
 def encode(value: object) -> bytes:
@@ -110,12 +106,12 @@ def _tuple(value: tuple[object, ...]) -> bytes:
 
 def _array(value: ConcreteArray) -> bytes:
     host = value.host
-    if is_splat(value) and host.size:
-        return b"x" + encode_aval(value.aval) + np.asarray(first_element(host)).tobytes()
+    if opd.is_splat(value) and host.size:
+        return b"x" + encode_aval(value.aval) + np.asarray(opd.first_element(host)).tobytes()
     return encode_aval(value.aval) + host.tobytes()
 
 
-def _structure(treedef: PyTreeDef) -> object:
+def _structure(treedef: tree.PyTreeDef) -> object:
     """What tells a structure from others; metadata is known by its text."""
     data = treedef.node_data()
     if data is None:
@@ -132,7 +128,7 @@ def _text(tag: bytes, text: str) -> bytes:
 def _token(value: object) -> bytes:
     """A function has no structure to encode: it is itself, and only in this process."""
     if not callable(value):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"a primitive's parameter holds a {type(value).__name__}, which has no structural "
             "encoding. Parameters may hold numbers, strings, tuples, enums, dtypes, types, "
             "jaxprs, tree definitions, functions, and attrs classes of these."
@@ -147,7 +143,7 @@ def _token(value: object) -> bytes:
 _RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (NoneType, lambda _: b"N"),
     (bool, lambda value: b"b1" if value else b"b0"),
-    (SymbolicSize, lambda value: _text(b"z", value.identity)),
+    (ints.SymbolicSize, lambda value: _text(b"z", value.identity)),
     (int, lambda value: b"i%d;" % value),
     (float, _float),
     (complex, _complex),
@@ -157,10 +153,10 @@ _RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
     (np.generic, lambda value: encode((value.dtype, value.tobytes()))),
     (tuple, _tuple),
     (frozenset, lambda value: b"m" + _tuple(tuple(sorted(map(encode, value))))),
-    (ShapedArray, encode_aval),
-    (np.dtype, lambda value: _text(b"d", dtype_name(value))),
+    (av.ShapedArray, encode_aval),
+    (np.dtype, lambda value: _text(b"d", dtypes.dtype_name(value))),
     (Digested, lambda value: b"J" + value.digest),
     (ConcreteArray, _array),
-    (PyTreeDef, lambda value: b"T" + encode(_structure(value))),
+    (tree.PyTreeDef, lambda value: b"T" + encode(_structure(value))),
     (type, lambda value: _text(b"q", f"{value.__module__}.{value.__qualname__}")),
 )

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 from numpy import asarray, empty, maximum, minimum, ndarray, ufunc, uint8, where
 
+from tinyjax import dtypes, errors, frames
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
@@ -28,9 +29,6 @@ from tinyjax.core.operands import EXACT, as_number, raw_host
 from tinyjax.core.primitive import STEPWISE, Hosts, Kernel, P, Primitive, on_replaced
 from tinyjax.core.program_rules import ON_HOSTS
 from tinyjax.core.trace import EVAL, IGNORE, check_concrete, reset_errors, set_errors, use_trace
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import JaxprTypeError
-from tinyjax.frames import run_text
 
 
 class EndlessError(Exception):
@@ -68,7 +66,7 @@ class _Plan:
     has_programs: bool
     checked: bool = False
     runs: int = 0
-    written: Callable[..., list[HostArray]] | None = None
+    written: Callable[..., list[dtypes.HostArray]] | None = None
 
 
 #: A plan that is to be followed more often than this, or has been, is written as a function: to
@@ -106,7 +104,7 @@ class ProgramEvaluation(ProgramTrace):
         outs = self.on_hosts(jaxpr, [raw_host(x) for x in args if isinstance(x, ConcreteArray)])
         return [ConcreteArray(out, aval) for out, aval in zip(outs, jaxpr.out_avals, strict=True)]
 
-    def on_hosts(self, jaxpr: Jaxpr, hosts: Hosts, times: int = 1) -> list[HostArray]:
+    def on_hosts(self, jaxpr: Jaxpr, hosts: Hosts, times: int = 1) -> list[dtypes.HostArray]:
         """Evaluate a program.
 
         Args:
@@ -270,7 +268,7 @@ def _alike(x: Atom, y: Atom) -> bool:
     return x.aval.shape == y.aval.shape and x.aval.dtype == y.aval.dtype
 
 
-def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
+def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[dtypes.HostArray]]:
     """Write a plan as a Python function, which calls the same functions in the same order."""
     scope: dict[str, Any] = {"asarray": asarray}
     names = [f"v{i}" for i in range(len(plan.places))]
@@ -315,8 +313,8 @@ def _written(plan: _Plan, jaxpr: Jaxpr) -> Callable[..., list[HostArray]]:
         if unread:
             lines.append(f" del {', '.join(unread)}")
     lines.append(f" return [{', '.join([names[i] for i in plan.outs])}]")
-    run_text("core", "evaluated", "\n".join(lines), scope)
-    evaluate: Callable[..., list[HostArray]] = scope["evaluate"]
+    frames.run_text("core", "evaluated", "\n".join(lines), scope)
+    evaluate: Callable[..., list[dtypes.HostArray]] = scope["evaluate"]
     return evaluate
 
 
@@ -340,7 +338,7 @@ on_replaced.append(lambda: _rules.__setitem__(0, object()))
 def _check_types(eqn: JaxprEqn, outs: Hosts) -> None:
     for var, out in zip(eqn.out_binders, outs, strict=True):
         if (out.shape, out.dtype) != (var.aval.shape, var.aval.dtype):
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"evaluation of '{eqn.primitive}' gives {ShapedArray(out.shape, out.dtype)}, but "
                 f"its abstract_eval rule says {var.aval}: they must agree."
             )

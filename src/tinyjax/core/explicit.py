@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
+from tinyjax import dtypes, errors
 from tinyjax.core.avals import ExplicitArray, ShapedArray, Share, VaryingArray
 from tinyjax.core.devices import Entries, PartitionSpec
 from tinyjax.core.primitive import DIVISION, SUMS, VARIES, Avals, Primitive, sharer, typer
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ShardingError, ShardingTypeError
 
 P = TypeVar("P")
 
@@ -90,12 +89,12 @@ def result_types(primitive: Primitive[P], avals: Avals, params: P) -> list[Shape
         if unreduced or reduced:
             try:
                 spec = spec.update(unreduced=unreduced, reduced=reduced.difference(named))
-            except ShardingError as error:
+            except errors.ShardingError as error:
                 _refuse(primitive, avals, str(error).rstrip("."))
         sharding = first.update(spec=spec)
         try:
             sharding.check(out.shape, "the result")
-        except ShardingError as error:
+        except errors.ShardingError as error:
             _refuse(primitive, avals, str(error).rstrip("."))
         types.append(ExplicitArray(out.shape, out.dtype, out.weak_type, sharding))
     return types
@@ -125,7 +124,7 @@ def shared_types(
         sums = extensions.get(SUMS, whole_sums)(params, operands, outs)
     except AmbiguousError as error:
         shown = " and ".join(map(str, avals))
-        raise ShardingTypeError(f"{primitive.name} of {shown}: {error}.") from None
+        raise errors.ShardingTypeError(f"{primitive.name} of {shown}: {error}.") from None
     if moves:
         return [*outs]
     return [
@@ -146,7 +145,7 @@ class AmbiguousError(Exception):
 
 
 def _refuse(primitive: Primitive[Any], avals: Avals, why: str) -> NoReturn:
-    raise ShardingTypeError(
+    raise errors.ShardingTypeError(
         f"{primitive.name} of {' and '.join(map(str, avals))} does not say how its result lies: "
         f"{why}. {WHAT_TO_DO}"
     )
@@ -181,7 +180,7 @@ def reduced_over(avals: Avals) -> frozenset[str]:
         AmbiguousError: some are reduced along other axes, or have copies along these.
     """
     said = [(aval.dtype, spec) for aval in avals if (spec := _said(aval)) is not None]
-    lying = [spec for dtype, spec in said if is_inexact(dtype)]
+    lying = [spec for dtype, spec in said if dtypes.is_inexact(dtype)]
     told = {spec.reduced for _, spec in said if spec.reduced}
     if not told:
         return NO_NAMES

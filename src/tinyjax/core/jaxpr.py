@@ -27,17 +27,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 import attrs
 import numpy as np
 
+from tinyjax import errors, frames, records
+from tinyjax.core import avals as av, encoding, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.encoding import Digested, encode, encode_aval
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.operands import as_array, first_element, splat
-from tinyjax.core.primitive import NO_PARAMS, Primitive
-from tinyjax.core.trace import EvalTrace, current_trace, evaluated_source, set_evaluated_source
-from tinyjax.errors import ArgumentError, JaxprTypeError, TinyjaxError
-from tinyjax.frames import Source, user_source
-from tinyjax.records import Record, field_names
 
 if TYPE_CHECKING:
     from hashlib import blake2b
@@ -50,9 +44,9 @@ V = TypeVar("V")
 class Var:
     """A variable: a type, and an identity."""
 
-    aval: ShapedArray
+    aval: av.ShapedArray
 
-    def __init__(self, aval: ShapedArray) -> None:
+    def __init__(self, aval: av.ShapedArray) -> None:
         _set_aval(self, aval)
 
     def __repr__(self) -> str:
@@ -62,7 +56,7 @@ class Var:
 # Staging makes a variable for every value, and the derivative of a nest of functions one for every
 # residual at every level. The slots' own setters take half the time of the ``__init__`` that attrs
 # gives a frozen class.
-_set_aval: Callable[[Var, ShapedArray], None] = Var.__dict__["aval"].__set__
+_set_aval: Callable[[Var, av.ShapedArray], None] = Var.__dict__["aval"].__set__
 
 
 @final
@@ -71,7 +65,7 @@ class Lit:
     """A constant that stands in the program itself: a scalar, or one repeated over a shape."""
 
     value: ConcreteArray
-    aval: ShapedArray
+    aval: av.ShapedArray
 
     @property
     def val(self) -> ConcreteArray:
@@ -83,7 +77,7 @@ class Lit:
 
     def __str__(self) -> str:
         host = self.value.host
-        element = first_element(host) if host.size else np.zeros((), host.dtype)[()]
+        element = opd.first_element(host) if host.size else np.zeros((), host.dtype)[()]
         return str(element.tolist())
 
 
@@ -91,28 +85,28 @@ Atom: TypeAlias = Var | Lit
 
 
 @lru_cache(maxsize=1024)
-def zero_literal(aval: ShapedArray) -> Lit:
+def zero_literal(aval: av.ShapedArray) -> Lit:
     """Zeros of a type: a result of a program that takes no equation."""
-    return Lit(splat(0, aval), aval)
+    return Lit(opd.splat(0, aval), aval)
 
 
 @attrs.frozen(eq=False, repr=False, init=False)
 class JaxprEqn:
     """One equation: ``out_binders = primitive[params] inputs``."""
 
-    primitive: Primitive[Any]
+    primitive: prim.Primitive[Any]
     inputs: tuple[Atom, ...]
     params: Any
     out_binders: tuple[Var, ...]
-    source: Source | None
+    source: frames.Source | None
 
     def __init__(
         self,
-        primitive: Primitive[Any],
+        primitive: prim.Primitive[Any],
         inputs: tuple[Atom, ...],
         params: Any,
         out_binders: tuple[Var, ...],
-        source: Source | None = None,
+        source: frames.Source | None = None,
     ) -> None:
         _set_primitive(self, primitive)
         _set_inputs(self, inputs)
@@ -138,12 +132,12 @@ class JaxprEqn:
         return frozenset(own).union(*effects)
 
     @property
-    def in_avals(self) -> list[ShapedArray]:
+    def in_avals(self) -> list[av.ShapedArray]:
         """The types of the operands."""
         return [x.aval for x in self.inputs]
 
     @property
-    def out_avals(self) -> list[ShapedArray]:
+    def out_avals(self) -> list[av.ShapedArray]:
         """The types of the results."""
         return [var.aval for var in self.out_binders]
 
@@ -151,7 +145,7 @@ class JaxprEqn:
         self,
         invars: Sequence[Atom] | None = None,
         outvars: Sequence[Var] | None = None,
-        primitive: Primitive[Any] | None = None,
+        primitive: prim.Primitive[Any] | None = None,
         params: Any = None,
     ) -> JaxprEqn:
         """Return the equation with other parts.
@@ -188,11 +182,11 @@ _set_primitive, _set_inputs, _set_params, _set_out_binders, _set_source = (
 
 
 @attrs.frozen(eq=False, repr=False)
-class JaxprType(Record):
+class JaxprType(records.Record):
     """The type of a jaxpr: the types it takes and the types it gives."""
 
-    in_types: tuple[ShapedArray, ...]
-    out_types: tuple[ShapedArray, ...]
+    in_types: tuple[av.ShapedArray, ...]
+    out_types: tuple[av.ShapedArray, ...]
 
     def __str__(self) -> str:
         ins = ", ".join(map(str, self.in_types))
@@ -248,7 +242,7 @@ class _Shown:
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class Jaxpr(_Shown, Digested):
+class Jaxpr(_Shown, encoding.Digested):
     """A program: parameters, equations in order, results.
 
     Attributes:
@@ -291,15 +285,15 @@ class Jaxpr(_Shown, Digested):
         return [*self.outs]
 
     @property
-    def in_avals(self) -> tuple[ShapedArray, ...]:
-        avals: tuple[ShapedArray, ...] | None = self._derived.get("in_avals")
+    def in_avals(self) -> tuple[av.ShapedArray, ...]:
+        avals: tuple[av.ShapedArray, ...] | None = self._derived.get("in_avals")
         if avals is None:
             avals = self._derived["in_avals"] = tuple([v.aval for v in self.in_binders])
         return avals
 
     @property
-    def out_avals(self) -> tuple[ShapedArray, ...]:
-        avals: tuple[ShapedArray, ...] | None = self._derived.get("out_avals")
+    def out_avals(self) -> tuple[av.ShapedArray, ...]:
+        avals: tuple[av.ShapedArray, ...] | None = self._derived.get("out_avals")
         if avals is None:
             avals = self._derived["out_avals"] = tuple([x.aval for x in self.outs])
         return avals
@@ -377,11 +371,11 @@ class ClosedJaxpr(_Shown):
     consts: tuple[Array, ...]
 
     @property
-    def in_avals(self) -> tuple[ShapedArray, ...]:
+    def in_avals(self) -> tuple[av.ShapedArray, ...]:
         return self.jaxpr.in_avals[len(self.consts) :]
 
     @property
-    def out_avals(self) -> tuple[ShapedArray, ...]:
+    def out_avals(self) -> tuple[av.ShapedArray, ...]:
         return self.jaxpr.out_avals
 
     @property
@@ -431,7 +425,7 @@ def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:
     return ClosedJaxpr(attrs.evolve(jaxpr, num_consts=len(consts)), consts)
 
 
-class ProgramTrace(EvalTrace):
+class ProgramTrace(tr.EvalTrace):
     """A trace that evaluates programs as a whole, and not one equation after the other."""
 
     __slots__ = ()
@@ -456,30 +450,30 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array], *more: object) -> list[Array
         One array per result.
     """
     if more:
-        args = [*args, *map(as_array, more)]
+        args = [*args, *map(opd.as_array, more)]
     if len(args) != len(jaxpr.in_binders):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"this jaxpr takes {len(jaxpr.in_binders)} arguments, but got {len(args)}: its type is "
             f"{jaxpr.type}."
         )
-    trace = current_trace()
+    trace = tr.current_trace()
     if isinstance(trace, ProgramTrace):
         return trace.evaluate(jaxpr, args)
     env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
-    before = evaluated_source()
+    before = tr.evaluated_source()
     if before is None and trace.keeps_lines:
         # found once here, and not per equation: it is far where programs are nested
-        set_evaluated_source(user_source())
+        tr.set_evaluated_source(frames.user_source())
     try:
         with LEVEL:
             for eqn in jaxpr.eqns:
                 operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
                 if trace.keeps_lines and eqn.source is not None:
-                    set_evaluated_source(eqn.source)
+                    tr.set_evaluated_source(eqn.source)
                 outs = trace.process(eqn.primitive, operands, eqn.params)
                 env.update(zip(eqn.out_binders, outs, strict=True))
     finally:
-        set_evaluated_source(before)
+        tr.set_evaluated_source(before)
     return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
 
 
@@ -501,14 +495,14 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
 
     def bind_var(var: Var, where: str) -> None:
         if var in bound:
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"a variable of type {var.aval} is bound twice, the second time in {where}."
             )
         bound.add(var)
 
-    def check_atom(atom: Atom, where: str) -> ShapedArray:
+    def check_atom(atom: Atom, where: str) -> av.ShapedArray:
         if isinstance(atom, Var) and atom not in bound:
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"a variable of type {atom.aval} is used but not bound in {where}."
             )
         return atom.aval
@@ -519,7 +513,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
         where = f"the equation '{eqn}'"
         in_types = [check_atom(x, where) for x in eqn.inputs]
         if not isinstance(eqn.params, eqn.primitive.params):
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"{where} has parameters of type {type(eqn.params).__name__}, but "
                 f"'{eqn.primitive}' "
                 f"takes {eqn.primitive.params.__name__}."
@@ -527,10 +521,10 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
         try:
             expected = list(eqn.primitive.result_types(in_types, eqn.params))
         except (LookupError, TypeError, ValueError) as error:
-            if isinstance(error, TinyjaxError):
+            if isinstance(error, errors.TinyjaxError):
                 raise
             # a rule may take as many operands for granted, or as many axes
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"{where} has operands of types ({', '.join(map(repr, in_types))}), which "
                 f"'{eqn.primitive}' does not take: {error}."
             ) from error
@@ -538,7 +532,7 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
         if not weakness:
             expected, actual = ([a.strip_weak() for a in avals] for avals in (expected, actual))
         if expected != actual:
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"{where} binds types ({', '.join(map(repr, actual))}), but its primitive gives "
                 f"({', '.join(map(repr, expected))})."
             )
@@ -552,9 +546,9 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
 def subjaxprs(params: Any) -> list[Jaxpr]:
     """The jaxprs that an equation's parameters hold, also in tuples."""
     jaxprs: list[Jaxpr] = []
-    if params is NO_PARAMS:  # most often
+    if params is prim.NO_PARAMS:  # most often
         return jaxprs
-    for name in field_names(type(params)):
+    for name in records.field_names(type(params)):
         value = getattr(params, name)
         if type(value) is Jaxpr:
             jaxprs.append(value)
@@ -568,7 +562,7 @@ class Effect:
 
 
 @attrs.frozen(eq=False, repr=False)
-class PrimitiveEffect(Effect, Record):
+class PrimitiveEffect(Effect, records.Record):
     """What the primitive of a name does besides computing its results."""
 
     primitive: str
@@ -584,7 +578,7 @@ def side_effects(jaxpr: Jaxpr) -> frozenset[Effect]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Effects(Record):
+class Effects(records.Record):
     """What a program does besides computing its results.
 
     Attributes:
@@ -635,19 +629,19 @@ def _digest(jaxpr: Jaxpr) -> bytes:
 
     for var in jaxpr.in_binders:
         names[var] = b"V%d" % len(names)
-        append(encode_aval(var.aval))
+        append(encoding.encode_aval(var.aval))
     for eqn in jaxpr.eqns:
         primitive = eqn.primitive
         append(b"E%s#%d;" % (primitive.name.encode(), primitive.rules.revision))
         for x in eqn.inputs:
-            append(b"L" + encode(x.value) if type(x) is Lit else names[x])
-        append(encode(eqn.params))
+            append(b"L" + encoding.encode(x.value) if type(x) is Lit else names[x])
+        append(encoding.encode(eqn.params))
         for var in eqn.out_binders:
             names[var] = b"V%d" % len(names)
-            append(encode_aval(var.aval))
+            append(encoding.encode_aval(var.aval))
     append(b"O%d;" % len(jaxpr.outs))
     for x in jaxpr.outs:
-        append(b"L" + encode(x.value) if type(x) is Lit else names[x])
+        append(b"L" + encoding.encode(x.value) if type(x) is Lit else names[x])
     return _hash()(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -688,7 +682,7 @@ class _Names(defaultdict[Var, str]):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Style(Record):
+class _Style(records.Record):
     colour: bool
     sources: bool = False
 
@@ -711,7 +705,7 @@ def print_jaxpr(jaxpr: Jaxpr, colour: bool | None = None, sources: bool = False)
 
 
 @attrs.frozen(eq=False, repr=False)
-class JaxprText(Record):
+class JaxprText(records.Record):
     """A jaxpr as text, in parts, without the programs in its equations' parameters.
 
     Attributes:
@@ -790,7 +784,7 @@ def _eqn_lines(eqn: JaxprEqn, names: _Names, style: _Style) -> list[str]:
 
 def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
     """The programs in an equation's parameters, with their names."""
-    for name in field_names(type(eqn.params)):
+    for name in records.field_names(type(eqn.params)):
         value = getattr(eqn.params, name)
         if isinstance(value, Jaxpr):
             yield name, value
@@ -807,7 +801,7 @@ def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
     """An equation without the programs in its parameters."""
     inputs = " ".join(_atom(names, x) for x in eqn.inputs)
     binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
-    values = [(name, getattr(eqn.params, name)) for name in field_names(type(eqn.params))]
+    values = [(name, getattr(eqn.params, name)) for name in records.field_names(type(eqn.params))]
     simple = [
         f"{name}={_param(value)}"
         for name, value in values

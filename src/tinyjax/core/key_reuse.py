@@ -11,15 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from weakref import ref
 
+from tinyjax import errors, frames
+from tinyjax.core import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Atom, Jaxpr, Var
-from tinyjax.core.staging import NOTHING_USED, StagingTrace, Use, Uses
-from tinyjax.core.trace import Trace, Tracer, current_trace
-from tinyjax.errors import KeyReuseError
-from tinyjax.frames import user_location
 
 #: By the array's identity.
-_uses: Final[dict[int, tuple[ref[Array], Use]]] = {}
+_uses: Final[dict[int, tuple[ref[Array], stg.Use]]] = {}
 
 
 def use(value: Array, name: str) -> None:
@@ -28,10 +25,10 @@ def use(value: Array, name: str) -> None:
     Raises:
         KeyReuseError: it was used before.
     """
-    note(value, Use(name, user_location()))
+    note(value, stg.Use(name, frames.user_location()))
 
 
-def note(value: Array, used: Use) -> None:
+def note(value: Array, used: stg.Use) -> None:
     """Note that a value is used.
 
     Raises:
@@ -40,7 +37,7 @@ def note(value: Array, used: Use) -> None:
     for root, trace in _roots(value):
         before = _find(root, trace)
         if before is not None:
-            raise KeyReuseError(
+            raise errors.KeyReuseError(
                 f"a key is used by {used} that was used before, by {before}: both draw the same "
                 "numbers. Make keys of it with random.split; or if this is meant, give one of them "
                 "random.clone(key)."
@@ -48,41 +45,41 @@ def note(value: Array, used: Use) -> None:
         _set(root, trace, used)
 
 
-def _roots(value: Array) -> Iterator[tuple[Array, StagingTrace | None]]:
+def _roots(value: Array) -> Iterator[tuple[Array, stg.StagingTrace | None]]:
     """What a value is of, for who stages here, with its trace; or for all where nobody does."""
-    inner: list[Trace] = []
-    trace = current_trace()
-    while not isinstance(trace, StagingTrace) and trace.parent is not trace:
+    inner: list[tr.Trace] = []
+    trace = tr.current_trace()
+    while not isinstance(trace, stg.StagingTrace) and trace.parent is not trace:
         inner.append(trace)
         trace = trace.parent
-    stager = trace if isinstance(trace, StagingTrace) else None
+    stager = trace if isinstance(trace, stg.StagingTrace) else None
     left = [value]
     while left:
         x = left.pop()
-        if isinstance(x, Tracer) and x._trace in inner:
+        if isinstance(x, tr.Tracer) and x._trace in inner:
             left += [part for part in x.components() if part.aval.dtype == value.aval.dtype]
         else:
             yield x, stager
 
 
-def _find(root: Array, stager: StagingTrace | None) -> Use | None:
+def _find(root: Array, stager: stg.StagingTrace | None) -> stg.Use | None:
     if stager is not None:
         return stager.uses.of(stager.atom(root))
     entry = _uses.get(id(root))
     return None if entry is None else entry[1]
 
 
-def _set(root: Array, stager: StagingTrace | None, used: Use) -> None:
+def _set(root: Array, stager: stg.StagingTrace | None, used: stg.Use) -> None:
     if stager is not None:
-        if stager.uses is NOTHING_USED:
-            stager.uses = Uses()
+        if stager.uses is stg.NOTHING_USED:
+            stager.uses = stg.Uses()
         stager.uses.add(stager.atom(root), used)
         return
     key = id(root)
     _uses[key] = ref(root, lambda _: _uses.pop(key, None)), used
 
 
-def pass_on(jaxpr: Jaxpr, operands: Sequence[Array], uses: Uses) -> None:
+def pass_on(jaxpr: jx.Jaxpr, operands: Sequence[Array], uses: stg.Uses) -> None:
     """Note that a program uses keys: operands, and what it has as literals.
 
     Raises:
@@ -96,7 +93,7 @@ def pass_on(jaxpr: Jaxpr, operands: Sequence[Array], uses: Uses) -> None:
         note(value, used)
 
 
-def carry_over(atoms: Sequence[Atom], outs: Sequence[Array], uses: Uses) -> None:
+def carry_over(atoms: Sequence[jx.Atom], outs: Sequence[Array], uses: stg.Uses) -> None:
     """Note of results that they are keys which the program has used."""
     for atom, out in zip(atoms, outs, strict=True):
         used = uses.of(atom)
@@ -105,7 +102,9 @@ def carry_over(atoms: Sequence[Atom], outs: Sequence[Array], uses: Uses) -> None
                 _set(root, stager, used)
 
 
-def check_loop(name: str, constants: Sequence[Var], carried: Sequence[Atom], uses: Uses) -> None:
+def check_loop(
+    name: str, constants: Sequence[jx.Var], carried: Sequence[jx.Atom], uses: stg.Uses
+) -> None:
     """Raise where every iteration of a loop uses the same key.
 
     Args:
@@ -120,7 +119,7 @@ def check_loop(name: str, constants: Sequence[Var], carried: Sequence[Atom], use
     same = [uses.of(x) for x in (*constants, *carried)] + [used for _, used in uses.literals()]
     for used in same:
         if used is not None:
-            raise KeyReuseError(
+            raise errors.KeyReuseError(
                 f"every iteration of {name} draws from the same key, which is used by {used}. "
                 "Carry a key and split it in each iteration, or go over keys."
             )

@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
+from tinyjax.core import devices as dev, integers as ints, jaxpr as jx, nesting
 from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.devices import Sharding
-from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, subjaxprs
-from tinyjax.core.nesting import LEVEL
 from tinyjax.dtypes import HostArray, is_complex, real_part
 from tinyjax.errors import InconclusiveDimensionOperation
 from tinyjax.stablehlo.lowering import Axes, Lowering, function_text
@@ -36,10 +33,10 @@ def tensors(avals: Sequence[ShapedArray]) -> list[TensorType]:
 
 #: Returns where an equation comes from, as MLIR writes locations; nothing stands for the place of
 #: the equation around it.
-Locate: TypeAlias = Callable[[JaxprEqn], str]
+Locate: TypeAlias = Callable[[jx.JaxprEqn], str]
 
 
-def location_text(eqn: JaxprEqn, name: str | None = None) -> str:
+def location_text(eqn: jx.JaxprEqn, name: str | None = None) -> str:
     """Return the user's function, file, line and column of an equation, as MLIR writes locations.
 
     Args:
@@ -121,13 +118,13 @@ class LocatedLowering(Lowering):
             self.lines[-1] += f" loc({self.location})"
 
 
-def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Value]:
+def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list[Value]:
     """Write the equations of a jaxpr inline, and return its results."""
-    env: dict[Var, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
+    env: dict[jx.Var, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
     literals: dict[int, Value] = {}  # by identity: most numbers stand in several equations
 
-    def read(x: Atom) -> Value:
-        if isinstance(x, Var):
+    def read(x: jx.Atom) -> Value:
+        if isinstance(x, jx.Var):
             return env[x]
         constant = literals.get(id(x.value))
         if constant is None:
@@ -138,7 +135,7 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
     is_divided = b.module.is_divided
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
-    with LEVEL:
+    with nesting.LEVEL:
         for eqn in jaxpr.eqns:
             if located is not None:
                 located.location = located.locate(eqn) or outer_location
@@ -163,7 +160,7 @@ def lower_jaxpr(b: Lowering, jaxpr: Jaxpr, operands: Sequence[Value]) -> list[Va
     return [read(x) for x in jaxpr.outs]
 
 
-def _is_summed(x: Atom) -> bool:
+def _is_summed(x: jx.Atom) -> bool:
     return type(x.aval) is ExplicitArray and bool(x.aval.sharding.summed)
 
 
@@ -171,7 +168,7 @@ def _is_summed(x: Atom) -> bool:
 _SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
 
 
-def _are_parts_kept(b: Lowering, eqn: JaxprEqn, given: Sequence[Value]) -> bool:
+def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, given: Sequence[Value]) -> bool:
     """Whether XLA computes sums of which each device has a part from the devices' parts.
 
     It does where an equation is written as one operation. Of what lies between several it makes
@@ -179,7 +176,7 @@ def _are_parts_kept(b: Lowering, eqn: JaxprEqn, given: Sequence[Value]) -> bool:
     """
     rules = eqn.primitive.rules
     if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
-        return bool(subjaxprs(eqn.params)) or any(map(_is_summed, eqn.inputs))
+        return bool(jx.subjaxprs(eqn.params)) or any(map(_is_summed, eqn.inputs))
     if len(eqn.out_binders) > 1:
         return False  # XLA ends the process if it finds that results of one operation differ
     trial = b.beside()
@@ -253,7 +250,7 @@ def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     return _said(b, _said(b, x, aval.settled), aval)
 
 
-def _lying(b: Lowering, at_once: bool, x: Value, var: Var) -> Value:
+def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
     """Write what a variable's type says of where its value lies, if it does."""
     aval = var.aval
     if type(aval) is not ExplicitArray or aval.sharding.mesh_text is None or aval.is_hidden:
@@ -261,13 +258,13 @@ def _lying(b: Lowering, at_once: bool, x: Value, var: Var) -> Value:
     return _said(b, x, aval) if at_once else parts_of_whole(b, x, aval)
 
 
-def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
+def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
     """Write a call of the function for a jaxpr, which a module has once.
 
     One with ordered effects is written inline, where its callbacks take their turns among the
     others.
     """
-    if effects(jaxpr).ordered:
+    if jx.effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
     # on devices that have values of their own, collectives are written for their mesh
     key = (
@@ -285,7 +282,7 @@ def call_jaxpr(b: Lowering, jaxpr: Jaxpr, name: str, operands: Sequence[Value]) 
 
 def _define(
     b: Lowering,
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     name: str,
     attributes: Sequence[str] = (),
     result_attributes: Sequence[str] = (),
@@ -303,7 +300,7 @@ def _main(platform: str, locate: Locate | None, is_divided: bool = False) -> Low
 
 
 def write_module(
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     name: str,
     aliases: Sequence[int | None] = (),
     platform: str = "cpu",
@@ -322,7 +319,7 @@ def write_module(
         InconclusiveDimensionOperation: it is for symbolic sizes.
     """
     for aval in (*jaxpr.in_avals, *jaxpr.out_avals):
-        if any(isinstance(n, SymbolicSize) for n in aval.shape):
+        if any(isinstance(n, ints.SymbolicSize) for n in aval.shape):
             raise InconclusiveDimensionOperation(
                 f"'{name}' takes or returns {aval}, whose sizes are symbolic, so it is not "
                 "compiled. Export it, and call what is exported: export.export(f)(*types)."
@@ -336,10 +333,10 @@ def write_module(
 
 
 def write_sharded_module(
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     name: str,
-    ins: Sequence[Sharding],
-    outs: Sequence[Sharding | None],
+    ins: Sequence[dev.Sharding],
+    outs: Sequence[dev.Sharding | None],
     donated: Sequence[int] = (),
     platform: str = "cpu",
     locate: Locate | None = None,
@@ -369,7 +366,7 @@ def write_sharded_module(
     return module.text(name), tuple(module.host_functions)
 
 
-def _lies(module: Module, sharding: Sharding | None, ndim: int) -> list[str]:
+def _lies(module: Module, sharding: dev.Sharding | None, ndim: int) -> list[str]:
     text = sharding_text(module, sharding, ndim)
     return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
 
@@ -378,7 +375,7 @@ def _attributes(texts: Sequence[str]) -> str:
     return f" {{{', '.join(texts)}}}" if texts else ""
 
 
-def sharding_text(module: Module, sharding: Sharding | None, ndim: int) -> str | None:
+def sharding_text(module: Module, sharding: dev.Sharding | None, ndim: int) -> str | None:
     """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:

@@ -15,18 +15,10 @@ from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, 
 
 import attrs
 
+from tinyjax import dtypes, errors, records
+from tinyjax.core import devices as dev, operands as opd
 from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArray
-from tinyjax.core.devices import Entries
-from tinyjax.core.operands import as_array
-from tinyjax.dtypes import HostArray, HostResult
-from tinyjax.errors import (
-    ArgumentError,
-    InconclusiveDimensionOperation,
-    MissingRuleError,
-    shortened,
-)
-from tinyjax.records import Printed, Record, field_names
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -59,7 +51,7 @@ class Participation:
 
 
 @attrs.frozen(eq=False, repr=False)
-class MappedAxis(Record):
+class MappedAxis(records.Record):
     """The axis that ``vmap`` maps over.
 
     Attributes:
@@ -92,7 +84,7 @@ class MappedAxis(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class UndefinedPrimal(Printed):
+class UndefinedPrimal(records.Printed):
     """An operand without a value: one that a transposed primitive is linear in."""
 
     aval: ShapedArray
@@ -100,8 +92,8 @@ class UndefinedPrimal(Printed):
 
 # What rules take and return. Operands come first, as a sequence, then the parameters.
 
-Hosts: TypeAlias = Sequence[HostArray]
-HostResults: TypeAlias = Sequence[HostResult]
+Hosts: TypeAlias = Sequence[dtypes.HostArray]
+HostResults: TypeAlias = Sequence[dtypes.HostResult]
 Arrays: TypeAlias = Sequence[Array]
 Avals: TypeAlias = Sequence[ShapedArray]
 Tangents: TypeAlias = Sequence[Tangent]
@@ -115,7 +107,7 @@ BatchResult: TypeAlias = tuple[Arrays, BatchAxes]
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
 ImplRule = Callable[[Hosts, P], HostResults]
 #: Evaluates operands of given types, and gives the one result.
-Kernel = Callable[..., HostResult]
+Kernel = Callable[..., dtypes.HostResult]
 #: Types of the operands to what evaluates such operands; None where ``impl`` does.
 KernelRule = Callable[[Avals, P], Kernel | None]
 #: Values in, values out: evaluation of primitives that are themselves programs.
@@ -139,7 +131,7 @@ BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
 ParamDict: TypeAlias = dict[str, Any]
 
 
-class Params(Record):
+class Params(records.Record):
     """Base for parameter classes."""
 
     __slots__ = ()
@@ -149,7 +141,7 @@ class Params(Record):
 
     def keys(self) -> tuple[str, ...]:
         """The names of the parameters."""
-        return field_names(type(self))
+        return records.field_names(type(self))
 
     def values(self) -> tuple[Any, ...]:
         """The values of the parameters, in the order of their names."""
@@ -200,7 +192,7 @@ NO_PARAMS: Final = NoParams()
 
 
 @attrs.frozen(eq=False, repr=False)
-class RuleKey(Printed, Generic[R]):
+class RuleKey(records.Printed, Generic[R]):
     """A transformation's own kind of rule, of type ``R``; two keys are never the same.
 
     Example:
@@ -240,7 +232,7 @@ FITS: Final[RuleKey[Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]]
 
 #: How results are divided, where the types of operands say it (``core.explicit``): from the
 #: parameters, these types, and those of the results, which do not say it.
-DIVISION: Final[RuleKey[Callable[[Any, Avals, Avals], Sequence[Entries]]]] = RuleKey("division")
+DIVISION: Final[RuleKey[Callable[[Any, Avals, Avals], Sequence[dev.Entries]]]] = RuleKey("division")
 
 #: Along which axes of a mesh results are sums of which devices have parts, and along which their
 #: cotangents are, where operands say so: from the same (``core.explicit``). Primitives without it
@@ -255,7 +247,7 @@ class Rules(Generic[P]):
 
     impl: ImplRule[P]
     #: The NumPy function that ``impl`` applies to the operands, where that is all it does.
-    numpy: Callable[..., HostResult] | None
+    numpy: Callable[..., dtypes.HostResult] | None
     kernel: KernelRule[P] | None
     evaluate: EvaluateRule[P] | None
     abstract_eval: AbstractEvalRule[P]
@@ -286,7 +278,7 @@ class Rules(Generic[P]):
 
         def missing(rule: str) -> Callable[..., NoReturn]:
             def raise_missing(*_args: object) -> NoReturn:
-                raise MissingRuleError(primitive, rule, self.registered)
+                raise errors.MissingRuleError(primitive, rule, self.registered)
 
             return raise_missing
 
@@ -369,7 +361,7 @@ class Primitive(Generic[P]):
     @params.validator
     def _check_params(self, _attribute: object, value: object) -> None:
         if not isinstance(value, type) or not attrs.has(value):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"primitive '{self.name}' needs an attrs class for its parameters, but got "
                 f"{value!r}. "
                 "Use NoParams if it has none."
@@ -407,7 +399,7 @@ class Primitive(Generic[P]):
         Returns:
             The results, or the only one: see ``multiple_results``.
         """
-        results = binder[0](self, [as_array(x) for x in args], self.params(**params))
+        results = binder[0](self, [opd.as_array(x) for x in args], self.params(**params))
         return [*results] if self.multiple_results else results[0]
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
@@ -431,7 +423,7 @@ class Primitive(Generic[P]):
         self.rules.types.clear()
         return rule
 
-    def def_numpy(self, fun: Callable[..., HostResult]) -> None:
+    def def_numpy(self, fun: Callable[..., dtypes.HostResult]) -> None:
         """Register a NumPy function of the operands as the ``impl`` rule."""
         self.def_impl(lambda operands, params: (fun(*operands),))
         self.rules.numpy = fun
@@ -543,7 +535,9 @@ class Primitive(Generic[P]):
         try:
             rule: R = self.rules.extensions[key]
         except KeyError:
-            raise MissingRuleError(self.name, key.name, self.rules.registered, keyed=True) from None
+            raise errors.MissingRuleError(
+                self.name, key.name, self.rules.registered, keyed=True
+            ) from None
         return rule
 
     def check_types(
@@ -569,7 +563,7 @@ class Primitive(Generic[P]):
             types.clear()
         try:
             kernel = rules.numpy if rules.kernel is None else self.kernel(avals, params)
-        except InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
+        except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             kernel = None
         try:
             types[params, *avals] = outs, kernel
@@ -620,8 +614,9 @@ class Primitive(Generic[P]):
 
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):
-            raise ArgumentError(
-                f"the {name} rule of '{self.name}' must be callable, but got {shortened(rule)}."
+            raise errors.ArgumentError(
+                f"the {name} rule of '{self.name}' must be callable, but got "
+                f"{errors.shortened(rule)}."
             )
         if name in self.rules.registered:
             self.rules.revision = _next_revision(self.name)

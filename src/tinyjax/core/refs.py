@@ -22,17 +22,15 @@ from weakref import WeakSet
 import attrs
 import numpy as np
 
-from tinyjax import tree
+from tinyjax import dtypes, records, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
 from tinyjax.core.operands import as_array
 from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
-from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, RefError, described, shortened
 from tinyjax.frames import imitate
-from tinyjax.records import Printed, Record
 
 R = TypeVar("R")
 
@@ -125,7 +123,7 @@ class _Typed:
         return self.aval.shape
 
     @property
-    def dtype(self) -> DType:
+    def dtype(self) -> dtypes.DType:
         """The dtype of its elements."""
         return self.aval.dtype
 
@@ -409,7 +407,7 @@ class RefView(_Typed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class AbstractRef(_Typed, Record):
+class AbstractRef(_Typed, records.Record):
     """The type of a reference, which ``typeof`` gives.
 
     Attributes:
@@ -466,7 +464,7 @@ def in_use() -> bool:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Opened(Printed):
+class _Opened(records.Printed):
     """A node of a tree: what holds arrays in place, as references to these.
 
     Attributes:
@@ -492,7 +490,7 @@ class _Opened(Printed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Refilled(Printed):
+class Refilled(records.Printed):
     """A node of a tree: what is left of an object that has got another form.
 
     Attributes:

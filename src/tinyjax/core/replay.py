@@ -22,27 +22,10 @@ import attrs
 import numpy as np
 from numpy import asarray
 
-from tinyjax.config import settings
+from tinyjax import config, dtypes, errors, frames, tracebacks
+from tinyjax.core import avals as av, checking, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.checking import DEEPEST, explain
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import raw_host
-from tinyjax.core.primitive import (
-    Avals,
-    HostResults,
-    Hosts,
-    Kernel,
-    Params,
-    Primitive,
-    on_replaced,
-    registry,
-)
-from tinyjax.core.trace import EVAL, IGNORE, bind1, current_trace, reset_errors, set_errors
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, ConcretizationError
-from tinyjax.frames import imitate
-from tinyjax.tracebacks import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,7 +65,7 @@ class Programs:
         fun: Callable[..., Any],
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
-        hosts: Sequence[HostArray],
+        hosts: Sequence[dtypes.HostArray],
         result: Any,
     ) -> None:
         """Count a call, and make the program of those like it when there were enough.
@@ -115,7 +98,7 @@ def _forget_all() -> None:
         programs.forget()
 
 
-on_replaced.append(_forget_all)
+prim.on_replaced.append(_forget_all)
 
 
 def replayed(fun: F) -> F:
@@ -140,20 +123,20 @@ def replayed(fun: F) -> F:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if current_trace() is not EVAL:
+            if tr.current_trace() is not tr.EVAL:
                 return fun(*args, **kwargs)
             if len(args) == 1 and not kwargs:  # most calls, without the loop that follows
                 (x,) = args
                 if type(x) is ConcreteArray and x._host is not None:
-                    program = known((id(settings()), x._aval))
+                    program = known((id(config.settings()), x._aval))
                     if program is not None:
                         try:
                             return program(x._host)
                         except Exception:  # let the operations say what is wrong
                             return fun(x)
             # What most calls have is written out, to save a call of a function for each argument.
-            key: list[object] = [id(settings())]  # of which there is one record of each kind
-            hosts: list[HostArray] = []
+            key: list[object] = [id(config.settings())]  # of which there is one record of each kind
+            hosts: list[dtypes.HostArray] = []
             for x in args:
                 kind = type(x)
                 if kind is ConcreteArray and x._host is not None and x._aval is not None:
@@ -188,20 +171,20 @@ def replayed(fun: F) -> F:
             programs.note(found, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
-                explain(fun, args, kwargs, error)
-            except ArgumentError as explanation:
-                shorten(explanation, sys._getframe())
+                checking.explain(fun, args, kwargs, error)
+            except errors.ArgumentError as explanation:
+                tracebacks.shorten(explanation, sys._getframe())
                 raise
-            shorten(error, sys._getframe())
+            tracebacks.shorten(error, sys._getframe())
             raise
         return result
 
-    stands_in: Any = imitate(call, fun)
+    stands_in: Any = frames.imitate(call, fun)
     replaying: F = stands_in
     return replaying
 
 
-def _add(x: object, key: list[object], hosts: list[HostArray], depth: int = 0) -> bool:
+def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int = 0) -> bool:
     """Add an argument to the key of a call, and its data to the operands.
 
     Returns:
@@ -214,7 +197,7 @@ def _add(x: object, key: list[object], hosts: list[HostArray], depth: int = 0) -
         if kind is not ConcreteArray or (aval.weak_type and hasattr(x, "_number")):
             return False
         key.append(aval)
-        hosts.append(raw_host(x) if x._host is None else x._host)
+        hosts.append(opd.raw_host(x) if x._host is None else x._host)
     elif kind in _PLAIN or isinstance(x, (np.dtype, type)):
         key += (kind, x)
     elif isinstance(x, float):
@@ -224,7 +207,7 @@ def _add(x: object, key: list[object], hosts: list[HostArray], depth: int = 0) -
         )  # 0.0 is equal to -0.0, and no NaN to any
     elif isinstance(x, (list, tuple)) and kind in (list, tuple):
         key += (kind, len(x))
-        if depth >= DEEPEST:
+        if depth >= checking.DEEPEST:
             return False
         for part in x:  # faster than all() of a generator
             if not _add(part, key, hosts, depth + 1):
@@ -240,35 +223,35 @@ def refuse_to_replay() -> None:
     Raises:
         ConcretizationError: it is recorded to be replayed.
     """
-    if current_trace().replays:
-        raise ConcretizationError("evaluation has a way of its own.")
+    if tr.current_trace().replays:
+        raise errors.ConcretizationError("evaluation has a way of its own.")
 
 
 @attrs.frozen(eq=False, repr=False)
-class _HostParams(Params):
+class _HostParams(prim.Params):
     """A function of NumPy arrays that gives the result of an equation, and the result's type."""
 
-    fun: Kernel
-    aval: ShapedArray
+    fun: prim.Kernel
+    aval: av.ShapedArray
 
 
 #: A call of such a function. It stands in programs to replay only, so nothing finds it by its name.
-_host_call_p: Final[Primitive[_HostParams]] = Primitive("host_call", _HostParams)
-del registry[_host_call_p.name]
+_host_call_p: Final[prim.Primitive[_HostParams]] = prim.Primitive("host_call", _HostParams)
+del prim.registry[_host_call_p.name]
 
 
 @_host_call_p.def_impl
-def _host_call_impl(operands: Hosts, params: _HostParams) -> HostResults:
+def _host_call_impl(operands: prim.Hosts, params: _HostParams) -> prim.HostResults:
     return (params.fun(*operands),)
 
 
 @_host_call_p.def_kernel
-def _host_call_kernel(avals: Avals, params: _HostParams) -> Kernel:
+def _host_call_kernel(avals: prim.Avals, params: _HostParams) -> prim.Kernel:
     return params.fun
 
 
 @_host_call_p.def_abstract_eval
-def _host_call_type(avals: Avals, params: _HostParams) -> Avals:
+def _host_call_type(avals: prim.Avals, params: _HostParams) -> prim.Avals:
     return (params.aval,)
 
 
@@ -278,11 +261,11 @@ class NotHereError(Exception):
 
 def is_evaluating() -> bool:
     """Say whether ``by_host`` may evaluate: before its function is made, or sizes are compared."""
-    trace = current_trace()
-    return trace is EVAL or trace.replays
+    trace = tr.current_trace()
+    return trace is tr.EVAL or trace.replays
 
 
-def by_host(fun: Kernel, args: Sequence[Array], aval: ShapedArray) -> Array | None:
+def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Array | None:
     """Evaluate by one function of NumPy arrays what is otherwise composed of primitives.
 
     Args:
@@ -304,20 +287,20 @@ def by_host(fun: Kernel, args: Sequence[Array], aval: ShapedArray) -> Array | No
         >>> float(spread(jnp.arange(3.0))), float(tinyjax.jit(spread)(jnp.arange(3.0)))
         (2.0, 2.0)
     """
-    trace = current_trace()
+    trace = tr.current_trace()
     if trace.replays:
-        return bind1(_host_call_p, args, _HostParams(fun, aval))
-    if trace is not EVAL:
+        return tr.bind1(_host_call_p, args, _HostParams(fun, aval))
+    if trace is not tr.EVAL:
         return None
-    hosts: list[HostArray] = []
+    hosts: list[dtypes.HostArray] = []
     for x in args:
         if type(x) is not ConcreteArray:
             return None
-        hosts.append(raw_host(x))
-    token = set_errors(IGNORE)
+        hosts.append(opd.raw_host(x))
+    token = tr.set_errors(tr.IGNORE)
     try:
         return ConcreteArray(asarray(fun(*hosts)), aval)
     except NotHereError:
         return None
     finally:
-        reset_errors(token)
+        tr.reset_errors(token)

@@ -12,28 +12,15 @@ import attrs
 import numpy as np
 from numpy import asarray, ndarray
 
-from tinyjax import tree
+from tinyjax import frames, tree
+from tinyjax.core import evaluation_rules as er, jaxpr as jx, nesting, staging as stg, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
-from tinyjax.core.evaluation_rules import ELEMENT, LARGEST, PARTS, REPEATS, UNDOES, index_text
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, effects
-from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.operands import EXACT, as_number, raw_host
 from tinyjax.core.primitive import WITH_NUMBERS, Kernel
-from tinyjax.core.staging import NOTHING_USED, Staged, StagingTrace
-from tinyjax.core.trace import (
-    EVAL,
-    IGNORE,
-    CustomCall,
-    Running,
-    reset_errors,
-    set_errors,
-    use_trace,
-)
 from tinyjax.dtypes import HostArray
-from tinyjax.frames import run_text
 
 Program = Callable[..., Any]
 
@@ -41,7 +28,7 @@ Program = Callable[..., Any]
 _REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
 
 
-class Replay(StagingTrace):
+class Replay(stg.StagingTrace):
     """Records what evaluation would do: it looks into functions that have rules of their own."""
 
     __slots__ = ()
@@ -49,8 +36,8 @@ class Replay(StagingTrace):
     transformation = "evaluation"
     replays = True
 
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        with use_trace(self):
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        with tr.use_trace(self):
             return call.fun(*args)
 
 
@@ -66,9 +53,9 @@ def make_program(
     if not all(type(x) is ConcreteArray for x in leaves):
         return None
     given, structure = tree.flatten((list(args), list(kwargs.values())))
-    trace = Replay(EVAL, fun)
+    trace = Replay(tr.EVAL, fun)
     try:
-        with STAGING_LEVEL, Running(trace):
+        with nesting.STAGING_LEVEL, tr.Running(trace):
             # in the order in which ``_add`` takes the data
             arrays = iter(trace.new_inputs([x.aval for x in given if isinstance(x, ConcreteArray)]))
             taken = [next(arrays) if isinstance(x, ConcreteArray) else x for x in given]
@@ -126,15 +113,15 @@ class Body:
         return "\n    ".join([*lines, *tail]) + "\n"
 
 
-def write_body(staged: Staged) -> Body | None:
+def write_body(staged: stg.Staged) -> Body | None:
     """Write a program as lines of Python, if it can be."""
     jaxpr = _without_returns(staged.jaxpr)
-    known: dict[Atom, Array] = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
+    known: dict[jx.Atom, Array] = dict(zip(jaxpr.in_binders, staged.consts, strict=False))
     inputs = jaxpr.in_binders[len(staged.consts) :]
     largest = max(
         (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
     )
-    if staged.uses is not NOTHING_USED or effects(jaxpr).any or largest > LARGEST:
+    if staged.uses is not stg.NOTHING_USED or jx.effects(jaxpr).any or largest > er.LARGEST:
         return None
     writer = _Writer(known, {x: f"a{i}" for i, x in enumerate(inputs)})
     for eqn in dce(jaxpr).eqns:
@@ -151,13 +138,13 @@ def write_body(staged: Staged) -> Body | None:
     return Body(lines, results, writer.scope, writer.constants)
 
 
-def _without_returns(jaxpr: Jaxpr) -> Jaxpr:
+def _without_returns(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Take a value as it was where an equation undoes the one that made its operand."""
-    made: dict[Atom, JaxprEqn] = {}
-    before: dict[Atom, Atom] = {}
+    made: dict[jx.Atom, jx.JaxprEqn] = {}
+    before: dict[jx.Atom, jx.Atom] = {}
     for eqn in jaxpr.eqns:
         made.update(dict.fromkeys(eqn.out_binders, eqn))
-        undoes = eqn.primitive.rules.extensions.get(UNDOES)
+        undoes = eqn.primitive.rules.extensions.get(er.UNDOES)
         if undoes is None:
             continue
         other = made.get(eqn.inputs[0])
@@ -174,7 +161,7 @@ def _without_returns(jaxpr: Jaxpr) -> Jaxpr:
     return attrs.evolve(jaxpr, eqns=tuple(eqns), outs=tuple([before.get(x, x) for x in jaxpr.outs]))
 
 
-def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | None:
+def _write(staged: stg.Staged, result: Any) -> tuple[Program, list[HostArray]] | None:
     """Write a program as a Python function of NumPy arrays, and give the constants in it.
 
     Args:
@@ -199,7 +186,7 @@ def _write(staged: Staged, result: Any) -> tuple[Program, list[HostArray]] | Non
             shown = f"unflatten(structure, [{shown}])"
     taken = len(staged.jaxpr.in_binders) - len(staged.consts)
     head = f"def program({', '.join(f'a{i}' for i in range(taken))}):"
-    run_text("core", "replayed", body.text(head, [f"return {shown}"]), scope)
+    frames.run_text("core", "replayed", body.text(head, [f"return {shown}"]), scope)
     return scope["program"], body.constants
 
 
@@ -256,13 +243,13 @@ class _Writer:
         constants: the arrays among these.
     """
 
-    def __init__(self, known: dict[Atom, Array], names: dict[Atom, str]) -> None:
+    def __init__(self, known: dict[jx.Atom, Array], names: dict[jx.Atom, str]) -> None:
         self.lines: list[str] = []
         self.constants: list[HostArray] = []
         self.scope: dict[str, Any] = {
-            "set_errors": set_errors,
-            "reset_errors": reset_errors,
-            "IGNORE": IGNORE,
+            "set_errors": tr.set_errors,
+            "reset_errors": tr.reset_errors,
+            "IGNORE": tr.IGNORE,
             "asarray": asarray,
             "ndarray": ndarray,
             "ConcreteArray": ConcreteArray,
@@ -270,27 +257,27 @@ class _Writer:
         self._known = known
         #: The names of values as arrays, as numbers, and of what is one or the other.
         self._names = names
-        self._numbers: dict[Atom, str] = {}
+        self._numbers: dict[jx.Atom, str] = {}
         #: The names of arrays of these.
         self._arrays: set[str] = set()
-        self._either: dict[Atom, str] = {}
-        self._elements: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}
-        self._waiting: dict[Atom, JaxprEqn] = {}
-        self._repeated: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}
+        self._either: dict[jx.Atom, str] = {}
+        self._elements: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
+        self._waiting: dict[jx.Atom, jx.JaxprEqn] = {}
+        self._repeated: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
         self._views: dict[tuple[str, tuple[int, ...]], str] = {}
-        self._written: dict[tuple[object, ...], Sequence[Atom]] = {}
-        self._firsts: dict[Atom, Atom] = {}
+        self._written: dict[tuple[object, ...], Sequence[jx.Atom]] = {}
+        self._firsts: dict[jx.Atom, jx.Atom] = {}
         self._results = count()
 
-    def value(self, x: Atom) -> Array | None:
+    def value(self, x: jx.Atom) -> Array | None:
         """Return the data of what depends on no argument."""
-        return x.value if isinstance(x, Lit) else self._known.get(x)
+        return x.value if isinstance(x, jx.Lit) else self._known.get(x)
 
-    def first(self, x: Atom) -> Atom:
+    def first(self, x: jx.Atom) -> jx.Atom:
         """Return the first variable of those that an equal equation binds."""
         return self._firsts.get(x, x)
 
-    def read(self, x: Atom) -> str:
+    def read(self, x: jx.Atom) -> str:
         """Name a value, in its own shape."""
         constant = self.value(x)
         if constant is not None:
@@ -311,7 +298,7 @@ class _Writer:
                     self._call(self._waiting[x])
         return self._names[x]
 
-    def _array(self, x: Atom, shape: tuple[int, ...]) -> str:
+    def _array(self, x: jx.Atom, shape: tuple[int, ...]) -> str:
         """Name an array of a number."""
         number = self._numbers[x]
         name = f"{number}a"
@@ -323,7 +310,7 @@ class _Writer:
         self.lines.append(f"{name}{len(shape)} = {name}.reshape({shape})")
         return f"{name}{len(shape)}"
 
-    def _number(self, x: Atom) -> str:
+    def _number(self, x: jx.Atom) -> str:
         """Name the one element of a value."""
         constant = self.value(x)
         if constant is not None:
@@ -347,16 +334,16 @@ class _Writer:
             self.lines.append(f"{name}n = {number}")
         return self._numbers[x]
 
-    def write(self, eqn: JaxprEqn) -> None:
+    def write(self, eqn: jx.JaxprEqn) -> None:
         """Write an equation, or compute it where it depends on no argument."""
         eqn = attrs.evolve(eqn, inputs=tuple(map(self.first, eqn.inputs)))
         operands = [self.value(x) for x in eqn.inputs]
         consts = [x for x in operands if x is not None]
         if len(consts) == len(operands):
-            outs = EVAL.process(eqn.primitive, consts, eqn.params)
+            outs = tr.EVAL.process(eqn.primitive, consts, eqn.params)
             self._known.update(zip(eqn.out_binders, outs, strict=True))
             return
-        repeats = eqn.primitive.rules.extensions.get(REPEATS)
+        repeats = eqn.primitive.rules.extensions.get(er.REPEATS)
         if repeats is not None:
             (x,), (out,) = eqn.inputs, eqn.out_binders
             root, shape = self._repeated.get(x, (x, x.aval.shape))
@@ -372,15 +359,15 @@ class _Writer:
         elif not self._call_with_numbers(eqn):
             self._call(eqn)
 
-    def _is_element(self, eqn: JaxprEqn) -> bool:
+    def _is_element(self, eqn: jx.JaxprEqn) -> bool:
         """Note where a number comes from, if it is an element of another value."""
-        element, out = eqn.primitive.rules.extensions.get(ELEMENT), eqn.out_binders[0]
+        element, out = eqn.primitive.rules.extensions.get(er.ELEMENT), eqn.out_binders[0]
         if element is None or out.aval.size != 1 or out.aval.dtype not in _REAL:
             return False
         self._elements[out] = eqn.inputs[0], element(eqn.params)
         return True
 
-    def _same(self, x: Atom) -> object:
+    def _same(self, x: jx.Atom) -> object:
         """What two names of one value have in common."""
         constant = self.value(x)
         if constant is not None:
@@ -400,7 +387,7 @@ class _Writer:
         self.scope[name] = value
         return name
 
-    def _view(self, root: Atom, shape: tuple[int, ...]) -> str:
+    def _view(self, root: jx.Atom, shape: tuple[int, ...]) -> str:
         """Name the elements of a value in another shape."""
         if shape == root.aval.shape:
             return self.read(root)
@@ -412,7 +399,7 @@ class _Writer:
             self.lines.append(f"{self._views[name, shape]} = {name}.reshape({shape})")
         return self._views[name, shape]
 
-    def _few(self, x: Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
+    def _few(self, x: jx.Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
         """Find the fewest elements that NumPy broadcasts to a value: their shape, and a name."""
         constant = self.value(x)
         if constant is not None:
@@ -423,7 +410,7 @@ class _Writer:
             shape = ()
         return shape, lambda: self._view(root, shape)
 
-    def _operands(self, eqn: JaxprEqn, kernel: Kernel | None) -> list[str]:
+    def _operands(self, eqn: jx.JaxprEqn, kernel: Kernel | None) -> list[str]:
         """Name the operands of an equation: in fewer elements, where NumPy broadcasts them."""
         if kernel in EXACT:
             few = [self._few(x) for x in eqn.inputs]
@@ -432,7 +419,7 @@ class _Writer:
                 return [name() for _, name in few]
         return [self.read(x) for x in eqn.inputs]
 
-    def _call_with_numbers(self, eqn: JaxprEqn) -> bool:
+    def _call_with_numbers(self, eqn: jx.JaxprEqn) -> bool:
         """Write an equation of numbers, if it is one that Python computes with them."""
         values = (*eqn.inputs, *eqn.out_binders)
         if not all(x.aval.size == 1 and x.aval.dtype in _REAL for x in values):
@@ -450,16 +437,16 @@ class _Writer:
         self.lines.append(f"{name} = {text.format(*map(self._number, eqn.inputs))}")
         return True
 
-    def _call(self, eqn: JaxprEqn) -> None:
+    def _call(self, eqn: jx.JaxprEqn) -> None:
         rules = eqn.primitive.rules
         kernel = eqn.primitive.kernel([x.aval for x in eqn.inputs], eqn.params)
         outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
         left = ", ".join(outs)
-        parts = rules.extensions.get(PARTS)
+        parts = rules.extensions.get(er.PARTS)
         if parts is not None:
             name = self.read(eqn.inputs[0])
             for out, part in zip(outs, parts(eqn.params), strict=True):
-                self.lines.append(f"{out} = {name}[{index_text(part)}]")
+                self.lines.append(f"{out} = {name}[{er.index_text(part)}]")
         elif rules.evaluate is not None:
             fixed = [self.value(x) for x in eqn.inputs]
             operands = ", ".join(self.read(x) for x in eqn.inputs if self.value(x) is None)
@@ -476,7 +463,7 @@ class _Writer:
             (self._names if x.aval.shape else self._either)[x] = name
 
 
-def _evaluation(eqn: JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:
+def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:
     """An equation of a primitive that is a program, as a function of NumPy arrays.
 
     Args:
@@ -489,7 +476,7 @@ def _evaluation(eqn: JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., l
     def evaluate(*hosts: HostArray) -> list[HostArray]:
         arrays = map(ConcreteArray, hosts, avals)
         args = [next(arrays) if found is None else found for found in fixed]
-        outs = EVAL.process(eqn.primitive, args, eqn.params)
+        outs = tr.EVAL.process(eqn.primitive, args, eqn.params)
         return [raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
 
     return evaluate

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
-from tinyjax import tree
+from tinyjax import frames, tree
 from tinyjax.core.array import Array, put
 from tinyjax.core.devices import PartitionSpec, Placement
-from tinyjax.frames import imitate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,6 +58,6 @@ def placed(fun: F) -> F:
         where = kwargs.get("device", kwargs.get("out_sharding")) if kwargs else None
         return fun(*args, **kwargs) if where is None else put_result(fun, where, *args, **kwargs)
 
-    stands_in: Any = imitate(call, fun)
+    stands_in: Any = frames.imitate(call, fun)
     placing: F = stands_in
     return placing

@@ -11,24 +11,16 @@ from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
-from tinyjax.core.array import Array, DeviceBuffer, Shard
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
-from tinyjax.core.devices import (
-    DefaultPlace,
-    Device,
-    Sharding,
-    SingleDeviceSharding,
-    device_at,
-    first_device,
-)
+from tinyjax import errors
+from tinyjax.core import array as arr, avals as av, concrete as conc, devices as dev
+from tinyjax.core.array import Array
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integer
 from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import IndexingError, NotAddressableError, ShardingError
 
 
-class ShardedBuffer(DeviceBuffer, Protocol):
+class ShardedBuffer(arr.DeviceBuffer, Protocol):
     """What holds the parts of an array: a buffer on each device, each such a buffer itself."""
 
     @property
@@ -40,7 +32,7 @@ class ShardedBuffer(DeviceBuffer, Protocol):
 Evaluate: TypeAlias = Callable[[Primitive[Any], Sequence[Array], Any], Sequence[Array]]
 evaluator: Final[list[Evaluate]] = []
 #: Puts an array with data where a sharding says: handed in by ``tinyjax.xla``, too.
-placer: Final[list[Callable[[Array, Sharding], Array]]] = []
+placer: Final[list[Callable[[Array, dev.Sharding], Array]]] = []
 
 
 class ShardedArray(Array):
@@ -52,43 +44,45 @@ class ShardedArray(Array):
     __slots__ = ("__weakref__", "_aval", "_gathered", "_sharding", "shards")
 
     _host: HostArray | None = None
-    _buffer: DeviceBuffer | None = None
-    _aval: ShapedArray | None
+    _buffer: arr.DeviceBuffer | None = None
+    _aval: av.ShapedArray | None
 
-    def __init__(self, aval: ShapedArray, sharding: Sharding, shards: ShardedBuffer) -> None:
+    def __init__(self, aval: av.ShapedArray, sharding: dev.Sharding, shards: ShardedBuffer) -> None:
         self._aval = aval.lying(sharding)
         self._sharding = sharding
         self._gathered: ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
 
     @classmethod
-    def of_type(cls, aval: ShapedArray, sharding: Sharding, shards: ShardedBuffer) -> ShardedArray:
+    def of_type(
+        cls, aval: av.ShapedArray, sharding: dev.Sharding, shards: ShardedBuffer
+    ) -> ShardedArray:
         """Make an array whose type says already how it lies, where it is to say it."""
         made = cls.__new__(cls)
         made._aval, made._sharding, made._gathered, made.shards = aval, sharding, None, shards
         return made
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> av.ShapedArray:
         assert self._aval is not None, "it has a type from the start"
         return self._aval
 
     @property
-    def sharding(self) -> Sharding:
+    def sharding(self) -> dev.Sharding:
         return self._sharding.plain
 
     @property
     def device(self) -> Any:
         """Where the array is: the device, or if there are several the sharding."""
         sharding = self._sharding
-        return sharding.device if isinstance(sharding, SingleDeviceSharding) else sharding
+        return sharding.device if isinstance(sharding, dev.SingleDeviceSharding) else sharding
 
-    def devices(self) -> set[Device]:
+    def devices(self) -> set[dev.Device]:
         return self._sharding.device_set
 
     @property
     def committed(self) -> bool:
-        return type(self._sharding) is not DefaultPlace
+        return type(self._sharding) is not dev.DefaultPlace
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -99,7 +93,7 @@ class ShardedArray(Array):
         return self._sharding.is_fully_addressable
 
     @property
-    def addressable_shards(self) -> list[Shard]:
+    def addressable_shards(self) -> list[arr.Shard]:
         counts: dict[str, int] = {}
         copies: list[int] = []
         parts = self._sharding.parts(self.shape)
@@ -108,12 +102,14 @@ class ShardedArray(Array):
             copy = counts[key] = counts.get(key, -1) + 1
             copies.append(copy)
         return [
-            Shard(device_at(self._sharding.ids[place]), parts[place], copies[place], self._part(i))
+            arr.Shard(
+                dev.device_at(self._sharding.ids[place]), parts[place], copies[place], self._part(i)
+            )
             for i, place in enumerate(self._sharding.addressable_places)
         ]
 
     @property
-    def global_shards(self) -> list[Shard]:
+    def global_shards(self) -> list[arr.Shard]:
         if not self.is_fully_addressable:
             self._raise_elsewhere()
         return self.addressable_shards
@@ -122,7 +118,7 @@ class ShardedArray(Array):
         number = integer(index, "index")
         count = len(self._sharding.addressable_places)
         if not 0 <= number < count:
-            raise IndexingError(
+            raise errors.IndexingError(
                 f"the array lies on {count} devices of this process, but the part on number "
                 f"{number} was asked for."
             )
@@ -130,7 +126,7 @@ class ShardedArray(Array):
 
     def unsafe_buffer_pointer(self) -> int:
         if len(self._sharding.ids) > 1:
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"an array on {len(self._sharding.ids)} devices has as many addresses: ask a part, "
                 "x.addressable_data(0).unsafe_buffer_pointer()."
             )
@@ -138,12 +134,12 @@ class ShardedArray(Array):
 
     def _part(self, number: int) -> Array:
         """The part on one of this process's devices, by its place among them."""
-        device = device_at(self._sharding.ids[self._sharding.addressable_places[number]])
+        device = dev.device_at(self._sharding.ids[self._sharding.addressable_places[number]])
         aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
-        if device == first_device():
+        if device == dev.first_device():
             return ConcreteArray(None, aval, buffer)
-        return ShardedArray(aval, SingleDeviceSharding(device), buffer)
+        return ShardedArray(aval, dev.SingleDeviceSharding(device), buffer)
 
     def __iter__(self) -> Iterator[Array]:
         # rows of what is divided along them lie nowhere that types could tell
@@ -156,7 +152,7 @@ class ShardedArray(Array):
     def gathered(self) -> ConcreteArray:
         """The same array with its data on the host."""
         if self.shards.is_deleted():
-            raise_donated(self)
+            conc.raise_donated(self)
         array = self._gathered
         if array is None:
             array = self._gathered = ConcreteArray(self._gather(), self.aval.plain)
@@ -165,7 +161,7 @@ class ShardedArray(Array):
     def read(self) -> HostArray:
         """Return the data without keeping it; of a replicated array, memory that a device has."""
         if self.shards.is_deleted():
-            raise_donated(self)
+            conc.raise_donated(self)
         if self._gathered is not None:
             return self._gathered.host
         return self._gather()
@@ -174,7 +170,7 @@ class ShardedArray(Array):
         buffers = self.shards._arrays
         parts = self._sharding.parts(self.shape)
         if self.is_fully_replicated:
-            return fetched(buffers[0], self.dtype)
+            return conc.fetched(buffers[0], self.dtype)
         if not self.is_fully_addressable:
             self._raise_elsewhere()
         host = np.empty(self.shape, self.dtype)
@@ -184,13 +180,13 @@ class ShardedArray(Array):
             if key not in done:  # others hold copies
                 done.add(key)
                 if term == 0:  # that of the first device
-                    host[part] = fetched(buffer, self.dtype)
+                    host[part] = conc.fetched(buffer, self.dtype)
                 else:
-                    host[part] += fetched(buffer, self.dtype)
+                    host[part] += conc.fetched(buffer, self.dtype)
         return host
 
     def _raise_elsewhere(self) -> NoReturn:
-        raise NotAddressableError(
+        raise errors.NotAddressableError(
             f"parts of this array, {self.aval} on {self._sharding}, lie in other processes. In all "
             "processes, compute what is small or replicate it, tinyjax.device_put(x, "
             "NamedSharding(mesh, P())), or gather it on the hosts, "

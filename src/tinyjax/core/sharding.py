@@ -16,24 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import config
-from tinyjax.core.devices import (
-    Device,
-    Entries,
-    Part,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    all_devices,
-    as_sharding,
-    device_at,
-    devices_on,
-    group,
-    is_device,
-    memory_kind_field,
-    places_of,
-)
+from tinyjax.core import devices as dev, platforms as pf
 from tinyjax.core.integers import integers, listed
-from tinyjax.core.platforms import PER_PLATFORM
 from tinyjax.errors import ShardingError, described, shortened
 
 P = ParamSpec("P")
@@ -66,9 +50,10 @@ def _device_ids(devices: object) -> NDArray[np.int64]:
         ) from None
     ids: list[int] = []
     for device in entries:
-        if not is_device(device):
+        if not dev.is_device(device):
             raise ShardingError(
-                f"a mesh is made of tinyjax.devices(), which are {list(all_devices())}, but got "
+                f"a mesh is made of tinyjax.devices(), which are {list(dev.all_devices())}, but "
+                "got "
                 f"{shortened(device)}." + _MORE_DEVICES
             )
         ids.append(device.number)
@@ -91,7 +76,7 @@ def mesh_of_ids(
 ) -> Mesh:
     """Return a mesh of devices by their numbers, row by row."""
     devices = np.empty(tuple(axis_sizes), object)
-    devices.ravel()[:] = [device_at(i) for i in ids]
+    devices.ravel()[:] = [dev.device_at(i) for i in ids]
     return Mesh(devices, axis_names, axis_types)
 
 
@@ -287,22 +272,22 @@ class Mesh(_Grid):
     def devices(self) -> NDArray[Any]:
         """The devices, as an array of the mesh's shape."""
         grid = np.empty(self.axis_sizes, object)
-        grid.ravel()[:] = [device_at(i) for i in self.ids]
+        grid.ravel()[:] = [dev.device_at(i) for i in self.ids]
         return grid
 
     @property
     def device_ids(self) -> NDArray[np.int64]:
         """Their numbers, as an array of the mesh's shape."""
-        return np.array([i % PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
+        return np.array([i % pf.PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
 
     @property
-    def local_devices(self) -> list[Device]:
+    def local_devices(self) -> list[dev.Device]:
         """Those of this process."""
-        return [device_at(self.ids[place]) for place in self._local_places]
+        return [dev.device_at(self.ids[place]) for place in self._local_places]
 
     @property
     def _local_places(self) -> Sequence[int]:
-        return places_of(group().process_index, self.ids)
+        return dev.places_of(dev.group().process_index, self.ids)
 
     @property
     def is_multi_process(self) -> bool:
@@ -323,7 +308,8 @@ class Mesh(_Grid):
         devices = self.devices[block]
         if devices.size != len(self._local_places):
             raise ShardingError(
-                f"the devices of process {group().process_index} are no block of {self}. Arrange "
+                f"the devices of process {dev.group().process_index} are no block of {self}. "
+                "Arrange "
                 "them so that those of a process are neighbours, as tinyjax.devices() has them."
             )
         return Mesh(devices, self.axis_names, self.axis_types)
@@ -486,7 +472,7 @@ AnyMesh: TypeAlias = Mesh | AbstractMesh
 
 
 @attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
-class NamedSharding(Sharding):
+class NamedSharding(dev.Sharding):
     """The axes of an array are divided over the axes of a mesh.
 
     Attributes:
@@ -506,8 +492,8 @@ class NamedSharding(Sharding):
     """
 
     mesh: AnyMesh = attrs.field()
-    spec: PartitionSpec = attrs.field()
-    memory_kind: str = memory_kind_field()
+    spec: dev.PartitionSpec = attrs.field()
+    memory_kind: str = dev.memory_kind_field()
 
     @mesh.validator
     def _check_mesh(self, _attribute: object, value: object) -> None:
@@ -518,7 +504,7 @@ class NamedSharding(Sharding):
 
     @spec.validator
     def _check_spec(self, _attribute: object, value: object) -> None:
-        if not isinstance(value, PartitionSpec):
+        if not isinstance(value, dev.PartitionSpec):
             raise ShardingError(
                 f"spec of NamedSharding must be a PartitionSpec, but got {described(value)}."
             )
@@ -587,7 +573,7 @@ class NamedSharding(Sharding):
     def divides(self, shape: Sequence[int]) -> bool:
         return not any(n % self.factor(axis) for axis, n in enumerate(shape))
 
-    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
+    def parts(self, shape: Sequence[int]) -> tuple[dev.Part, ...]:
         return _parts(self, tuple(shape))
 
     @property
@@ -605,12 +591,12 @@ class NamedSharding(Sharding):
     def terms(self) -> Sequence[int]:
         return _terms(self) if self.summed else super().terms
 
-    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+    def is_equivalent_to(self, other: dev.Sharding, ndim: int) -> bool:
         if self is other:  # nearly always
             return True
         if self.is_abstract != other.is_abstract or self.memory_kind != other.memory_kind:
             return False
-        if isinstance(other, SingleDeviceSharding):
+        if isinstance(other, dev.SingleDeviceSharding):
             return self.ids == other.ids
         if not isinstance(other, NamedSharding):
             return False
@@ -626,7 +612,7 @@ class NamedSharding(Sharding):
         self,
         *,
         mesh: AnyMesh | None = None,
-        spec: PartitionSpec | None = None,
+        spec: dev.PartitionSpec | None = None,
         memory_kind: str | None = None,
     ) -> NamedSharding:
         """Return the sharding with another mesh, specification or kind of memory.
@@ -643,7 +629,7 @@ class NamedSharding(Sharding):
             memory_kind=self.memory_kind if memory_kind is None else memory_kind,
         )
 
-    def _of(self, spec: PartitionSpec) -> NamedSharding:
+    def _of(self, spec: dev.PartitionSpec) -> NamedSharding:
         return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
@@ -656,12 +642,12 @@ class NamedSharding(Sharding):
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
         # a mesh whose axes types tell of has no others to choose from
-        entry = names if names or self.mesh.explicit_axes else PartitionSpec.UNCONSTRAINED
+        entry = names if names or self.mesh.explicit_axes else dev.PartitionSpec.UNCONSTRAINED
         return self._of(self.spec.inserted(axis, entry))
 
     @property
     def is_decided(self) -> bool:
-        return PartitionSpec.UNCONSTRAINED not in self.spec.partitions
+        return dev.PartitionSpec.UNCONSTRAINED not in self.spec.partitions
 
     @property
     def is_explicit(self) -> bool:
@@ -685,7 +671,9 @@ class NamedSharding(Sharding):
             return self
         spec = self.spec
         entries = [
-            x if x is PartitionSpec.UNCONSTRAINED else [n for n in spec.axes(i) if n not in gone]
+            x
+            if x is dev.PartitionSpec.UNCONSTRAINED
+            else [n for n in spec.axes(i) if n not in gone]
             for i, x in enumerate(spec)
         ]
         if spec.unreduced or spec.reduced:
@@ -714,17 +702,17 @@ class NamedSharding(Sharding):
         # it is not of the type in which memory a value lies
         return NamedSharding(self.mesh, self.spec.with_partitions(entries))
 
-    def beside(self, entries: Entries) -> NamedSharding:
+    def beside(self, entries: dev.Entries) -> NamedSharding:
         if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:
             return self
         partitions: list[object] = []
         for axis, told in enumerate(entries):
             entry = self.spec[axis] if axis < len(self.spec) else None
-            free = entry is PartitionSpec.UNCONSTRAINED and not told
+            free = entry is dev.PartitionSpec.UNCONSTRAINED and not told
             partitions.append(entry if free else (*told, *self.spec.axes(axis)))
         return self._of(self.spec.with_partitions(partitions))
 
-    def decided(self, now: Sharding) -> NamedSharding:
+    def decided(self, now: dev.Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
         if isinstance(mesh, Mesh) and mesh.abstract_mesh == self.mesh:  # of the devices there are
             return self.update(mesh=mesh).decided(now)
@@ -734,7 +722,7 @@ class NamedSharding(Sharding):
         kept = now.spec if isinstance(now, NamedSharding) and now.mesh == self.mesh else None
         entries: list[object] = []
         for axis, entry in enumerate(self.spec):
-            free = entry is PartitionSpec.UNCONSTRAINED
+            free = entry is dev.PartitionSpec.UNCONSTRAINED
             stays = () if kept is None or not free else kept.axes(axis)
             entries.append(entry if not free else () if used & {*stays} else stays)
         return self._of(self.spec.with_partitions(entries))
@@ -754,7 +742,7 @@ class NamedSharding(Sharding):
         entries = [*self.spec, *[None] * (ndim - len(self.spec))]
         axes = [
             ["?"]
-            if entry is PartitionSpec.UNCONSTRAINED
+            if entry is dev.PartitionSpec.UNCONSTRAINED
             else [*[f'"{name}"' for name in self.spec.axes(i)], *([more] if more else [])]
             for i, entry in enumerate(entries)
         ]
@@ -783,11 +771,11 @@ def _terms(sharding: NamedSharding) -> Sequence[int]:
 
 
 @lru_cache(maxsize=4096)
-def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[Part, ...]:
+def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[dev.Part, ...]:
     sharding.check(shape)
     mesh, spec = sharding.mesh, sharding.spec
     sizes = mesh.shape
-    parts: list[Part] = []
+    parts: list[dev.Part] = []
     for place in np.ndindex(*mesh.axis_sizes):
         at = dict(zip(mesh.axis_names, place, strict=True))
         part: list[slice] = []
@@ -870,7 +858,7 @@ def make_mesh(
     axis_names: str | Sequence[str],
     axis_types: Sequence[AxisType] | AxisType | None = None,
     *,
-    devices: Sequence[Device] | None = None,
+    devices: Sequence[dev.Device] | None = None,
 ) -> Mesh:
     """Return a mesh of the first devices.
 
@@ -890,7 +878,7 @@ def make_mesh(
         Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
-    given = devices_on() if devices is None else listed(devices, "the devices of make_mesh")
+    given = dev.devices_on() if devices is None else listed(devices, "the devices of make_mesh")
     count = prod(sizes)
     if count > len(given) or any(size < 1 for size in sizes):
         raise ShardingError(
@@ -904,7 +892,7 @@ def make_mesh(
     )
 
 
-def resolve(where: object, function: str) -> Sharding:
+def resolve(where: object, function: str) -> dev.Sharding:
     """Return the sharding that is meant: a specification alone is of the mesh in force.
 
     So is a sharding by the abstract mesh of the mesh in force.
@@ -917,20 +905,20 @@ def resolve(where: object, function: str) -> Sharding:
         ShardingError: it is none of these, or a specification where no mesh is in force.
     """
     match where:
-        case Device() | SingleDeviceSharding():
-            sharding = as_sharding(where)
-            if not all(map(is_device, sharding.device_set)):
+        case dev.Device() | dev.SingleDeviceSharding():
+            sharding = dev.as_sharding(where)
+            if not all(map(dev.is_device, sharding.device_set)):
                 raise ShardingError(
                     f"{function}: there is no device {sharding.device_set.pop()!r}: "
-                    f"tinyjax.devices() are {list(all_devices())}." + _MORE_DEVICES
+                    f"tinyjax.devices() are {list(dev.all_devices())}." + _MORE_DEVICES
                 )
             return sharding
         case NamedSharding(mesh=AbstractMesh()):
             mesh = get_mesh()
             return NamedSharding(mesh, where.spec) if mesh.abstract_mesh == where.mesh else where
-        case Sharding():
+        case dev.Sharding():
             return where
-        case PartitionSpec():
+        case dev.PartitionSpec():
             mesh = get_mesh()
             if mesh.empty:
                 raise ShardingError(
@@ -947,7 +935,7 @@ def resolve(where: object, function: str) -> Sharding:
 
 def checked(
     where: object, shape: Sequence[int], function: str, what: str, pads: bool = False
-) -> Sharding:
+) -> dev.Sharding:
     """Return the sharding that is meant of an array whose shape allows it.
 
     Args:

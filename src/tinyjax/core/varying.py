@@ -9,56 +9,53 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
-from tinyjax.core.avals import NOWHERE, SHARING, Axes, ShapedArray, Share
-from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs
-from tinyjax.core.trace import enclosing_axes
-from tinyjax.errors import ShardingError
+from tinyjax import errors
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, trace as tr
 
 
-def union(axes: Iterable[Axes]) -> Axes:
+def union(axes: Iterable[av.Axes]) -> av.Axes:
     """What differs between devices of what is computed from several values.
 
     Raises:
         ShardingError: one is a sum of which each device has a part, and another is each device's.
     """
     axis_sets = [*axes]
-    union = NOWHERE.union(*axis_sets)
-    return union if not SHARING or SHARING.isdisjoint(axis_sets) else _settled(union)
+    union = av.NOWHERE.union(*axis_sets)
+    return union if not av.SHARING or av.SHARING.isdisjoint(axis_sets) else _settled(union)
 
 
-def _settled(axes: Axes) -> Axes:
+def _settled(axes: av.Axes) -> av.Axes:
     """Drop what is said of values that all devices have where other ones vary."""
-    summed = [x for x in axes if isinstance(x, Share) and x.letter == "U"]
+    summed = [x for x in axes if isinstance(x, av.Share) and x.letter == "U"]
     for share in summed:
         if share.name in axes or share.transposed() in axes:
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"a sum of which each device along {share.name!r} has a part meets a value that is "
                 "none. Let devices add first, by lax.psum or lax.psum_scatter."
             )
-    return frozenset([x for x in axes if not (isinstance(x, Share) and x.name in axes)])
+    return frozenset([x for x in axes if not (isinstance(x, av.Share) and x.name in axes)])
 
 
-def axes_of(avals: Iterable[ShapedArray]) -> tuple[Axes, ...]:
+def axes_of(avals: Iterable[av.ShapedArray]) -> tuple[av.Axes, ...]:
     """What differs between devices of values of each type."""
     return tuple([aval.across for aval in avals])
 
 
-def joined(a: Sequence[Axes], b: Sequence[Axes]) -> tuple[Axes, ...]:
+def joined(a: Sequence[av.Axes], b: Sequence[av.Axes]) -> tuple[av.Axes, ...]:
     """Those of two lists, together."""
     return tuple([x if x == y else union((x, y)) for x, y in zip(a, b, strict=True)])
 
 
-def named(axes: Axes) -> str:
+def named(axes: av.Axes) -> str:
     """Axes, for messages."""
     return " and ".join(sorted(map(repr, axes)))
 
 
-def along(spec: PartitionSpec) -> Axes:
+def along(spec: dev.PartitionSpec) -> av.Axes:
     """What differs between devices that run a program of parts of what lies as is said."""
     shares = [
-        *[Share("U", name) for name in spec.unreduced],
-        *[Share("R", name) for name in spec.reduced],
+        *[av.Share("U", name) for name in spec.unreduced],
+        *[av.Share("R", name) for name in spec.reduced],
     ]
     return frozenset([*spec.names, *shares])
 
@@ -68,10 +65,10 @@ def is_checked() -> bool:
 
     Otherwise ``shard_map`` was given ``check_vma=False``.
     """
-    return all(axis.checks for axis in enclosing_axes())
+    return all(axis.checks for axis in tr.enclosing_axes())
 
 
-def check_reached(jaxpr: Jaxpr, decided_by: Axes, what: str) -> None:
+def check_reached(jaxpr: jx.Jaxpr, decided_by: av.Axes, what: str) -> None:
     """Check that devices reach the collectives in a program together.
 
     Args:
@@ -84,22 +81,22 @@ def check_reached(jaxpr: Jaxpr, decided_by: Axes, what: str) -> None:
     """
     waited_for = decided_by and communicating(jaxpr) & decided_by
     if waited_for and is_checked():
-        raise ShardingError(
+        raise errors.ShardingError(
             f"{what} has a collective over {named(waited_for)}, but what decides "
             "whether it is run differs between the devices along that axis, so that some would "
             "wait for others for ever. Decide by what is the same on all, such as psum(x) > 0."
         )
 
 
-def communicating(jaxpr: Jaxpr) -> Axes:
+def communicating(jaxpr: jx.Jaxpr) -> av.Axes:
     """Return the axes over which collectives in a program combine values."""
 
-    def find() -> Axes:
+    def find() -> av.Axes:
         names: set[Hashable] = set()
         for eqn in jaxpr.eqns:
             if eqn.primitive.rules.collective is not None and eqn.inputs:
                 names.add(getattr(eqn.params, "axis_name", None))
-            for inner in subjaxprs(eqn.params):
+            for inner in jx.subjaxprs(eqn.params):
                 names |= communicating(inner)
         return frozenset(names)
 

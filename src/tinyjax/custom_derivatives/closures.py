@@ -3,15 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from tinyjax import tree
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, as_avals
-from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import Tracer
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
 
 
 def closure_convert(
@@ -45,31 +39,33 @@ def closure_convert(
         2.0
     """
     leaves, in_tree = tree.flatten((example_args, {}))
-    flat = FlatFunction(fun, in_tree)
-    avals = as_avals(leaves, fun, in_tree)
-    staged = stage(flat, avals, fun)
+    flat = calling.FlatFunction(fun, in_tree)
+    avals = calling.as_avals(leaves, fun, in_tree)
+    staged = stg.stage(flat, avals, fun)
     jaxpr, consts = staged.jaxpr, staged.consts
-    traced = [isinstance(x, Tracer) and is_inexact(x.dtype) for x in consts]
+    traced = [isinstance(x, tr.Tracer) and dtypes.is_inexact(x.dtype) for x in consts]
     closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
     constants = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
     out_tree, n = flat.out_tree, len(example_args)
 
     def converted(*args: Any) -> Any:
         if len(args) != n + len(closed_over):
-            raise ArgumentError(
-                f"{describe_function(fun)}, converted by closure_convert, takes {n} arguments and "
+            raise errors.ArgumentError(
+                f"{frames.describe_function(fun)}, converted by closure_convert, takes {n} "
+                "arguments and "
                 f"the {len(closed_over)} values that it closed over, but got {len(args)} arguments."
             )
         own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")
-        arrays = as_arrays(own_leaves, fun, in_tree)
+        arrays = calling.as_arrays(own_leaves, fun, in_tree)
         for i, (x, aval) in enumerate(zip(arrays, avals, strict=True)):
             if x.shape != aval.shape or x.dtype != aval.dtype:
-                raise ArgumentError(
-                    f"{argument_path(fun, in_tree, i)} of {describe_function(fun)}, converted by "
+                raise errors.ArgumentError(
+                    f"{calling.argument_path(fun, in_tree, i)} of {frames.describe_function(fun)}, "
+                    "converted by "
                     f"closure_convert for {aval}, is {x.aval}."
                 )
-        rest = iter(as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
+        rest = iter(calling.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
         values = [next(rest) if x is None else x for x in constants]
-        return tree.unflatten(out_tree, eval_jaxpr(jaxpr, [*values, *arrays]))
+        return tree.unflatten(out_tree, jx.eval_jaxpr(jaxpr, [*values, *arrays]))
 
     return converted, closed_over

@@ -4,51 +4,24 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from tinyjax.core import avals as av, primitive as prim, tangents as tg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import depends
 from tinyjax.core.list_partition import marked
-from tinyjax.core.primitive import (
-    FITS,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-)
 from tinyjax.core.program_rules import ASKED
 from tinyjax.core.staging import stage
-from tinyjax.core.tangents import (
-    defined,
-    nonzeros,
-    of_undefined,
-    only_present,
-    present,
-    with_zeros,
-)
-from tinyjax.core.trace import Tracer, bind
 from tinyjax.errors import DifferentiationError
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.elementwise import mul
-from tinyjax.primitives.shape import full_like, move_batch_axis
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import batch_flat, batched_aval, tell, unbatched_aval
+from tinyjax.transforms import batching as bt
 
 #: Residuals and the cotangents of the results to those of the linear operands.
-Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
+Backward = Callable[[Sequence[Array], Sequence[prim.Tangent]], Sequence[prim.Tangent]]
 
 
 @attrs.frozen(eq=False, repr=False)
-class PullBackParams(Params):
+class PullBackParams(prim.Params):
     """A linear map that is given by its transpose.
 
     Attributes:
@@ -60,11 +33,13 @@ class PullBackParams(Params):
 
     backward: Backward
     num_residuals: int
-    out_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
     name: str = attrs.field(eq=False)
 
 
-custom_vjp_tangent_p: Primitive[PullBackParams] = Primitive("custom_vjp_tangent", PullBackParams)
+custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
+    "custom_vjp_tangent", PullBackParams
+)
 
 
 def _forward_mode(name: str) -> DifferentiationError:
@@ -76,19 +51,19 @@ def _forward_mode(name: str) -> DifferentiationError:
 
 
 @custom_vjp_tangent_p.def_evaluate
-def _tangent_evaluate(args: Arrays, params: PullBackParams) -> Arrays:
+def _tangent_evaluate(args: prim.Arrays, params: PullBackParams) -> prim.Arrays:
     raise _forward_mode(params.name)
 
 
 # The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
-custom_vjp_tangent_p.def_rule(FITS)(lambda params, axes: (axes, params))
+custom_vjp_tangent_p.def_rule(prim.FITS)(lambda params, axes: (axes, params))
 
 
 custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
 
 
 @custom_vjp_tangent_p.def_abstract_eval
-def _tangent_type(avals: Avals, params: PullBackParams) -> Avals:
+def _tangent_type(avals: prim.Avals, params: PullBackParams) -> prim.Avals:
     return params.out_avals
 
 
@@ -98,35 +73,37 @@ def _tangent_lowering(b: Lowering, operands: Values, params: PullBackParams) -> 
 
 
 @custom_vjp_tangent_p.def_jvp
-def _tangent_jvp(primals: Arrays, tangents: Tangents, params: PullBackParams) -> JvpResult:
+def _tangent_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: PullBackParams
+) -> prim.JvpResult:
     raise _forward_mode(params.name)
 
 
 @custom_vjp_tangent_p.def_transpose
 def _tangent_transpose(
-    cotangents: Tangents, operands: Operands, params: PullBackParams
-) -> Cotangents:
+    cotangents: prim.Tangents, operands: prim.Operands, params: PullBackParams
+) -> prim.Cotangents:
     n = params.num_residuals
-    residuals = defined(operands[:n])
+    residuals = tg.defined(operands[:n])
     assert len(residuals) == n, "residuals are no tangents"
     of_operands = params.backward(residuals, cotangents)
-    return [*[None] * n, *of_undefined(operands[n:], of_operands)]
+    return [*[None] * n, *tg.of_undefined(operands[n:], of_operands)]
 
 
 def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
     """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
     if to is not None:
-        return move_batch_axis(ct, axis, to, size)
-    return mul(ct, full_like(ct, size)) if axis is None else reduce_sum(ct, (axis,))
+        return sh.move_batch_axis(ct, axis, to, size)
+    return ew.mul(ct, sh.full_like(ct, size)) if axis is None else bc.reduce_sum(ct, (axis,))
 
 
 def pull_back_batch(
-    pull: Callable[..., Sequence[Tangent]],
-    mapped: MappedAxis,
-    values: Arrays,
-    axes: BatchAxes,
-    to: BatchAxes,
-) -> list[Tangent]:
+    pull: Callable[..., Sequence[prim.Tangent]],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    to: prim.BatchAxes,
+) -> list[prim.Tangent]:
     """Pull cotangents back for each example.
 
     Args:
@@ -136,42 +113,46 @@ def pull_back_batch(
         axes: their batch axes.
         to: the batch axes of the operands.
     """
-    run, nonzero = only_present(pull)
-    results, result_axes = batch_flat(run, mapped, values, axes)
+    run, nonzero = tg.only_present(pull)
+    results, result_axes = bt.batch_flat(run, mapped, values, axes)
     pairs = iter(zip(results, result_axes, strict=True))
     return [
-        _gather(*next(pairs), axis, mapped.size) if has else ZERO
+        _gather(*next(pairs), axis, mapped.size) if has else prim.ZERO
         for has, axis in zip(nonzero, to, strict=True)
     ]
 
 
 @custom_vjp_tangent_p.def_batch
 def _tangent_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PullBackParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: PullBackParams
+) -> prim.BatchResult:
     n, size = params.num_residuals, mapped.size
 
-    def backward(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
-        nonzero, cts = nonzeros(cotangents), present(cotangents)
+    def backward(
+        residuals: Sequence[Array], cotangents: Sequence[prim.Tangent]
+    ) -> list[prim.Tangent]:
+        nonzero, cts = tg.nonzeros(cotangents), tg.present(cotangents)
 
-        def pull(*operands: Array) -> Sequence[Tangent]:
-            return params.backward(operands[:n], with_zeros(nonzero, operands[n:]))
+        def pull(*operands: Array) -> Sequence[prim.Tangent]:
+            return params.backward(operands[:n], tg.with_zeros(nonzero, operands[n:]))
 
         at = [*axes[:n], *([0] * len(cts))]
         return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
 
-    tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
-    out_avals = tuple(batched_aval(a, 0, size) for a in params.out_avals)
-    outs = bind(custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name))
+    bt.tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
+    out_avals = tuple(bt.batched_aval(a, 0, size) for a in params.out_avals)
+    outs = tr.bind(
+        custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name)
+    )
     return outs, [0] * len(outs)
 
 
-def _varying(avals: Avals, axes: BatchAxes, params: PullBackParams) -> list[bool]:
+def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
     """Find of which results the cotangents are pulled back by numbers of each example's own."""
     n, count = params.num_residuals, len(params.out_avals)
-    run, nonzero = only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
+    run, nonzero = tg.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
     residuals = [
-        a if axis is None else unbatched_aval(a, axis)
+        a if axis is None else bt.unbatched_aval(a, axis)
         for a, axis in zip(avals[:n], axes[:n], strict=True)
     ]
     try:
@@ -179,7 +160,7 @@ def _varying(avals: Avals, axes: BatchAxes, params: PullBackParams) -> list[bool
     except Exception:
         return [True] * count
     batched = [axis is not None for axis in axes]
-    from_outside = [isinstance(x, Tracer) for x in staged.consts]
+    from_outside = [isinstance(x, tr.Tracer) for x in staged.consts]
     none = [False] * count
     own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
     there = marked(batched[n:], nonzero)

@@ -15,64 +15,33 @@ from typing import Self
 
 import attrs
 
+from tinyjax.core import avals as av, closures, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.closures import each_searched_once, holds_tracer, tracers_in
-from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.list_partition import marked
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import (
-    FITS,
-    STEPWISE,
-    ZERO,
-    Arrays,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    LinearizeResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-)
 from tinyjax.core.program_rules import ASKED, INLINED
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
-from tinyjax.core.trace import (
-    BatchingRule,
-    CustomCall,
-    DerivativeRule,
-    Running,
-    Trace,
-    current_trace,
-    use_trace,
-)
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
 from tinyjax.primitives.rules import instantiate_all
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import batch_flat
-from tinyjax.transforms.calls import fit_call, transpose_of_call
-from tinyjax.transforms.jvp import jvp_flat
+from tinyjax.transforms import batching as bt, calls, jvp as jv, linearize as lz
 from tinyjax.transforms.linear_trace import linear_trace
-from tinyjax.transforms.linearize import linearize_flat
 
 
 @attrs.frozen(eq=False)
-class Call(CustomCall):
+class Call(tr.CustomCall):
     """A call of a function that the user gave rules."""
 
     @property
     def closes_over_tracer(self) -> bool:
-        return holds_tracer(tuple(self.holds))
+        return closures.holds_tracer(tuple(self.holds))
 
-    def touches(self, trace: Trace, args: Sequence[Array]) -> bool:
+    def touches(self, trace: tr.Trace, args: Sequence[Array]) -> bool:
         return any(trace.owns(x) for x in args) or any(
-            trace.owns(x) for x in tracers_in((tuple(self.holds), tuple(self.consts)))
+            trace.owns(x) for x in closures.tracers_in((tuple(self.holds), tuple(self.consts)))
         )
 
     def within(
@@ -87,18 +56,18 @@ class Call(CustomCall):
                 return [change(out) for out in self.fun(*args)]
 
         def jvp(
-            primals: Sequence[Array], tangents: Sequence[Tangent]
-        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+            primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+        ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
             assert self.jvp is not None, "asked only where there is a rule"
             with context():
                 outs, out_tangents = self.jvp(primals, tangents)
                 return (
                     [change(out) for out in outs],
-                    [t if t is ZERO else change(t) for t in out_tangents],
+                    [t if t is prim.ZERO else change(t) for t in out_tangents],
                 )
 
         def batch(
-            mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
+            mapped: prim.MappedAxis, args: Sequence[Array], batched: Sequence[bool]
         ) -> tuple[Sequence[Array], Sequence[bool]]:
             assert self.batch is not None, "asked only where there is a rule"
             with context():
@@ -112,7 +81,7 @@ class Call(CustomCall):
             batch=None if self.batch is None else batch,
         )
 
-    def record(self, trace: Trace, args: Sequence[Array]) -> Sequence[Array]:
+    def record(self, trace: tr.Trace, args: Sequence[Array]) -> Sequence[Array]:
         return _record(trace, self, args)
 
 
@@ -124,7 +93,8 @@ def _unchanged(x: Array) -> Array:
 
 #: As ``DerivativeRule``, but what is closed over comes first.
 ClosedJvp = Callable[
-    [Sequence[Array], Sequence[Array], Sequence[Tangent]], tuple[Sequence[Array], Sequence[Tangent]]
+    [Sequence[Array], Sequence[Array], Sequence[prim.Tangent]],
+    tuple[Sequence[Array], Sequence[prim.Tangent]],
 ]
 
 
@@ -133,7 +103,7 @@ class StagedRule:
     """The rule of a recorded call: as in ``Call``, but what is closed over comes first."""
 
     jvp: ClosedJvp | None
-    batch: BatchingRule | None
+    batch: tr.BatchingRule | None
     #: Whether the rule uses what comes first.
     closed: bool
     key: int | None
@@ -146,7 +116,7 @@ class StagedRule:
 
 
 @attrs.frozen(eq=False, repr=False)
-class CustomCallParams(Params):
+class CustomCallParams(prim.Params):
     """A recorded call.
 
     Attributes:
@@ -156,13 +126,13 @@ class CustomCallParams(Params):
         name: the function's name.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     num_consts: int
     rule: StagedRule = attrs.field(eq=False)
     name: str = attrs.field(eq=False)
 
 
-custom_call_p: Primitive[CustomCallParams] = Primitive("custom_call", CustomCallParams)
+custom_call_p: prim.Primitive[CustomCallParams] = prim.Primitive("custom_call", CustomCallParams)
 
 # The rules being staged. One that applies its own function would be staged for ever; each level
 # is one more order of derivatives of a rule that closes over a value traced by jit.
@@ -170,13 +140,13 @@ _staging: ContextVar[tuple[int, ...]] = ContextVar("tinyjax_rules_being_staged",
 _MOST_LEVELS = 2
 
 
-def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
+def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
     avals = [x.aval for x in args]
-    with use_trace(trace), each_searched_once():
+    with tr.use_trace(trace), closures.each_searched_once():
         staged = stage(call.fun, avals)
         jaxpr, consts = staged.jaxpr, staged.consts
         if not args and call.batch is None:  # there is nothing that a rule could differentiate in
-            return eval_jaxpr(jaxpr, consts)
+            return jx.eval_jaxpr(jaxpr, consts)
         user_jvp = call.jvp
         rule = StagedRule(
             None if user_jvp is None else lambda _, primals, tangents: user_jvp(primals, tangents),
@@ -206,15 +176,15 @@ def _record(trace: Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
                     _staging.reset(token)
             n = len(consts)
             binders = jaxpr.in_binders
-            variables = tuple(Var(c.aval) for c in extra)
-            jaxpr = Jaxpr((*binders[:n], *variables, *binders[n:]), jaxpr.eqns, jaxpr.outs)
+            variables = tuple(jx.Var(c.aval) for c in extra)
+            jaxpr = jx.Jaxpr((*binders[:n], *variables, *binders[n:]), jaxpr.eqns, jaxpr.outs)
             consts = (*consts, *extra)
     params = CustomCallParams(jaxpr, len(consts), rule, call.name)
     return trace.process(custom_call_p, (*consts, *args), params)
 
 
 def _stage_rule(
-    jvp: DerivativeRule, avals: Sequence[ShapedArray], skip: int
+    jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
     """Stage a rule; return it as a function of what it closes over, and that.
 
@@ -222,12 +192,12 @@ def _stage_rule(
     results; unless the rule itself computes both with one program.
     """
     nonzero = [is_inexact(a.dtype) for a in avals]
-    split: list[tuple[int, tuple[bool, ...], Jaxpr]] = []
+    split: list[tuple[int, tuple[bool, ...], jx.Jaxpr]] = []
 
     def run(*primals: Array) -> list[Array]:
         linear = linear_trace()
         tangents_in = with_zeros(nonzero, linear.new_inputs(marked(avals, nonzero)))
-        with Running(linear):
+        with tr.Running(linear):
             outs, tangents = jvp(primals, tangents_in)
             if any(linear.owns(out) for out in outs):
                 return []
@@ -242,18 +212,18 @@ def _stage_rule(
     num_outs, nonzero_out, tangent = split[0]
 
     def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        results = eval_jaxpr(jaxpr, [*consts[skip:], *primals])
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        results = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals])
         tangents_in = marked(instantiate_all(tangents, avals), nonzero)
-        outs = eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
+        outs = jx.eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
         return results[:num_outs], with_zeros(nonzero_out, outs)
 
     return rule, staged.consts
 
 
 def _stage_joined(
-    jvp: DerivativeRule, avals: Sequence[ShapedArray], skip: int
+    jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
     """As ``_stage_rule``, results and tangents together."""
     nonzero = [is_inexact(a.dtype) for a in avals]
@@ -270,10 +240,10 @@ def _stage_joined(
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
         tangents_in = marked(instantiate_all(tangents, avals), nonzero)
-        outs = eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
+        outs = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
         n = len(nonzero_out)
         return outs[:n], with_zeros(nonzero_out, outs[n:])
 
@@ -285,8 +255,8 @@ def _failed(error: Exception) -> ClosedJvp:
     error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
 
     def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
         raise error.with_traceback(None)
 
     return rule
@@ -294,8 +264,8 @@ def _failed(error: Exception) -> ClosedJvp:
 
 def _no_rule(name: str) -> ClosedJvp:
     def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
         raise DifferentiationError(
             f"{name} was staged (by jit or a loop) with a rule that closes over a traced value and "
             f"applies {name} itself. Such a rule has derivatives up to order {_MOST_LEVELS + 1}; "
@@ -312,16 +282,16 @@ def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
     def fun(*operands: Array) -> Sequence[Array]:
         consts, args = operands[:n], operands[n:]
         rule_jvp = rule.jvp
-        jvp: DerivativeRule | None = None
+        jvp: tr.DerivativeRule | None = None
         if rule_jvp is not None:
 
             def jvp(
-                primals: Sequence[Array], tangents: Sequence[Tangent]
-            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+                primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+            ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
                 return rule_jvp(consts, primals, tangents)
 
         call = Call(
-            lambda *xs: eval_jaxpr(params.jaxpr, [*consts, *xs]),
+            lambda *xs: jx.eval_jaxpr(params.jaxpr, [*consts, *xs]),
             params.name,
             jvp,
             rule.batch,
@@ -331,15 +301,15 @@ def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
             rule.reverse,
             consts,
         )
-        return current_trace().process_custom_call(call, args)
+        return tr.current_trace().process_custom_call(call, args)
 
     return fun
 
 
-@custom_call_p.def_rule(STEPWISE)
+@custom_call_p.def_rule(prim.STEPWISE)
 @custom_call_p.def_evaluate
-def _custom_call_evaluate(args: Arrays, params: CustomCallParams) -> Arrays:
-    return eval_jaxpr(params.jaxpr, args)
+def _custom_call_evaluate(args: prim.Arrays, params: CustomCallParams) -> prim.Arrays:
+    return jx.eval_jaxpr(params.jaxpr, args)
 
 
 custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
@@ -348,7 +318,7 @@ custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
 custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
-custom_call_p.def_rule(FITS)(fit_call)
+custom_call_p.def_rule(prim.FITS)(calls.fit_call)
 
 
 custom_call_p.def_rule(ASKED)(lambda params: params.rule.reverse)
@@ -360,32 +330,34 @@ def _custom_call_lowering(b: Lowering, operands: Values, params: CustomCallParam
 
 
 @custom_call_p.def_jvp
-def _custom_call_jvp(primals: Arrays, tangents: Tangents, params: CustomCallParams) -> JvpResult:
-    return jvp_flat(_reopened(params), primals, tangents)
+def _custom_call_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: CustomCallParams
+) -> prim.JvpResult:
+    return jv.jvp_flat(_reopened(params), primals, tangents)
 
 
 @custom_call_p.def_linearize
 def _custom_call_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: CustomCallParams
-) -> LinearizeResult:
-    linearized = linearize_flat(_reopened(params), primals, nonzero)
+    primals: prim.Arrays, nonzero: Sequence[bool], params: CustomCallParams
+) -> prim.LinearizeResult:
+    linearized = lz.linearize_flat(_reopened(params), primals, nonzero)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
     return (
         linearized.primals_out,
         linearized.nonzero_out,
-        lambda tangents: eval_jaxpr(jaxpr, [*residuals, *tangents]),
+        lambda tangents: jx.eval_jaxpr(jaxpr, [*residuals, *tangents]),
     )
 
 
 @custom_call_p.def_transpose
 def _custom_call_transpose(
-    cotangents: Tangents, operands: Operands, params: CustomCallParams
-) -> Cotangents:
-    return transpose_of_call(params.jaxpr, cotangents, operands)
+    cotangents: prim.Tangents, operands: prim.Operands, params: CustomCallParams
+) -> prim.Cotangents:
+    return calls.transpose_of_call(params.jaxpr, cotangents, operands)
 
 
 @custom_call_p.def_batch
 def _custom_call_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CustomCallParams
-) -> BatchResult:
-    return batch_flat(_reopened(params), mapped, values, axes)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CustomCallParams
+) -> prim.BatchResult:
+    return bt.batch_flat(_reopened(params), mapped, values, axes)

@@ -10,34 +10,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyjax import tree
+from tinyjax.core import calling, list_partition as lp, primitive as prim, tangents as tg
 from tinyjax.core.array import Array
-from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.list_partition import split_list
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    STEPWISE,
-    ZERO,
-    Arrays,
-    JvpResult,
-    LinearizeResult,
-    Primitive,
-    Tangent,
-    Tangents,
-)
 from tinyjax.core.staging import stage
-from tinyjax.core.tangents import present, with_zeros
 from tinyjax.core.trace import bind
-from tinyjax.primitives.rules import add_arrays, instantiate
+from tinyjax.primitives import rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.calls import LinearMapParams, bind_linear_map, def_linear_map
-from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linearize import linearize_flat
+from tinyjax.transforms import calls, jvp as jv, linearize as lz
 
-linear_call_p: Primitive[LinearMapParams] = Primitive("linear_call", LinearMapParams)
-def_linear_map(linear_call_p, "a linear function", "its residuals")
+linear_call_p: prim.Primitive[calls.LinearMapParams] = prim.Primitive(
+    "linear_call", calls.LinearMapParams
+)
+calls.def_linear_map(linear_call_p, "a linear function", "its residuals")
 
 
 def linear_call(
@@ -70,8 +58,8 @@ def linear_call(
     operands, operand_tree = tree.flatten(linear_args)
     n = len(residuals)
     in_tree = tree.structure(((residual_args, linear_args), {}))
-    arrays = as_arrays([*residuals, *operands], fun, in_tree)
-    forward = FlatFunction(fun, in_tree)
+    arrays = calling.as_arrays([*residuals, *operands], fun, in_tree)
+    forward = calling.FlatFunction(fun, in_tree)
     there = stage(forward, [x.aval for x in arrays], fun)
     out_tree = forward.out_tree
 
@@ -80,25 +68,27 @@ def linear_call(
         return [as_array(x) for x in operand_tree.flatten_up_to(result, "result of fun_transpose")]
 
     back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
-    return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))
+    return tree.unflatten(out_tree, calls.bind_linear_map(linear_call_p, there, back, arrays, n))
 
 
-@linear_call_p.def_rule(STEPWISE)
+@linear_call_p.def_rule(prim.STEPWISE)
 @linear_call_p.def_evaluate
-def _call_evaluate(args: Arrays, params: LinearMapParams) -> Arrays:
+def _call_evaluate(args: prim.Arrays, params: calls.LinearMapParams) -> prim.Arrays:
     return eval_jaxpr(params.forward, args)
 
 
 @linear_call_p.def_lowering
-def _call_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
+def _call_lowering(b: Lowering, operands: Values, params: calls.LinearMapParams) -> Values:
     return call_jaxpr(b, params.forward, "linear_call", operands)
 
 
 @linear_call_p.def_jvp
-def _call_jvp(primals: Arrays, tangents: Tangents, params: LinearMapParams) -> JvpResult:
+def _call_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: calls.LinearMapParams
+) -> prim.JvpResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
-    _, change = jvp_flat(
+    _, change = jv.jvp_flat(
         lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(tangents[:n])
     )
     return outs, _add_own(primals, tangents[n:], change, params)
@@ -106,34 +96,34 @@ def _call_jvp(primals: Arrays, tangents: Tangents, params: LinearMapParams) -> J
 
 def _add_own(
     primals: Sequence[Array],
-    tangents: Sequence[Tangent],
-    change: Sequence[Tangent],
-    params: LinearMapParams,
-) -> list[Tangent]:
+    tangents: Sequence[prim.Tangent],
+    change: Sequence[prim.Tangent],
+    params: calls.LinearMapParams,
+) -> list[prim.Tangent]:
     """Add the function of the operands' tangents to what the residuals' tangents make of it."""
     n = params.num_residuals
-    if all(t is ZERO for t in tangents):
+    if all(t is prim.ZERO for t in tangents):
         return list(change)
-    tangents_in = [instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
+    tangents_in = [ru.instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
     own = bind(linear_call_p, (*primals[:n], *tangents_in), params)
-    return [b if a is ZERO else add_arrays(a, b) for a, b in zip(change, own, strict=True)]
+    return [b if a is prim.ZERO else ru.add_arrays(a, b) for a, b in zip(change, own, strict=True)]
 
 
 @linear_call_p.def_linearize
 def _call_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: LinearMapParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: calls.LinearMapParams
+) -> prim.LinearizeResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
-    change = linearize_flat(
+    change = lz.linearize_flat(
         lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(nonzero[:n])
     )
     own = any(nonzero[n:])
     nonzero_out = [own or has for has in change.nonzero_out]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        of_residuals, of_operands = split_list(tangents, sum(nonzero[:n]))
-        own_tangents = with_zeros(nonzero[n:], of_operands)
-        return present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
+        of_residuals, of_operands = lp.split_list(tangents, sum(nonzero[:n]))
+        own_tangents = tg.with_zeros(nonzero[n:], of_operands)
+        return tg.present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
 
     return outs, nonzero_out, tangent_map

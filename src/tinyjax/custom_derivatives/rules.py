@@ -22,8 +22,7 @@ from typing import (
 
 import attrs
 
-from tinyjax import dtypes, tree
-from tinyjax.config import settings
+from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
@@ -41,20 +40,10 @@ from tinyjax.custom_derivatives.cotangents import Backward, PullBackParams, cust
 from tinyjax.custom_derivatives.custom_calls import Call
 from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
-from tinyjax.errors import (
-    ArgumentError,
-    DifferentiationError,
-    TinyjaxError,
-    UndefinedRuleError,
-    described,
-    shortened,
-)
 from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.primitives.rules import add_arrays, instantiate_all
 from tinyjax.primitives.shape import zero_tangent
-from tinyjax.tracebacks import folded
-from tinyjax.tree import Partial, PyTreeDef
 from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")
@@ -94,7 +83,7 @@ class _Flat:
         self,
         custom: "_Custom[..., Any]",
         leaves: Sequence[Any],
-        in_tree: PyTreeDef,
+        in_tree: tree.PyTreeDef,
         static: dict[int, Any],
     ) -> None:
         self.custom = custom
@@ -112,7 +101,7 @@ class _Flat:
         self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.
         self.numbers: dict[int, tuple[int, Array]] = {}
-        self.out_tree: PyTreeDef | None = None
+        self.out_tree: tree.PyTreeDef | None = None
         self.out_types: list[ShapedArray] | None = None
 
     def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
@@ -163,7 +152,7 @@ class _Flat:
         if self.out_tree is None:
             self.out_tree = out_tree
         elif out_tree is not self.out_tree and out_tree != self.out_tree:
-            raise DifferentiationError(
+            raise errors.DifferentiationError(
                 f"{describe_function(by)}, a rule of {self.custom.name}, must return a result of "
                 f"the structure that {self.custom.name} returns, {in_words(self.out_tree)}, but "
                 f"returned {in_words(out_tree)}."
@@ -176,7 +165,7 @@ class _Flat:
             self.out_types = types
         for i, (a, b) in enumerate(zip(self.out_types, types, strict=True)):
             if a.shape != b.shape or a.dtype != b.dtype:
-                raise DifferentiationError(
+                raise errors.DifferentiationError(
                     f"{describe_function(by)}, a rule of {self.custom.name}, must return as "
                     f"{leaf_path('result', out_tree, i)} what {self.custom.name} returns, of type "
                     f"{a}, but returned {b}."
@@ -190,7 +179,7 @@ class _Flat:
         leaves, own_tree = tree.flatten(tangent)
         assert self.out_tree is not None, "the result has been flattened"
         if own_tree is not self.out_tree and own_tree != self.out_tree:
-            raise DifferentiationError(
+            raise errors.DifferentiationError(
                 f"{describe_function(by)}, the rule of {self.custom.name}, must return a result "
                 f"and a tangent of equal container (pytree) structures, but the one is "
                 f"{in_words(self.out_tree)} and the other {in_words(own_tree)}."
@@ -205,7 +194,7 @@ class _Flat:
 def _convert(leaf: object, by: Callable[..., Any]) -> Array:
     try:
         return as_array(leaf)
-    except TinyjaxError as error:
+    except errors.TinyjaxError as error:
         raise type(error)(f"{describe_function(by)} must return arrays: {error.message}") from None
 
 
@@ -228,7 +217,7 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
         if kind(array.dtype) in kinds:
             array = convert_element_type(array, like.dtype)
     if array.shape != like.shape or array.dtype != like.dtype:
-        if what.startswith("cotangent") and settings().disable_bwd_checks:
+        if what.startswith("cotangent") and config.settings().disable_bwd_checks:
             return array
         raise _misfit(like, array.aval, by, what)
     return array
@@ -236,14 +225,14 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
 
 def _misfit(
     like: ShapedArray, got: ShapedArray, by: Callable[..., Any], what: str
-) -> DifferentiationError:
+) -> errors.DifferentiationError:
     advice = (
         "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
         "what was summed."
         if what.startswith("cotangent")
         else "Primal and tangent outputs are of corresponding shapes and dtypes."
     )
-    return DifferentiationError(
+    return errors.DifferentiationError(
         f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
         f"{got}. {advice}"
     )
@@ -256,7 +245,7 @@ def _pair(value: Any, by: Callable[..., Any], parts: str) -> tuple[Any, Any]:
             if isinstance(value, (tuple, list))
             else f"a value of type {type(value).__name__}"
         )
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"{describe_function(by)} must produce a pair (list or tuple of length two: {parts}), "
             f"but returned {kind}."
         )
@@ -312,7 +301,9 @@ class _Custom(Generic[P, R]):
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
         if not callable(fun):
-            raise ArgumentError(f"{self.kind} takes a function, but got {described(fun)}.")
+            raise errors.ArgumentError(
+                f"{self.kind} takes a function, but got {errors.described(fun)}."
+            )
         imitate(self, fun)
         self.fun = fun
         for name in _SETTERS:  # of decorators on top of each other, any sets the rules of all
@@ -345,12 +336,12 @@ class _Custom(Generic[P, R]):
         """Bind as a method does."""
         return self if instance is None else MethodType(self, instance)
 
-    @folded
+    @tracebacks.folded
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         positional = self._positional(args, kwargs)
         chosen = {i + len(positional) if i < 0 else i for i in self.nondiff_argnums}
         if not chosen.issubset(range(len(positional))):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"nondiff_argnums of {describe_function(self.fun)} is {self.nondiff_argnums}, but "
                 f"it was called with {len(positional)} positional arguments."
             )
@@ -368,11 +359,11 @@ class _Custom(Generic[P, R]):
     def _call(self, flat: _Flat) -> Call:
         raise NotImplementedError
 
-    def _missing(self, how: str) -> UndefinedRuleError:
+    def _missing(self, how: str) -> errors.UndefinedRuleError:
         rule = {"defjvp": "JVP", "defvjp": "VJP", "def_vmap": "batching rule"}.get(
             how, "derivative"
         )
-        return UndefinedRuleError(
+        return errors.UndefinedRuleError(
             f"No {rule} defined for {self.kind} function {describe_function(self.fun)}. "
             f"Give it a rule with {self.name}.{how}."
         )
@@ -390,12 +381,12 @@ class _Custom(Generic[P, R]):
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise ArgumentError(f"{describe_function(self.fun)}: {error}.") from None
+                raise errors.ArgumentError(f"{describe_function(self.fun)}: {error}.") from None
             bound.apply_defaults()
             if not bound.kwargs:
                 return bound.args
             kwargs = bound.kwargs
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{describe_function(self.fun)} is a {self.kind} function, whose arguments are given "
             f"to its rule by position, but {', '.join(kwargs)} cannot be. Make them positional."
         )
@@ -411,13 +402,14 @@ def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, 
     try:
         parameters = list(inspect.signature(fun).parameters)
     except ValueError:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{describe_function(fun)} tells no names of parameters. Give nondiff_argnums."
         ) from None
     for name in requested:
         if name not in parameters:
-            raise ArgumentError(
-                f"nondiff_argnames has {shortened(name)}, but {describe_function(fun)} takes "
+            raise errors.ArgumentError(
+                f"nondiff_argnames has {errors.shortened(name)}, but {describe_function(fun)} "
+                "takes "
                 f"{', '.join(parameters) or 'nothing'}."
             )
     return tuple(parameters.index(name) for name in requested)
@@ -469,7 +461,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set a rule per argument: ``jvp(tangent, result, *primals) -> tangent``; None for zero."""
         if self.nondiff_argnums:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"Can't use defjvps with nondiff_argnums, which {self.name} has: "
                 "its rules take every argument. Give one rule with defjvp."
             )
@@ -477,7 +469,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
 
         def rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
             if len(jvps) != len(primals):
-                raise DifferentiationError(
+                raise errors.DifferentiationError(
                     f"defjvps of {self.name} was given {len(jvps)} rules, but {self.name} was "
                     f"called with {len(primals)} arguments. Give one for each; None for zero."
                 )
@@ -723,7 +715,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 def _backward(
     flat: _Flat,
     bwd: Callable[..., Any],
-    saved: tuple[PyTreeDef, Sequence[Any]],
+    saved: tuple[tree.PyTreeDef, Sequence[Any]],
     primals: Sequence[Array],
     outs: Sequence[Array],
 ) -> Callable[[Sequence[Array], Sequence[Tangent]], list[Tangent]]:
@@ -786,7 +778,7 @@ def _closed(
 
 
 def _cotangent_leaves(
-    result: Any, in_tree: PyTreeDef, bwd: Callable[..., Any], name: str
+    result: Any, in_tree: tree.PyTreeDef, bwd: Callable[..., Any], name: str
 ) -> list[Any]:
     """One cotangent per array among the arguments; None where it is zero."""
     if isinstance(result, list):
@@ -799,7 +791,7 @@ def _cotangent_leaves(
         reason = f"it returned {in_words(tree.structure(result))}."
     except tree.TreeMismatchError as error:
         reason = error.message
-    raise DifferentiationError(
+    raise errors.DifferentiationError(
         f"{describe_function(bwd)}, the backward rule of {name}, must produce a tuple with "
         f"a cotangent for each differentiated argument, the same container (pytree) structure as "
         f"theirs, {in_words(in_tree)} (None for zero): {reason}"
@@ -840,7 +832,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         leaves, out_tree = tree.flatten(out)
         flat = FlatFunction(pull_back, tree.structure(((out,), {})))
         staged = stage(flat, [as_array(x).aval for x in leaves], pull_back)
-        return out, Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
+        return out, tree.Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
     def bwd(pull_back: Any, cotangent: Any) -> tuple[Any, ...]:
         cotangents = pull_back(cotangent)
@@ -856,8 +848,8 @@ class _PullBack:
     """What a ``custom_gradient`` function returned beside its value, staged."""
 
     jaxpr: Jaxpr
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
 
     def __call__(self, *args: Any) -> Any:
         *consts, cotangent = args
@@ -929,7 +921,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             for i, (x, flag) in enumerate(zip(outs, flags, strict=True)):
                 if not isinstance(flag, bool) or (flag and x.shape[:1] != (mapped.size,)):
                     path = leaf_path("result", flat.out_tree, i)
-                    raise ArgumentError(
+                    raise errors.ArgumentError(
                         f"{describe_function(rule)}, the vmap rule of {self.name}, says "
                         f"{flag!r} of {path}, of type {x.aval}. Say True where the first axis is "
                         f"the mapped one, of size {mapped.size}, and False where there is none."

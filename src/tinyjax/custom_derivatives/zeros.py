@@ -4,14 +4,10 @@ from typing import Any
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import avals as av, checking, operands as opd
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.checking import explained
-from tinyjax.core.operands import as_array
-from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError
-from tinyjax.primitives.shape import zero_tangent
+from tinyjax.primitives import shape as sh
 
 
 @attrs.frozen
@@ -22,14 +18,14 @@ class SymbolicZero:
         aval: its type.
     """
 
-    aval: ShapedArray
+    aval: av.ShapedArray
 
     @property
     def shape(self) -> tuple[int, ...]:
         return self.aval.shape
 
     @property
-    def dtype(self) -> DType:
+    def dtype(self) -> dtypes.DType:
         return self.aval.dtype
 
     @property
@@ -47,7 +43,7 @@ class SymbolicZero:
     @staticmethod
     def from_primal_value(val: Any) -> "SymbolicZero":
         """The zero tangent of a value."""
-        return SymbolicZero(as_array(val).aval.tangent())
+        return SymbolicZero(opd.as_array(val).aval.tangent())
 
 
 @attrs.frozen
@@ -60,12 +56,12 @@ class Zero:
         aval: its type.
     """
 
-    aval: ShapedArray
+    aval: av.ShapedArray
 
     @staticmethod
     def from_primal_value(val: Any) -> "Zero":
         """The zero tangent of a value."""
-        return Zero(as_array(val).aval.tangent())
+        return Zero(opd.as_array(val).aval.tangent())
 
 
 tree.register_static(Zero)
@@ -73,10 +69,10 @@ tree.register_static(Zero)
 
 def instantiate_zeros(tangent: Any) -> Any:
     """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be."""
-    return zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
+    return sh.zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
-@explained
+@checking.explained
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangent of a value.
 
@@ -92,7 +88,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """
     if symbolic_zeros:
         return tree.map(SymbolicZero.from_primal_value, val)
-    return tree.map(lambda leaf: zero_tangent(as_array(leaf).aval), val)
+    return tree.map(lambda leaf: sh.zero_tangent(opd.as_array(leaf).aval), val)
 
 
 @attrs.frozen
@@ -119,5 +115,5 @@ def custom_vjp_primal_tree_values(primals: Any) -> Any:
 
 def _value(leaf: object) -> Array:
     if not isinstance(leaf, CustomVJPPrimal):
-        raise ArgumentError(f"expected a CustomVJPPrimal, but got {type(leaf).__name__}.")
+        raise errors.ArgumentError(f"expected a CustomVJPPrimal, but got {type(leaf).__name__}.")
     return leaf.value

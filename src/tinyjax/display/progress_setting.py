@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from tinyjax.config import scoped, settings
-from tinyjax.frames import describe_function
+from tinyjax import config, frames
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -27,16 +26,16 @@ def asked(loop: str, fun: Callable[..., Any], total: int | None = None) -> Progr
         fun: its body.
         total: the number of iterations, where it is known.
     """
-    if not settings().progress or (total is not None and total < 2):
+    if not config.settings().progress or (total is not None and total < 2):
         return None
     from tinyjax.display.progress import Progress  # noqa: PLC0415 (few loops have bars)
 
-    return Progress(f"{loop} of {describe_function(fun)}", total)
+    return Progress(f"{loop} of {frames.describe_function(fun)}", total)
 
 
 def silently(outer: Progress | None) -> AbstractContextManager[object]:
     """Stage the body of a loop, whose own loops have no bars where it has one."""
-    return nullcontext() if outer is None else scoped(progress=False)
+    return nullcontext() if outer is None else config.scoped(progress=False)
 
 
 def in_phase(progress: Progress | None, phase: str) -> Progress | None:

@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.dtypes import HostArray
 
 #: Up to so many elements the text says it all.
 SHORT: Final = 100
@@ -28,7 +27,7 @@ _MOST_LETTERS: Final = 2_000
 _NAN: Final = 255
 
 
-def shown(type_: str, host: HostArray | None, more: str = "") -> str:
+def shown(type_: str, host: dtypes.HostArray | None, more: str = "") -> str:
     """Return an array as HTML of some KB.
 
     Args:
@@ -62,7 +61,7 @@ def size_text(count: int) -> str:
     return f"{size:.3g} {units[0]}"
 
 
-def sampled(host: HostArray) -> HostArray:
+def sampled(host: dtypes.HostArray) -> dtypes.HostArray:
     """Return a view of at most about a million elements, evenly spread."""
     if host.size <= _SAMPLE:
         return host
@@ -74,7 +73,7 @@ def sampled(host: HostArray) -> HostArray:
     return host[tuple(steps)]
 
 
-def ranges(sample: HostArray, is_part: bool) -> list[str]:
+def ranges(sample: dtypes.HostArray, is_part: bool) -> list[str]:
     """Return what the elements are, in words: their range and how many are not finite."""
     kind = dtypes.kind(sample.dtype)
     about = " of a sample" if is_part else ""
@@ -102,7 +101,7 @@ def ranges(sample: HostArray, is_part: bool) -> list[str]:
     return phrases
 
 
-def _values(host: HostArray) -> str:
+def _values(host: dtypes.HostArray) -> str:
     """Return some values: those at the corners of the first matrix in it."""
     if not host.size:
         return ""
@@ -114,7 +113,7 @@ def _values(host: HostArray) -> str:
     return where + text
 
 
-def _picture(host: HostArray) -> str:
+def _picture(host: dtypes.HostArray) -> str:
     """Return a matrix as a picture of some KB: black is the least value, NaN is red."""
     if host.ndim != 2 or min(host.shape) < _LEAST or dtypes.kind(host.dtype) not in "biuf":
         return ""
@@ -143,7 +142,7 @@ def _picture(host: HostArray) -> str:
 _GREYS: Final = bytes([c for i in range(_NAN) for c in (i, i, i)]) + b"\xe0\x20\x20"
 
 
-def png(pixels: HostArray) -> bytes:
+def png(pixels: dtypes.HostArray) -> bytes:
     """Return a picture as a PNG file: 0 is black, 254 white and 255 red."""
     height, width = pixels.shape
 
@@ -171,7 +170,7 @@ _HIGHEST: Final = 32
 class Shown:
     """An array as a picture: of letters, or of HTML for a notebook."""
 
-    def __init__(self, host: HostArray) -> None:
+    def __init__(self, host: dtypes.HostArray) -> None:
         self._host = host
 
     def __repr__(self) -> str:
@@ -188,11 +187,11 @@ class Shown:
         return shown(_type_text(self._host), self._host)
 
 
-def _type_text(host: HostArray) -> str:
+def _type_text(host: dtypes.HostArray) -> str:
     return f"{host.dtype.name}[{','.join(map(str, host.shape))}]"
 
 
-def _letters(matrix: HostArray) -> list[str]:
+def _letters(matrix: dtypes.HostArray) -> list[str]:
     """Draw a matrix: the fuller a letter, the greater the value; NaN is ``?``."""
     if not matrix.size:
         return []

@@ -17,9 +17,8 @@ from selectors import EVENT_READ, DefaultSelector
 from threading import Event, Lock, Thread
 from typing import Final
 
-from tinyjax.distributed.gathering import Line, Message
-from tinyjax.errors import DistributedError
-from tinyjax.xla import Connection
+from tinyjax import errors, xla
+from tinyjax.distributed import gathering
 
 #: How long the first process waits for the end of others, in seconds.
 _ENDING: Final = 5.0
@@ -33,7 +32,7 @@ class Membership:
         size: the number of processes.
     """
 
-    def __init__(self, process_id: int, size: int, lines: Mapping[int, Line]) -> None:
+    def __init__(self, process_id: int, size: int, lines: Mapping[int, gathering.Line]) -> None:
         """Begin to watch the others.
 
         Args:
@@ -43,8 +42,8 @@ class Membership:
         """
         self.process_id: int = process_id
         self.size: int = size
-        self._lines: Mapping[int, Line] = lines
-        self._connection: Connection | None = None
+        self._lines: Mapping[int, gathering.Line] = lines
+        self._connection: xla.Connection | None = None
         self._failed: bool = False
         self._done: set[int] = set()
         self._lock: Lock = Lock()
@@ -55,11 +54,11 @@ class Membership:
             watching.start()
 
     @property
-    def connection(self) -> Connection | None:
+    def connection(self) -> xla.Connection | None:
         """The connection to XLA's service, once there is one."""
         return self._connection
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: xla.Connection) -> None:
         """Take XLA's connection, once it has been made."""
         self._connection = connection
 
@@ -91,7 +90,7 @@ class Membership:
                 "cannot go on without one of them."
             )
 
-    def _heard(self, number: int, message: Message | None) -> str:
+    def _heard(self, number: int, message: gathering.Message | None) -> str:
         """Take a message, or None where the connection has ended; say why all are to end, if so."""
         match message:
             case None if not self._all_done.is_set():
@@ -114,7 +113,7 @@ class Membership:
             self._all_done.set()
             self._tell({"done": True})
 
-    def _tell(self, message: Message) -> None:
+    def _tell(self, message: gathering.Message) -> None:
         for line in self._lines.values():
             line.send(message)
 
@@ -149,7 +148,7 @@ class Membership:
                     "(shutdown_timeout_seconds)"
                 )
                 self.fail(said)
-                raise DistributedError(
+                raise errors.DistributedError(
                     f"distributed.shutdown: {said}. All processes make the same calls; give a "
                     "longer time where they take unlike long."
                 )
@@ -165,7 +164,7 @@ class Membership:
         """Leave the group at the end of the process, which fails where others are not done."""
         try:
             self.leave(seconds)
-        except DistributedError as error:
+        except errors.DistributedError as error:
             self._end(str(error))
 
     def fail(self, why: str) -> None:

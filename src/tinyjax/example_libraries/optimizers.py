@@ -23,11 +23,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 import attrs
 
-from tinyjax import numpy as jnp
-from tinyjax import tree
+from tinyjax import errors, numpy as jnp, tree
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.errors import ArgumentError
-from tinyjax.tree import PyTree, PyTreeDef
 
 P = ParamSpec("P")
 Schedule: TypeAlias = Callable[[Any], Any]
@@ -65,8 +62,8 @@ __all__ = [
 class OptimizerState:
     """The state of each array of parameters, and the structure of the parameters."""
 
-    states: list[PyTree]
-    treedef: PyTreeDef
+    states: list[tree.PyTree]
+    treedef: tree.PyTreeDef
 
 
 tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
@@ -75,9 +72,9 @@ tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
 class Optimizer(NamedTuple):
     """What an optimizer consists of."""
 
-    init_fn: Callable[[PyTree], OptimizerState]
-    update_fn: Callable[[Any, PyTree, OptimizerState], OptimizerState]
-    params_fn: Callable[[OptimizerState], PyTree]
+    init_fn: Callable[[tree.PyTree], OptimizerState]
+    update_fn: Callable[[Any, tree.PyTree, OptimizerState], OptimizerState]
+    params_fn: Callable[[OptimizerState], tree.PyTree]
 
 
 def optimizer(
@@ -93,16 +90,16 @@ def optimizer(
     def made(*args: P.args, **kwargs: P.kwargs) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
 
-        def tree_init(params: PyTree) -> OptimizerState:
+        def tree_init(params: tree.PyTree) -> OptimizerState:
             leaves, treedef = tree.flatten(params)
             return OptimizerState([init(jnp.asarray(x)) for x in leaves], treedef)
 
-        def tree_update(i: Any, gradient: PyTree, state: OptimizerState) -> OptimizerState:
+        def tree_update(i: Any, gradient: tree.PyTree, state: OptimizerState) -> OptimizerState:
             gradients = map(jnp.asarray, state.treedef.flatten_up_to(gradient, "gradient"))
             pairs = zip(gradients, state.states, strict=True)
             return OptimizerState([update(i, g, s) for g, s in pairs], state.treedef)
 
-        def tree_get_params(state: OptimizerState) -> PyTree:
+        def tree_get_params(state: OptimizerState) -> tree.PyTree:
             return state.treedef.unflatten(map(get_params, state.states))
 
         return Optimizer(tree_init, tree_update, tree_get_params)
@@ -290,7 +287,7 @@ def piecewise_constant(boundaries: Sequence[float], values: Sequence[float]) -> 
     """
     ends, sizes = jnp.array(boundaries), jnp.array(values)
     if ends.ndim != 1 or sizes.shape != (ends.size + 1,):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"piecewise_constant takes one value more than boundaries, but got {ends.aval} and "
             f"{sizes.aval}."
         )
@@ -306,19 +303,19 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"the step size must be a function of the step or a scalar, but got an array of shape "
             f"{jnp.shape(scalar_or_schedule)}."
         )
     return constant(scalar_or_schedule)
 
 
-def l2_norm(grads: PyTree) -> Array:
+def l2_norm(grads: tree.PyTree) -> Array:
     """Return the Euclidean norm of all arrays of a tree together."""
     return jnp.sqrt(sum((jnp.vdot(x, x) for x in tree.leaves(grads)), start=jnp.asarray(0.0)))
 
 
-def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
+def clip_grads(grad_tree: tree.PyTree, max_norm: ArrayLike) -> tree.PyTree:
     """Scale a tree of arrays down to a norm that it must not exceed."""
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
@@ -335,10 +332,10 @@ class JoinPoint:
         subtree: the tree that it keeps: the array first, in the optimizers of this module.
     """
 
-    subtree: PyTree
+    subtree: tree.PyTree
 
 
-def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
+def unpack_optimizer_state(opt_state: OptimizerState) -> tree.PyTree:
     """Return a state as a tree like that of the parameters, with a ``JoinPoint`` for each array.
 
     So it can be written down without the classes of this module but that one.
@@ -352,7 +349,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
     return opt_state.treedef.unflatten(map(JoinPoint, opt_state.states))
 
 
-def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
+def pack_optimizer_state(marked_pytree: tree.PyTree) -> OptimizerState:
     """Return the state that ``unpack_optimizer_state`` made a tree of.
 
     Raises:
@@ -361,7 +358,7 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     points, treedef = tree.flatten(marked_pytree)
     for point in points:
         if not isinstance(point, JoinPoint):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "pack_optimizer_state takes what unpack_optimizer_state gives, a tree of "
                 f"JoinPoints, but got one with a {type(point).__name__}."
             )

@@ -16,10 +16,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import lax, random
+from tinyjax import errors, lax, random
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError
 from tinyjax.nn import (
     elu,
     gelu,
@@ -414,7 +413,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     def apply(params: tuple[()], inputs: ArrayLike, **kwargs: Any) -> Array:
         rng = kwargs.get("rng")
         if rng is None:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "Dropout needs a key: call apply_fun(parameters, inputs, rng=key), also where it "
                 "is not trained."
             )

@@ -33,7 +33,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import dtypes, tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import leaf_path
@@ -67,7 +67,6 @@ from tinyjax.custom_derivatives.cotangents import (
     pull_back_batch,
 )
 from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
-from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
 from tinyjax.primitives.rules import add_arrays
 from tinyjax.primitives.shape import move_batch_axis, zero_tangent
@@ -153,7 +152,7 @@ def _as_given(x: object) -> bool:
 
 def _tangent(value: Any, aval: ShapedArray, what: str) -> Tangent:
     """Check a tangent or cotangent that a method returned."""
-    if _as_given(value) or value is Zero or not is_inexact(aval.dtype):
+    if _as_given(value) or value is Zero or not dtypes.is_inexact(aval.dtype):
         return ZERO
     array = as_array(value)
     if array.weak_type and array.dtype != aval.dtype:
@@ -433,7 +432,7 @@ class _Own(_Flat):
         outs = self._results(returned[0], method)
         depends = returned[2] if len(returned) > 2 else True
         marks = tree.flatten_prefix(depends, self.primitive.out_tree, None, "nzs_out")
-        floats = [is_inexact(aval.dtype) for aval in self.out_avals]
+        floats = [dtypes.is_inexact(aval.dtype) for aval in self.out_avals]
         return outs, returned[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
 
     @property
@@ -667,14 +666,14 @@ def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) ->
     rules = params.rules
     if not rules.has_pull_back:
         outs = _bind(rules, primals)
-        floats = [is_inexact(aval.dtype) for aval in rules.out_avals]
+        floats = [dtypes.is_inexact(aval.dtype) for aval in rules.out_avals]
 
         def push(tangents: Arrays) -> Arrays:
             _, tangents_out = rules.jvp(primals, with_zeros(nonzero, tangents))
             return [
                 zero_tangent(aval) if t is ZERO else t
                 for t, aval in zip(tangents_out, rules.out_avals, strict=True)
-                if is_inexact(aval.dtype)
+                if dtypes.is_inexact(aval.dtype)
             ]
 
         return outs, floats, push

@@ -11,24 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyjax import tree, xla
-from tinyjax.api.shards import (
-    make_array_from_process_local_data,
-    make_array_from_single_device_arrays,
-)
+from tinyjax import dtypes, errors, tree, xla
+from tinyjax.api import shards
+from tinyjax.core import operands as opd, sharding as sd
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import PartitionSpec, group, is_place
-from tinyjax.core.operands import as_array
-from tinyjax.core.sharding import Mesh, NamedSharding
-from tinyjax.dtypes import PHYSICAL, HostArray, of_physical
-from tinyjax.errors import (
-    ArgumentError,
-    NotAddressableError,
-    ProcessesDifferError,
-    ShardingError,
-    shortened,
-)
 from tinyjax.primitives.shape import expand_dims
 
 T = TypeVar("T")
@@ -44,11 +32,11 @@ __all__ = [
 ]
 
 
-def _array_of(content: HostArray, like: Array, shape: tuple[int, ...]) -> Array:
+def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) -> Array:
     """An array of bytes that came from another process, or from several."""
-    kind = PHYSICAL.get(like.dtype, like.dtype)
+    kind = dtypes.PHYSICAL.get(like.dtype, like.dtype)
     host = np.frombuffer(content.tobytes(), kind).reshape(shape)
-    host = of_physical(host, like.dtype) if like.dtype in PHYSICAL else host
+    host = dtypes.of_physical(host, like.dtype) if like.dtype in dtypes.PHYSICAL else host
     return ConcreteArray(host, like.aval.with_shape(shape))
 
 
@@ -68,19 +56,21 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
     """
     if group().size == 1:
         if is_source is False:
-            raise ArgumentError("broadcast_one_to_all: there is one process, so it is the source.")
-        one: T = tree.map(as_array, in_tree)
+            raise errors.ArgumentError(
+                "broadcast_one_to_all: there is one process, so it is the source."
+            )
+        one: T = tree.map(opd.as_array, in_tree)
         return one
     source = group().process_index == 0 if is_source is None else is_source
     sources = xla.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
     if sources.sum() != 1:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "broadcast_one_to_all: one process is the source, but is_source is true in the "
             f"processes {np.flatnonzero(sources).tolist()}."
         )
 
     def broadcast(leaf: Any) -> Array:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         content = xla.exchanged(xla.bytes_of(array), _everyone())[int(sources.argmax())]
         return _array_of(content, array, array.shape)
 
@@ -108,7 +98,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """
 
     def allgather(leaf: Any) -> Array:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         if not array.is_fully_addressable:
             return _gathered(array, tiled)
         if group().size == 1:
@@ -124,12 +114,12 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 def _gathered(array: Array, tiled: bool) -> Array:
     if not tiled:
-        raise NotAddressableError(
+        raise errors.NotAddressableError(
             "process_allgather: an array over several processes is gathered with tiled=True: it is "
             "one array, and not one for each process."
         )
     sharding = array.sharding
-    if not isinstance(sharding, NamedSharding):
+    if not isinstance(sharding, sd.NamedSharding):
         return array
     whole = xla.put(array, sharding.update(spec=PartitionSpec()))
     return ConcreteArray(whole.concrete("its data"), whole.aval)
@@ -149,12 +139,12 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         return
     leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
-    digests = [xla.digest_of(as_array(leaf)) for _, leaf in leaves]
+    digests = [xla.digest_of(opd.as_array(leaf)) for _, leaf in leaves]
     first = sha256(str(treedef).encode()).digest() + sha256(b"".join(digests)).digest()
     trees, contents = np.split(_exchanged(first), 2, axis=1)
     others = _unlike_first(trees)
     if others:
-        raise ProcessesDifferError(
+        raise errors.ProcessesDifferError(
             f"{begin}assert_equal: in processes {others}, the tree has another structure than in "
             f"process 0. In process {group().process_index} it is {treedef}."
         )
@@ -164,17 +154,17 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     for number, (path, leaf) in enumerate(leaves):
         others = _unlike_first(rows[:, number])
         if others:
-            raise ProcessesDifferError(
+            raise errors.ProcessesDifferError(
                 f"{begin}assert_equal: in processes {others}, in_tree{tree.keystr(path)} is another"
                 f" than in process 0. In process {group().process_index} it is {leaf!r}."
             )
 
 
-def _exchanged(data: bytes) -> HostArray:
+def _exchanged(data: bytes) -> dtypes.HostArray:
     return xla.exchanged(np.frombuffer(data, np.uint8), _everyone())
 
 
-def _unlike_first(rows: HostArray) -> list[int]:
+def _unlike_first(rows: dtypes.HostArray) -> list[int]:
     return [i for i, row in enumerate(rows) if (row != rows[0]).any()]
 
 
@@ -195,7 +185,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     return False
 
 
-def host_local_array_to_global_array(local_inputs: T, global_mesh: Mesh, pspecs: Any) -> T:
+def host_local_array_to_global_array(local_inputs: T, global_mesh: sd.Mesh, pspecs: Any) -> T:
     """Return arrays over all processes of a mesh, of which each process has a part.
 
     Args:
@@ -210,7 +200,7 @@ def host_local_array_to_global_array(local_inputs: T, global_mesh: Mesh, pspecs:
     return _each(local_inputs, global_mesh, pspecs, _to_global)
 
 
-def global_array_to_host_local_array(global_inputs: T, global_mesh: Mesh, pspecs: Any) -> T:
+def global_array_to_host_local_array(global_inputs: T, global_mesh: sd.Mesh, pspecs: Any) -> T:
     """Return the part of this process of arrays over all processes of a mesh.
 
     Args:
@@ -228,38 +218,38 @@ def global_array_to_host_local_array(global_inputs: T, global_mesh: Mesh, pspecs
 
 
 def _each(
-    inputs: T, mesh: Mesh, pspecs: Any, move: Callable[[Array, Mesh, PartitionSpec], Array]
+    inputs: T, mesh: sd.Mesh, pspecs: Any, move: Callable[[Array, sd.Mesh, PartitionSpec], Array]
 ) -> T:
     leaves, treedef = tree.flatten(inputs)
     specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
     for spec in specs:
         if not isinstance(spec, PartitionSpec):
-            raise ShardingError(
-                f"pspecs has a PartitionSpec for each array, but got {shortened(spec)}."
+            raise errors.ShardingError(
+                f"pspecs has a PartitionSpec for each array, but got {errors.shortened(spec)}."
             )
-    moved = [move(as_array(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
+    moved = [move(opd.as_array(x), mesh, s) for x, s in zip(leaves, specs, strict=True)]
     result: T = tree.unflatten(treedef, moved)
     return result
 
 
-def _to_global(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+def _to_global(x: Array, mesh: sd.Mesh, spec: PartitionSpec) -> Array:
     if not x.is_fully_addressable:
         return x
-    sharding, here = NamedSharding(mesh, spec), NamedSharding(mesh.local_mesh, spec)
+    sharding, here = sd.NamedSharding(mesh, spec), sd.NamedSharding(mesh.local_mesh, spec)
     here.check(x.shape, "the array of host_local_array_to_global_array")
     shape = [n // here.factor(i) * sharding.factor(i) for i, n in enumerate(x.shape)]
     local = [here.factor(i) == sharding.factor(i) for i in range(x.ndim)]
     global_shape = [
         n if whole else size for n, whole, size in zip(x.shape, local, shape, strict=True)
     ]
-    return make_array_from_process_local_data(sharding, x, tuple(global_shape))
+    return shards.make_array_from_process_local_data(sharding, x, tuple(global_shape))
 
 
-def _to_local(x: Array, mesh: Mesh, spec: PartitionSpec) -> Array:
+def _to_local(x: Array, mesh: sd.Mesh, spec: PartitionSpec) -> Array:
     if not mesh.is_multi_process:
         return x
-    sharding, here = NamedSharding(mesh, spec), NamedSharding(mesh.local_mesh, spec)
+    sharding, here = sd.NamedSharding(mesh, spec), sd.NamedSharding(mesh.local_mesh, spec)
     moved = xla.put(x, sharding)
     shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
     parts = [shard.data for shard in moved.addressable_shards]
-    return make_array_from_single_device_arrays(shape, here, parts)
+    return shards.make_array_from_single_device_arrays(shape, here, parts)

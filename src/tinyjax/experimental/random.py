@@ -17,12 +17,10 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, random, tree
-from tinyjax import numpy as jnp
+from tinyjax import dtypes, errors, numpy as jnp, random, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.refs import Ref, new_ref
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 
@@ -66,7 +64,7 @@ class StatefulPRNG:
             ArgumentError: the generator was split, and is not mapped over.
         """
         if self.base_key.shape:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"this generator was split to shape {self.base_key.shape}: map over it by vmap."
             )
         key = random.fold_in(self.base_key, self.counter[...])

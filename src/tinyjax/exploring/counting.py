@@ -7,11 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from tinyjax.core.evaluation_rules import FLOPS, TRANSCENDENTAL
-from tinyjax.core.jaxpr import JaxprEqn, Lit, subjaxprs
+from tinyjax.core import evaluation_rules as er, jaxpr as jx
 from tinyjax.exploring.model import Work
-from tinyjax.primitives.convolution import ConvParams, conv_general_dilated_p
-from tinyjax.primitives.families import Elementwise
+from tinyjax.primitives import convolution as cv, families as fam
 
 #: Elementwise primitives that XLA counts among functions such as ``exp``.
 _ROOTS: Final = frozenset(("sqrt", "rsqrt"))
@@ -27,35 +25,35 @@ _UPDATES: Final = frozenset(
 )
 
 
-def work_of(eqn: JaxprEqn) -> Work:
+def work_of(eqn: jx.JaxprEqn) -> Work:
     """Count what one run of an equation takes.
 
     One that runs programs has no work of its own: these have it.
     """
-    if subjaxprs(eqn.params):
+    if jx.subjaxprs(eqn.params):
         return Work()
     nbytes = sum(v.aval.nbytes for v in eqn.out_binders)
-    nbytes += sum(x.aval.nbytes for x in eqn.inputs if not isinstance(x, Lit))
+    nbytes += sum(x.aval.nbytes for x in eqn.inputs if not isinstance(x, jx.Lit))
     flops, functions = _operations(eqn)
     return Work(flops, functions, float(nbytes))
 
 
-def _operations(eqn: JaxprEqn) -> tuple[float, float]:
+def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
     """How many arithmetic operations an equation makes, and of how many elements functions."""
     primitive = eqn.primitive
     name, rules = primitive.name, primitive.rules.extensions
     ins = [x.aval.size for x in eqn.inputs]
     size = float(eqn.out_binders[0].aval.size) if eqn.out_binders else 0.0
-    if primitive is conv_general_dilated_p:
+    if primitive is cv.conv_general_dilated_p:
         return _convolution(eqn), 0.0
-    if FLOPS in rules:
+    if er.FLOPS in rules:
         avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-        return primitive.rule(FLOPS)(eqn.params, avals, outs), 0.0
-    if TRANSCENDENTAL in rules or name in _ROOTS:
+        return primitive.rule(er.FLOPS)(eqn.params, avals, outs), 0.0
+    if er.TRANSCENDENTAL in rules or name in _ROOTS:
         return 0.0, size
     if name == "integer_pow":
         return size * _multiplications(eqn.params.exponent), 0.0
-    if isinstance(primitive, Elementwise) or name == "select":
+    if isinstance(primitive, fam.Elementwise) or name == "select":
         return size, 0.0
     if name.startswith(_WINDOWS):
         return size * _window(eqn), 0.0
@@ -72,9 +70,9 @@ def _operations(eqn: JaxprEqn) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-def _convolution(eqn: JaxprEqn) -> float:
+def _convolution(eqn: jx.JaxprEqn) -> float:
     """Count the products that a convolution adds, leaving out those with padding."""
-    params: ConvParams = eqn.params
+    params: cv.ConvParams = eqn.params
     lhs, rhs = [x.aval for x in eqn.inputs]
     out = eqn.out_binders[0].aval
     numbers = params.numbers
@@ -98,7 +96,7 @@ def _multiplications(exponent: int) -> int:
     return max(exponent.bit_length() + exponent.bit_count() - 2, 0) + (exponent < 0)
 
 
-def _window(eqn: JaxprEqn) -> int:
+def _window(eqn: jx.JaxprEqn) -> int:
     """How many elements each element of a reduction over windows combines."""
     number = 1
     for n in eqn.params.window:

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.integers import integer
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.errors import ArgumentError
-from tinyjax.exploring.numbering import programs_run
+from tinyjax import errors
+from tinyjax.core import integers as ints, jaxpr as jx
+from tinyjax.exploring import numbering
 from tinyjax.jit import JitFunction, jit
 from tinyjax.tree.node import check_callable
 
@@ -49,7 +48,7 @@ class Drawing:
         """
         program = shutil.which("dot")
         if program is None:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "to lay out a graph takes Graphviz's program 'dot', which is not here. Install "
                 "Graphviz (apt, brew, conda or winget have it), or take the graph's text, '.dot'."
             )
@@ -114,7 +113,7 @@ def draw(fun: Callable[..., Any], *, depth: int = 3) -> Callable[..., Drawing]:
           e2 -> r3 [label="float32[]"];
     """
     check_callable("draw", "its first argument", fun)
-    depth = integer(depth, "depth")
+    depth = ints.integer(depth, "depth")
     wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
 
     def make(*args: Any, **kwargs: Any) -> Drawing:
@@ -134,14 +133,14 @@ class _Graph:
         self._count = 0
         self._equations = 0
 
-    def text(self, jaxpr: Jaxpr) -> str:
+    def text(self, jaxpr: jx.Jaxpr) -> str:
         """The graph of a program."""
-        nodes: dict[Var, str] = {}
+        nodes: dict[jx.Var, str] = {}
         for var in jaxpr.in_binders:
             nodes[var] = self._node("v", str(var.aval), 'shape=ellipse, fillcolor="#e9f5e9"')
         self._equations_of(jaxpr, nodes, 0)
         for x in jaxpr.outs:
-            label = "result" if isinstance(x, Var) else f"result {x}"
+            label = "result" if isinstance(x, jx.Var) else f"result {x}"
             self._edges(nodes, [x], self._node("r", label, 'shape=ellipse, fillcolor="#fbeee6"'))
         body = "\n".join(f"  {line}" for line in self._lines)
         return f"{_HEAD}  label={_quoted(self._name)}; labelloc=t;\n{body}\n}}\n"
@@ -155,20 +154,20 @@ class _Graph:
         self._lines.append(f"{name} [{', '.join(told)}];")
         return name
 
-    def _edges(self, nodes: dict[Var, str], atoms: list[Atom], to: str) -> None:
+    def _edges(self, nodes: dict[jx.Var, str], atoms: list[jx.Atom], to: str) -> None:
         for x in atoms:
-            if isinstance(x, Var):
+            if isinstance(x, jx.Var):
                 self._lines.append(f"{nodes[x]} -> {to} [label={_quoted(str(x.aval))}];")
 
-    def _equations_of(self, jaxpr: Jaxpr, nodes: dict[Var, str], depth: int) -> None:
+    def _equations_of(self, jaxpr: jx.Jaxpr, nodes: dict[jx.Var, str], depth: int) -> None:
         self._equations += len(jaxpr.eqns)
         if self._equations > _MOST_EQUATIONS:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{self._name}' has more than {_MOST_EQUATIONS:,} equations, too many to be "
                 "drawn. Draw a part of it, leave nested programs out (depth=0), or explore it."
             )
         for eqn in jaxpr.eqns:
-            inner = programs_run(eqn) if depth < self._depth else []
+            inner = numbering.programs_run(eqn) if depth < self._depth else []
             if not inner:
                 node = self._equation(eqn)
                 self._edges(nodes, [*eqn.inputs], node)
@@ -183,9 +182,9 @@ class _Graph:
             self._edges(nodes, [*eqn.inputs], head)
             nodes.update((var, tail) for var in eqn.out_binders)
 
-    def _program(self, jaxpr: Jaxpr, head: str, depth: int) -> str:
+    def _program(self, jaxpr: jx.Jaxpr, head: str, depth: int) -> str:
         """Draw a program within an equation's box, and return the node of its results."""
-        inner: dict[Var, str] = {}
+        inner: dict[jx.Var, str] = {}
         with self._box(""):
             for var in jaxpr.in_binders:
                 inner[var] = self._node("v", str(var.aval), 'shape=ellipse, fillcolor="#e9f5e9"')
@@ -197,8 +196,8 @@ class _Graph:
         self._lines += [f"{head} -> {entry} [style=dotted];" for entry in entries or [end]]
         return end
 
-    def _equation(self, eqn: JaxprEqn) -> str:
-        literals = [str(x) for x in eqn.inputs if isinstance(x, Lit)]
+    def _equation(self, eqn: jx.JaxprEqn) -> str:
+        literals = [str(x) for x in eqn.inputs if isinstance(x, jx.Lit)]
         label = " ".join([eqn.primitive.name, *literals])
         return self._node("e", label, tip="" if eqn.source is None else str(eqn.source.location))
 

@@ -12,30 +12,21 @@ from typing import Any, Final, Literal, TypeVar
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.config import scoped
+from tinyjax import config, errors, frames, tracebacks, xla
+from tinyjax.core import avals as av, jaxpr as jx, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapeDtypeStruct
 from tinyjax.core.calling import as_arrays
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import integer
-from tinyjax.core.jaxpr import effects, jaxpr_text
 from tinyjax.core.refs import Holders
-from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.errors import ArgumentError, shortened
+from tinyjax.exploring import memory, model, numbering, profiled
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.lines import Lines
-from tinyjax.exploring.memory import direction_of, moments, waiting
-from tinyjax.exploring.model import EquationView, Explored, ProgramView, Timing, Work
-from tinyjax.exploring.numbering import Programs, programs_of, unused
 from tinyjax.exploring.page import page
-from tinyjax.exploring.profiled import CompiledTimes, compiled_times, with_times
-from tinyjax.frames import place
 from tinyjax.jit import JitFunction, jit
 from tinyjax.jit.stages import Lowered
-from tinyjax.tracebacks import folded
 from tinyjax.tree.node import check_callable
 
 T = TypeVar("T")
@@ -49,7 +40,7 @@ _MOST_RUNS: Final = 10**6
 
 
 @attrs.frozen(eq=False, repr=False)
-class Exploration(Explored):
+class Exploration(model.Explored):
     """A program to look at; in a notebook it shows itself."""
 
     def shares(self, measure: Measure = "flops") -> dict[tuple[str, int], float]:
@@ -105,11 +96,11 @@ class Exploration(Explored):
         )
         shares = list(self.shares("flops" if work.flops else "bytes").items())[:_MOST_SHOWN]
         texts = {(line.file, line.number): line.text.strip() for line in self.lines}
-        rows = [f"{share:6.1%}  {place(*key)}: {texts[key]}" for key, share in shares]
+        rows = [f"{share:6.1%}  {frames.place(*key)}: {texts[key]}" for key, share in shares]
         return "\n".join([head, *([times] if times else []), *rows])
 
 
-def amount(work: Work, measure: Measure) -> float:
+def amount(work: model.Work, measure: Measure) -> float:
     """The part of some work that a measure is about.
 
     Raises:
@@ -125,12 +116,12 @@ def amount(work: Work, measure: Measure) -> float:
         case "xla_seconds":
             seconds = work.xla_seconds
         case _:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "measure is 'flops', 'bytes', 'seconds' or 'xla_seconds', "
-                f"but got {shortened(measure)}."
+                f"but got {errors.shortened(measure)}."
             )
     if seconds is None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "the time of equations was not measured: explore(f, measured=True)(...) does."
         )
     return seconds
@@ -179,37 +170,37 @@ def explore(
         [('float32[3,2]', 24), ('float32[3,4]', 48)]
     """
     if integer(runs, "runs") > _MOST_RUNS:
-        raise ArgumentError(
-            f"explore runs at most {_MOST_RUNS:,} times, but got {shortened(runs)}."
+        raise errors.ArgumentError(
+            f"explore runs at most {_MOST_RUNS:,} times, but got {errors.shortened(runs)}."
         )
     check_callable("explore", "its first argument", fun)
     wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
 
-    @folded
+    @tracebacks.folded
     def look(*args: Any, **kwargs: Any) -> Exploration:
-        timings: list[Timing] = []
+        timings: list[model.Timing] = []
         fresh = jit(wrapped.__wrapped__) if wrapped is not fun else None
         lowered = _timed(
             timings, "trace", lambda: (wrapped if fresh is None else fresh).lower(*args, **kwargs)
         )
         # The debugger of NaNs has equations of backward passes say which line they belong to.
-        with scoped(debug_nans=True):
+        with config.scoped(debug_nans=True):
             traced = wrapped.lower(*args, **kwargs)
         operands = _operands(wrapped, lowered, args, kwargs)
         if measured and operands is None:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{lowered.name}' cannot be measured: it has effects, or an argument has no data."
             )
-        with use_trace(EVAL), scoped(cache_dir="", debug_nans=False, debug_infs=False):
+        with tr.use_trace(tr.EVAL), config.scoped(cache_dir="", debug_nans=False, debug_infs=False):
             return _explored(lowered, traced, operands, measured, runs, timings)
 
     return look
 
 
-def _timed(timings: list[Timing], name: str, call: Callable[[], T]) -> T:
+def _timed(timings: list[model.Timing], name: str, call: Callable[[], T]) -> T:
     start = perf_counter()
     result = call()
-    timings.append(Timing(name, perf_counter() - start))
+    timings.append(model.Timing(name, perf_counter() - start))
     return result
 
 
@@ -227,7 +218,7 @@ def _operands(
 ) -> list[Array] | None:
     """The data that the program is run on; None where there is none, or where it has effects."""
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
-    if effects(lowered.jaxpr).any or any(isinstance(x, ShapeDtypeStruct) for x in leaves):
+    if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
     holders = Holders(leaves, in_tree)
     operands = [*lowered.captured(), *as_arrays(holders.values, wrapped, holders.in_tree)]
@@ -240,11 +231,11 @@ def _explored(
     operands: Sequence[Array] | None,
     measured: bool,
     runs: int,
-    timings: list[Timing],
+    timings: list[model.Timing],
 ) -> Exploration:
     compilation = attrs.evolve(lowered.compilation, donated=())
     _timed(timings, "lower", lambda: xla.lowered(lowered.jaxpr, lowered.name))
-    programs = programs_of(traced.jaxpr)
+    programs = numbering.programs_of(traced.jaxpr)
     marked, _ = xla.lowered(traced.jaxpr, traced.name, (), Marks(programs))
     stablehlo = read_stablehlo(marked, programs)
     compilation = attrs.evolve(compilation, jaxpr=traced.jaxpr)
@@ -262,13 +253,13 @@ def _explored(
 
     if operands is not None and runs:
         _timed(timings, "first run", run)
-        later: list[Timing] = []
+        later: list[model.Timing] = []
         for _ in range(runs):
             _timed(later, "later runs", run)
-        timings.append(Timing("later runs", statistics.median([t.seconds for t in later])))
+        timings.append(model.Timing("later runs", statistics.median([t.seconds for t in later])))
     works = [work_of(eqn) for _, eqn in programs.equations()]
     seconds: dict[int, float] | None = None
-    times: CompiledTimes | None = None
+    times: profiled.CompiledTimes | None = None
     if measured and operands is not None:
         # nothing else evaluates programs equation by equation
         from tinyjax.exploring.measuring import measure  # noqa: PLC0415
@@ -276,15 +267,15 @@ def _explored(
         seconds = measure(traced.jaxpr, operands)
         profile = xla.profile_of(lambda: _repeat(run))
         if profile is not None:
-            times = compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
-            hlo = with_times(hlo, times)
+            times = profiled.compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
+            hlo = profiled.with_times(hlo, times)
     lines = Lines()
     equations = _equations(programs, stablehlo, lines, works, seconds, times)
-    kept = waiting(programs, lines)
-    texts = [jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
+    kept = memory.waiting(programs, lines)
+    texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
     views = tuple(
         [
-            ProgramView(text.binders, text.outs, tuple(range(first, first + len(text.eqns))))
+            model.ProgramView(text.binders, text.outs, tuple(range(first, first + len(text.eqns))))
             for text, first in zip(texts, programs.first, strict=True)
         ]
     )
@@ -295,7 +286,7 @@ def _explored(
         equations,
         stablehlo.lines,
         hlo,
-        moments(programs),
+        memory.moments(programs),
         kept,
         tuple(timings),
         programs.bounded,
@@ -304,16 +295,16 @@ def _explored(
 
 
 def _equations(
-    programs: Programs,
+    programs: numbering.Programs,
     stablehlo: StableHLO,
     lines: Lines,
-    works: Sequence[Work],
+    works: Sequence[model.Work],
     seconds: dict[int, float] | None,
-    compiled: CompiledTimes | None,
-) -> tuple[EquationView, ...]:
-    texts = [text for jaxpr in programs.jaxprs for text in jaxpr_text(jaxpr).eqns]
-    views: list[EquationView] = []
-    idle = [x for jaxpr in programs.jaxprs for x in unused(jaxpr)]
+    compiled: profiled.CompiledTimes | None,
+) -> tuple[model.EquationView, ...]:
+    texts = [text for jaxpr in programs.jaxprs for text in jx.jaxpr_text(jaxpr).eqns]
+    views: list[model.EquationView] = []
+    idle = [x for jaxpr in programs.jaxprs for x in numbering.unused(jaxpr)]
     for number, (program, eqn) in enumerate(programs.equations()):
         times = 0.0 if idle[number] else programs.times[program]
         work = works[number].repeated(times)
@@ -325,12 +316,12 @@ def _equations(
             work = attrs.evolve(work, xla_seconds=compiled.equations.get(number, 0.0))
         location = None if eqn.source is None else eqn.source.location
         views.append(
-            EquationView(
+            model.EquationView(
                 program,
                 eqn.primitive.name,
                 texts[number],
                 lines.number(location),
-                direction_of(eqn),
+                memory.direction_of(eqn),
                 programs.nested(eqn),
                 times,
                 work,

@@ -8,18 +8,15 @@ from math import inf
 from time import perf_counter
 from typing import Final
 
+from tinyjax.core import evaluation as ev, jaxpr as jx, nesting, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.evaluation import ProgramEvaluation
-from tinyjax.core.jaxpr import Jaxpr, Lit, Var
-from tinyjax.core.nesting import LEVEL
-from tinyjax.core.trace import use_trace
 
 #: The program is evaluated until this much time has passed, and at least once.
 _SECONDS: Final = 0.5
 _MOST_RUNS: Final = 5
 
 
-class Stopwatch(ProgramEvaluation):
+class Stopwatch(ev.ProgramEvaluation):
     """Evaluates programs, and those that they run, and measures each equation.
 
     Attributes:
@@ -34,11 +31,11 @@ class Stopwatch(ProgramEvaluation):
         self.seconds: defaultdict[int, float] = defaultdict(float)
         self._within = 0.0
 
-    def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
-        env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
-        with LEVEL:
+    def evaluate(self, jaxpr: jx.Jaxpr, args: Sequence[Array]) -> list[Array]:
+        env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
+        with nesting.LEVEL:
             for eqn in jaxpr.eqns:
-                operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
+                operands = [x.value if isinstance(x, jx.Lit) else env[x] for x in eqn.inputs]
                 outer, self._within = self._within, 0.0
                 start = perf_counter()
                 outs = self.process(eqn.primitive, operands, eqn.params)
@@ -46,10 +43,10 @@ class Stopwatch(ProgramEvaluation):
                 self.seconds[id(eqn)] += passed - self._within
                 self._within = outer + passed
                 env.update(zip(eqn.out_binders, outs, strict=True))
-        return [env[x] if isinstance(x, Var) else x.value for x in jaxpr.outs]
+        return [env[x] if isinstance(x, jx.Var) else x.value for x in jaxpr.outs]
 
 
-def measure(jaxpr: Jaxpr, args: Sequence[Array]) -> dict[int, float]:
+def measure(jaxpr: jx.Jaxpr, args: Sequence[Array]) -> dict[int, float]:
     """Evaluate a program equation by equation, a few times.
 
     Returns:
@@ -59,7 +56,7 @@ def measure(jaxpr: Jaxpr, args: Sequence[Array]) -> dict[int, float]:
     start = perf_counter()
     for _ in range(_MOST_RUNS):
         watch = Stopwatch()
-        with use_trace(watch):
+        with tr.use_trace(watch):
             watch.evaluate(jaxpr, args)
         for key, seconds in watch.seconds.items():
             best[key] = min(seconds, best.get(key, seconds))

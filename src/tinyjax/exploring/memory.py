@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core.costs import iterations
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var
-from tinyjax.core.nesting import LEVEL
+from tinyjax.core import costs, jaxpr as jx, nesting
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.model import Moment, Waiting
 from tinyjax.exploring.numbering import Programs, programs_run
@@ -17,7 +15,7 @@ from tinyjax.frames import Direction, TracedSource
 _MOST_MOMENTS: Final = 50_000
 
 
-def direction_of(eqn: JaxprEqn) -> Direction:
+def direction_of(eqn: jx.JaxprEqn) -> Direction:
     """Whether an equation belongs to a value, to a tangent, or to a backward pass."""
     return eqn.source.direction if isinstance(eqn.source, TracedSource) else "forward"
 
@@ -36,7 +34,7 @@ def moments(programs: Programs) -> tuple[Moment, ...]:
 
 
 def _follow(
-    jaxpr: Jaxpr, live: int, owned: frozenset[Var], programs: Programs, timeline: list[Moment]
+    jaxpr: jx.Jaxpr, live: int, owned: frozenset[jx.Var], programs: Programs, timeline: list[Moment]
 ) -> None:
     """Append the moments of a program.
 
@@ -48,14 +46,14 @@ def _follow(
         timeline: where to append.
     """
     last = {x: i for i, eqn in enumerate(jaxpr.eqns) for x in (*eqn.inputs, *eqn.out_binders)}
-    kept = {x for x in jaxpr.outs if isinstance(x, Var)}
+    kept = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
     mine = set(owned)
     number = programs.first[programs.of_jaxpr[id(jaxpr)]]
-    with LEVEL:
+    with nesting.LEVEL:
         for i, eqn in enumerate(jaxpr.eqns):
             results = sum(v.aval.nbytes for v in eqn.out_binders)
             # the results of a loop are filled while it runs
-            early = iterations(eqn) != 1
+            early = costs.iterations(eqn) != 1
             for inner in programs_run(eqn):
                 if len(timeline) < _MOST_MOMENTS:
                     _follow(inner, live + early * results, frozenset(), programs, timeline)
@@ -65,7 +63,7 @@ def _follow(
             ended = {
                 x
                 for x in (*eqn.inputs, *eqn.out_binders)
-                if isinstance(x, Var) and x in mine and x not in kept and last[x] == i
+                if isinstance(x, jx.Var) and x in mine and x not in kept and last[x] == i
             }
             live -= sum(x.aval.nbytes for x in ended)
             mine -= ended
@@ -83,7 +81,7 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
             for eqn, is_backward in zip(jaxpr.eqns, backward, strict=True)
             if is_backward
             for x in eqn.inputs
-            if isinstance(x, Var)
+            if isinstance(x, jx.Var)
         }
         made = {
             var: i
@@ -91,7 +89,7 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
             if not is_backward
             for var in eqn.out_binders
         }
-        arguments = frozenset(jaxpr.in_binders) if which == 0 else frozenset[Var]()
+        arguments = frozenset(jaxpr.in_binders) if which == 0 else frozenset[jx.Var]()
         for var in read:
             i = made.get(var)
             if i is not None:

@@ -8,19 +8,18 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.costs import iterations
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.records import field_names
+from tinyjax import records
+from tinyjax.core import costs, jaxpr as jx
 
 #: Programs in parameters that derivatives and transposes run, and the equation itself does not.
 _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))
 
 
-def programs_run(eqn: JaxprEqn) -> list[Jaxpr]:
+def programs_run(eqn: jx.JaxprEqn) -> list[jx.Jaxpr]:
     """The programs in an equation's parameters that it runs."""
     params = eqn.params
-    idle: list[Any] = [getattr(params, n) for n in field_names(type(params)) if n in _IDLE]
-    return [jaxpr for jaxpr in subjaxprs(params) if not any(jaxpr is x for x in idle)]
+    idle: list[Any] = [getattr(params, n) for n in records.field_names(type(params)) if n in _IDLE]
+    return [jaxpr for jaxpr in jx.subjaxprs(params) if not any(jaxpr is x for x in idle)]
 
 
 @attrs.frozen(eq=False)
@@ -36,38 +35,38 @@ class Programs:
         of_eqn: the numbers of each equation, by identity: programs may share equations.
     """
 
-    jaxprs: tuple[Jaxpr, ...]
+    jaxprs: tuple[jx.Jaxpr, ...]
     times: tuple[float, ...]
     bounded: bool
     first: tuple[int, ...]
     of_jaxpr: dict[int, int]
     of_eqn: dict[int, list[int]]
 
-    def nested(self, eqn: JaxprEqn) -> tuple[int, ...]:
+    def nested(self, eqn: jx.JaxprEqn) -> tuple[int, ...]:
         """The numbers of the programs that an equation runs."""
         return tuple([self.of_jaxpr[id(jaxpr)] for jaxpr in programs_run(eqn)])
 
-    def equations(self) -> Iterator[tuple[int, JaxprEqn]]:
+    def equations(self) -> Iterator[tuple[int, jx.JaxprEqn]]:
         """All equations in the order of their numbers, each with its program's number."""
         for i, jaxpr in enumerate(self.jaxprs):
             for eqn in jaxpr.eqns:
                 yield i, eqn
 
 
-def unused(jaxpr: Jaxpr) -> list[bool]:
+def unused(jaxpr: jx.Jaxpr) -> list[bool]:
     """Which equations of a program compute what it does not need, and have no effects."""
-    read = {x for x in jaxpr.outs if isinstance(x, Var)}
+    read = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
     idle_eqns: list[bool] = []
     for eqn in reversed(jaxpr.eqns):
-        idle = read.isdisjoint(eqn.out_binders) and not effects_of(eqn).any
+        idle = read.isdisjoint(eqn.out_binders) and not jx.effects_of(eqn).any
         idle_eqns.append(idle)
         if not idle:
-            read.update(x for x in eqn.inputs if isinstance(x, Var))
+            read.update(x for x in eqn.inputs if isinstance(x, jx.Var))
     idle_eqns.reverse()
     return idle_eqns
 
 
-def programs_of(jaxpr: Jaxpr) -> Programs:
+def programs_of(jaxpr: jx.Jaxpr) -> Programs:
     """Find the programs within a program."""
     jaxprs = _in_order(jaxpr)
     of_jaxpr = {id(program): i for i, program in enumerate(jaxprs)}
@@ -82,7 +81,7 @@ def programs_of(jaxpr: Jaxpr) -> Programs:
         for eqn, idle in zip(program.eqns, unused(program), strict=True):
             of_eqn[id(eqn)].append(number)
             number += 1
-            count = iterations(eqn)
+            count = costs.iterations(eqn)
             if not idle:
                 bounded = bounded and count is not None
                 for inner in programs_run(eqn):
@@ -90,11 +89,11 @@ def programs_of(jaxpr: Jaxpr) -> Programs:
     return Programs(tuple(jaxprs), tuple(times), bounded, tuple(first), of_jaxpr, dict(of_eqn))
 
 
-def _in_order(jaxpr: Jaxpr) -> list[Jaxpr]:
+def _in_order(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
     """A program and those nested in it, each once and before those that it runs."""
-    ordered: list[Jaxpr] = []
+    ordered: list[jx.Jaxpr] = []
     seen: set[int] = {id(jaxpr)}
-    pending: list[tuple[Jaxpr, Iterator[Jaxpr]]] = [(jaxpr, _nested(jaxpr))]
+    pending: list[tuple[jx.Jaxpr, Iterator[jx.Jaxpr]]] = [(jaxpr, _nested(jaxpr))]
     while pending:
         current, rest = pending[-1]
         inner = next(rest, None)
@@ -108,7 +107,7 @@ def _in_order(jaxpr: Jaxpr) -> list[Jaxpr]:
     return ordered
 
 
-def _nested(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+def _nested(jaxpr: jx.Jaxpr) -> Iterator[jx.Jaxpr]:
     # those found last come first when the list is reversed
     for eqn in reversed(jaxpr.eqns):
         yield from reversed(programs_run(eqn))

@@ -16,11 +16,9 @@ from typing import Final
 import attrs
 
 from tinyjax import xla
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.exploring.compiled import Marks, changed, read_hlo, read_stablehlo, with_products
-from tinyjax.exploring.counting import work_of
+from tinyjax.core import jaxpr as jx
+from tinyjax.exploring import compiled, counting, numbering
 from tinyjax.exploring.model import Computation, Instruction, Work
-from tinyjax.exploring.numbering import programs_of
 
 #: What a function such as ``exp`` takes, in operations, and what moving a byte does.
 _OF_A_FUNCTION: Final = 10.0
@@ -155,7 +153,7 @@ def _seconds(
 def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
     """The compiled program with what its instructions take."""
     seconds = times.instructions
-    return changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
+    return compiled.changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
 
 
 @attrs.frozen
@@ -172,7 +170,7 @@ class LineTimes:
 
 
 def line_times(
-    events: Sequence[xla.OpEvent], hlo: Sequence[Computation], jaxpr: Jaxpr
+    events: Sequence[xla.OpEvent], hlo: Sequence[Computation], jaxpr: jx.Jaxpr
 ) -> LineTimes:
     """Divide the time of a program's instructions among lines.
 
@@ -181,12 +179,12 @@ def line_times(
         hlo: the compiled program.
         jaxpr: the program.
     """
-    programs = programs_of(jaxpr)
-    text, _ = xla.lowered(jaxpr, "f", (), Marks(programs))
-    stablehlo = read_stablehlo(text, programs)
+    programs = numbering.programs_of(jaxpr)
+    text, _ = xla.lowered(jaxpr, "f", (), compiled.Marks(programs))
+    stablehlo = compiled.read_stablehlo(text, programs)
     eqns = [eqn for _, eqn in programs.equations()]
-    joined = with_products(hlo, stablehlo.lines)
-    times = compiled_times(events, joined, stablehlo.of_equation, [*map(work_of, eqns)])
+    joined = compiled.with_products(hlo, stablehlo.lines)
+    times = compiled_times(events, joined, stablehlo.of_equation, [*map(counting.work_of, eqns)])
     runs = len(runs_of(events))
     lines: defaultdict[tuple[str, int], float] = defaultdict(float)
     untold = times.untold
@@ -205,12 +203,12 @@ def read_compiled(hlo: str, compilation: xla.Compilation) -> tuple[Computation, 
     Such a program is compiled once more. XLA names its instructions otherwise, but has them in the
     same order.
     """
-    computations = read_hlo(hlo)
+    computations = compiled.read_hlo(hlo)
     if 'source_file="-"' in hlo:
         return computations
-    plain = read_hlo(xla.compile_anew(compilation).loaded.get_hlo_text())
+    plain = compiled.read_hlo(xla.compile_anew(compilation).loaded.get_hlo_text())
     names = [one.name for computation in computations for one in computation.instructions]
     if len(names) != sum(len(computation.instructions) for computation in plain):
         return ()
     left = iter(names)
-    return changed(plain, lambda one: attrs.evolve(one, name=next(left)))
+    return compiled.changed(plain, lambda one: attrs.evolve(one, name=next(left)))

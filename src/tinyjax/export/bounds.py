@@ -14,19 +14,7 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import Final, TypeAlias
 
-from tinyjax.export.polynomials import (
-    ONE,
-    Factor,
-    Polynomial,
-    Term,
-    add,
-    as_constant,
-    constant,
-    count,
-    factors,
-    multiply,
-    operation,
-)
+from tinyjax.export import polynomials as poly
 
 #: The least and the greatest value of a polynomial, or None where none was found.
 Bounds: TypeAlias = tuple[int | None, int | None]
@@ -47,40 +35,40 @@ class Knowledge:
         premises: polynomials that are not negative.
     """
 
-    def __init__(self, premises: Sequence[Polynomial]) -> None:
+    def __init__(self, premises: Sequence[poly.Polynomial]) -> None:
         self._premises = tuple(premises)
-        self._found: dict[tuple[Polynomial, int], int | None] = {}
+        self._found: dict[tuple[poly.Polynomial, int], int | None] = {}
 
-    def bounds(self, p: Polynomial) -> Bounds:
+    def bounds(self, p: poly.Polynomial) -> Bounds:
         """Return the least and the greatest value of a polynomial, as far as they are known."""
-        greatest = self._least(add((), p, -1), 0)
+        greatest = self._least(poly.add((), p, -1), 0)
         return self._least(p, 0), None if greatest is None else -greatest
 
-    def _least(self, p: Polynomial, depth: int) -> int | None:
+    def _least(self, p: poly.Polynomial, depth: int) -> int | None:
         """Return a lower bound, the best one if ``depth``, which counts questions, is zero."""
-        number = as_constant(p)
+        number = poly.as_constant(p)
         if number is not None:
             return number
-        if depth and all(k > 0 and (t == ONE or _has_no_operation(t)) for t, k in p):
+        if depth and all(k > 0 and (t == poly.ONE or _has_no_operation(t)) for t, k in p):
             return sum(k for _, k in p)
         if depth > _DEEPEST:
             return None
-        count(len(p))
+        poly.count(len(p))
         if (p, depth) not in self._found:
             self._found[p, depth] = self._optimum(p, depth)
         return self._found[p, depth]
 
-    def _optimum(self, p: Polynomial, depth: int) -> int | None:
+    def _optimum(self, p: poly.Polynomial, depth: int) -> int | None:
         facts = [*self._premises]
-        seen: set[Factor] = set()
-        products: set[Term] = set()
-        choices: list[tuple[Polynomial, ...]] = []
+        seen: set[poly.Factor] = set()
+        products: set[poly.Term] = set()
+        choices: list[tuple[poly.Polynomial, ...]] = []
         pending = [p, *self._premises]
         while pending:
             q = pending.pop()
-            count(len(q))
+            poly.count(len(q))
             products.update(term for term, _ in q if sum(power for _, power in term) > 1)
-            for factor in factors(q):
+            for factor in poly.factors(q):
                 if factor not in seen:
                     seen.add(factor)
                     told = [*self._facts(factor, depth)]
@@ -100,96 +88,96 @@ class Knowledge:
                 optimum = ceil(best) if optimum is None else min(optimum, ceil(best))
         return optimum
 
-    def _facts(self, factor: Factor, depth: int) -> Iterator[Polynomial]:
+    def _facts(self, factor: poly.Factor, depth: int) -> Iterator[poly.Polynomial]:
         """Say of a factor what is not negative."""
-        value: Polynomial = ((((factor, 1),), 1),)
+        value: poly.Polynomial = ((((factor, 1),), 1),)
         if not factor.operands:
-            yield add(value, constant(-1))
+            yield poly.add(value, poly.constant(-1))
             return
         x, y = factor.operands
         if factor.name in ("max", "min"):
             sign = 1 if factor.name == "max" else -1
-            yield add(multiply(constant(sign), value), x, -sign)
-            yield add(multiply(constant(sign), value), y, -sign)
+            yield poly.add(poly.multiply(poly.constant(sign), value), x, -sign)
+            yield poly.add(poly.multiply(poly.constant(sign), value), y, -sign)
             return
         if (self._least(y, depth + 1) or 0) < 1:
             return  # nothing is said of divisors that may be negative
-        whole = value if factor.name == "floordiv" else operation("floordiv", x, y)
-        rest = add(x, multiply(y, whole), -1) if factor.name == "floordiv" else value
+        whole = value if factor.name == "floordiv" else poly.operation("floordiv", x, y)
+        rest = poly.add(x, poly.multiply(y, whole), -1) if factor.name == "floordiv" else value
         yield rest
-        yield add(add(y, rest, -1), constant(-1))
+        yield poly.add(poly.add(y, rest, -1), poly.constant(-1))
         least = self._least(x, depth + 1)
         if least is not None and least >= 0:
             yield value
-            yield add(x, value, -1)
+            yield poly.add(x, value, -1)
         if factor.name == "mod":
             # the remainder is what the quotient leaves
-            left = add(x, multiply(y, whole), -1)
-            yield add(left, value, -1)
-            yield add(value, left, -1)
+            left = poly.add(x, poly.multiply(y, whole), -1)
+            yield poly.add(left, value, -1)
+            yield poly.add(value, left, -1)
 
-    def _product_facts(self, term: Term, depth: int) -> Iterator[Polynomial]:
+    def _product_facts(self, term: poly.Term, depth: int) -> Iterator[poly.Polynomial]:
         """Say of a product what follows from the least values of two halves of it."""
         first, power = term[-1]
-        one: Polynomial = ((((first, 1),), 1),)
-        rest: Polynomial = (((*term[:-1], *(((first, power - 1),) if power > 1 else ())), 1),)
+        one: poly.Polynomial = ((((first, 1),), 1),)
+        rest: poly.Polynomial = (((*term[:-1], *(((first, power - 1),) if power > 1 else ())), 1),)
         ends = [self._least(half, depth + 1) for half in (one, rest)]
         if all(end is not None and end >= 0 for end in ends):
-            a, b = (constant(end or 0) for end in ends)
-            yield multiply(add(one, a, -1), add(rest, b, -1))
-            yield add(((term, 1),), multiply(a, b), -1)
+            a, b = (poly.constant(end or 0) for end in ends)
+            yield poly.multiply(poly.add(one, a, -1), poly.add(rest, b, -1))
+            yield poly.add(((term, 1),), poly.multiply(a, b), -1)
 
 
-def _has_no_operation(term: Term) -> bool:
+def _has_no_operation(term: poly.Term) -> bool:
     return not any(factor.operands for factor, _ in term)
 
 
-def _choice(factor: Factor) -> tuple[Polynomial, ...]:
+def _choice(factor: poly.Factor) -> tuple[poly.Polynomial, ...]:
     """Return what is zero if the first operand is it, and what is not negative then; and so on."""
-    value: Polynomial = ((((factor, 1),), 1),)
+    value: poly.Polynomial = ((((factor, 1),), 1),)
     x, y = factor.operands
-    difference = add(x, y, -1) if factor.name == "max" else add(y, x, -1)
-    return add(value, x, -1), difference, add(value, y, -1), add((), difference, -1)
+    difference = poly.add(x, y, -1) if factor.name == "max" else poly.add(y, x, -1)
+    return poly.add(value, x, -1), difference, poly.add(value, y, -1), poly.add((), difference, -1)
 
 
-def _cases(choices: Sequence[tuple[Polynomial, ...]]) -> Iterator[list[Polynomial]]:
+def _cases(choices: Sequence[tuple[poly.Polynomial, ...]]) -> Iterator[list[poly.Polynomial]]:
     """Go through the facts that hold for each choice between operands."""
     if not choices:
         yield []
         return
     first_is, first_if, second_is, second_if = choices[0]
     for rest in _cases(choices[1:]):
-        yield [first_is, add((), first_is, -1), first_if, *rest]
-        yield [second_is, add((), second_is, -1), second_if, *rest]
+        yield [first_is, poly.add((), first_is, -1), first_if, *rest]
+        yield [second_is, poly.add((), second_is, -1), second_if, *rest]
 
 
 # The linear program
 
 
-def _optimum(p: Polynomial, facts: Sequence[Polynomial]) -> Fraction | float | None:
+def _optimum(p: poly.Polynomial, facts: Sequence[poly.Polynomial]) -> Fraction | float | None:
     """Return the greatest ``n`` for which ``p - n`` is a sum of facts.
 
     Returns:
         The number; None if there is none, and infinity if there is one for every number: no sizes
         are such that the facts hold.
     """
-    terms = sorted({t for q in (p, *facts) for t, _ in q if t != ONE}, key=_term_order)
+    terms = sorted({t for q in (p, *facts) for t, _ in q if t != poly.ONE}, key=_term_order)
     goal, columns = dict(p), [dict(fact) for fact in facts]
     numbers = len(terms) * len(columns)
     if numbers > _LARGEST:
         return None
-    count(numbers)
+    poly.count(numbers)
     # the facts' weights y >= 0: for each term, sum_j y_j facts[j][term] = p[term]
     rows: list[list[Fraction]] = []
     for t in terms:
         row = [Fraction(c.get(t, 0)) for c in (*columns, goal)]
         rows.append([-x for x in row] if row[-1] < 0 else row)
     # and of the constants, n = p[1] - sum_j y_j facts[j][1]
-    maximum = _maximised(rows, [Fraction(-c.get(ONE, 0)) for c in columns])
-    return None if maximum is None else goal.get(ONE, 0) + maximum
+    maximum = _maximised(rows, [Fraction(-c.get(poly.ONE, 0)) for c in columns])
+    return None if maximum is None else goal.get(poly.ONE, 0) + maximum
 
 
-def _term_order(term: Term) -> str:
+def _term_order(term: poly.Term) -> str:
     return str([(str(factor), power) for factor, power in term])
 
 
@@ -247,7 +235,7 @@ def _improve(table: list[list[Fraction]], basis: list[int], goal: Sequence[Fract
 
 
 def _pivot(table: list[list[Fraction]], basis: list[int], at: int, entering: int) -> None:
-    count(len(table) * len(table[0]))
+    poly.count(len(table) * len(table[0]))
     by = table[at][entering]
     table[at] = [x / by for x in table[at]]
     for i, row in enumerate(table):

@@ -8,32 +8,17 @@ from typing import Any
 
 import attrs
 
+from tinyjax import errors
 from tinyjax.control_flow.loops import map_
+from tinyjax.core import avals as av, jaxpr as jx, primitive as prim, tangents as tg
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangents,
-)
 from tinyjax.core.staging import stage
-from tinyjax.core.tangents import defined, of_undefined, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.export.symbolic_programs import Sized
 from tinyjax.jit import JitParams, jit_p
-from tinyjax.primitives.rules import instantiate, instantiate_all
+from tinyjax.primitives import rules as ru
 from tinyjax.primitives.shape import moveaxis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -60,17 +45,17 @@ class Program(Sized):
 
     name: str = attrs.field(eq=False)
     portable: str
-    in_avals: tuple[ShapedArray, ...]
-    out_avals: tuple[ShapedArray, ...]
+    in_avals: tuple[av.ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
     num_consts: int
     text: Callable[[], str] = attrs.field(eq=False)
     pull_back: Callable[..., Any] | None = attrs.field(eq=False)
-    jaxpr: Jaxpr | None = None
+    jaxpr: jx.Jaxpr | None = None
     of_sizes: Callable[[Mapping[str, int]], Program] | None = attrs.field(default=None, eq=False)
-    divided: Jaxpr | None = None
+    divided: jx.Jaxpr | None = None
 
     @property
-    def inlined(self) -> Jaxpr | None:
+    def inlined(self) -> jx.Jaxpr | None:
         return self.jaxpr
 
     def with_sizes(self, sizes: Mapping[str, int]) -> Program:
@@ -81,26 +66,28 @@ class Program(Sized):
 
 
 @attrs.frozen(eq=False, repr=False)
-class CallExportedParams(Params):
+class CallExportedParams(prim.Params):
     """An exported program to be called."""
 
     program: Program
 
 
-call_exported_p: Primitive[CallExportedParams] = Primitive("call_exported", CallExportedParams)
+call_exported_p: prim.Primitive[CallExportedParams] = prim.Primitive(
+    "call_exported", CallExportedParams
+)
 
 
 @call_exported_p.def_evaluate
-def _call_evaluate(args: Arrays, params: CallExportedParams) -> Arrays:
+def _call_evaluate(args: prim.Arrays, params: CallExportedParams) -> prim.Arrays:
     return bind(jit_p, args, JitParams(calling(params.program), params.program.name))
 
 
 @call_exported_p.def_abstract_eval
-def _call_type(avals: Avals, params: CallExportedParams) -> Avals:
+def _call_type(avals: prim.Avals, params: CallExportedParams) -> prim.Avals:
     program = params.program
     actual, expected = ([(a.shape, a.dtype) for a in types] for types in (avals, program.in_avals))
     if actual != expected:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"'{program.name}' was exported for ({', '.join(map(str, program.in_avals))}), but was "
             f"applied to ({', '.join(map(str, avals))})."
         )
@@ -117,10 +104,12 @@ def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) ->
 
 
 @call_exported_p.def_jvp
-def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -> JvpResult:
+def _call_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: CallExportedParams
+) -> prim.JvpResult:
     program = params.program
     if program.pull_back is None:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"'{program.name}' is an exported program without its derivative. Where it is "
             "exported, keep that with it: exported.serialize(vjp_order=1), or a higher order for "
             "derivatives of derivatives. Or use tinyjax.lax.stop_gradient on its arguments."
@@ -129,18 +118,18 @@ def _call_jvp(primals: Arrays, tangents: Tangents, params: CallExportedParams) -
     n = program.num_consts
     args = primals[n:]
     tangents_in = [
-        instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
+        ru.instantiate(t, x) for x, t in zip(args, tangents[n:], strict=True) if is_inexact(x.dtype)
     ]
     out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
     map_params = ExportedTangentParams(program.name, program.pull_back, len(args), out_avals)
     tangents_out = bind(exported_tangent_p, (*args, *tangents_in), map_params)
-    return outs, with_zeros([is_inexact(a.dtype) for a in program.out_avals], tangents_out)
+    return outs, tg.with_zeros([is_inexact(a.dtype) for a in program.out_avals], tangents_out)
 
 
 @call_exported_p.def_batch
 def _call_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CallExportedParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CallExportedParams
+) -> prim.BatchResult:
     # Its shapes are fixed, so it is called for one example after the other.
     examples = [moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
 
@@ -154,7 +143,7 @@ def _call_batch(
 
 
 @attrs.frozen(eq=False, repr=False)
-class ExportedTangentParams(Params):
+class ExportedTangentParams(prim.Params):
     """The tangent map of an exported program, which is known by its transpose only.
 
     Attributes:
@@ -168,16 +157,16 @@ class ExportedTangentParams(Params):
     name: str = attrs.field(eq=False)
     pull_back: Callable[..., Any]
     num_args: int
-    out_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
 
 
-exported_tangent_p: Primitive[ExportedTangentParams] = Primitive(
+exported_tangent_p: prim.Primitive[ExportedTangentParams] = prim.Primitive(
     "exported_tangent", ExportedTangentParams
 )
 
 
-def _forward_mode(name: str) -> DifferentiationError:
-    return DifferentiationError(
+def _forward_mode(name: str) -> errors.DifferentiationError:
+    return errors.DifferentiationError(
         f"'{name}' is an exported program, whose derivative serves reverse mode (grad, vjp, "
         "jacrev), but was asked for in forward mode (jvp, jacfwd, or a linearized function "
         "applied). Use reverse mode, or export what jvp of the function gives."
@@ -185,12 +174,12 @@ def _forward_mode(name: str) -> DifferentiationError:
 
 
 @exported_tangent_p.def_evaluate
-def _tangent_evaluate(args: Arrays, params: ExportedTangentParams) -> Arrays:
+def _tangent_evaluate(args: prim.Arrays, params: ExportedTangentParams) -> prim.Arrays:
     raise _forward_mode(params.name)
 
 
 @exported_tangent_p.def_abstract_eval
-def _tangent_type(avals: Avals, params: ExportedTangentParams) -> Avals:
+def _tangent_type(avals: prim.Avals, params: ExportedTangentParams) -> prim.Avals:
     return params.out_avals
 
 
@@ -200,30 +189,35 @@ def _tangent_lowering(b: Lowering, operands: Values, params: ExportedTangentPara
 
 
 @exported_tangent_p.def_jvp
-def _tangent_jvp(primals: Arrays, tangents: Tangents, params: ExportedTangentParams) -> JvpResult:
+def _tangent_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: ExportedTangentParams
+) -> prim.JvpResult:
     raise _forward_mode(params.name)
 
 
 @exported_tangent_p.def_batch
 def _tangent_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ExportedTangentParams
-) -> BatchResult:
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: ExportedTangentParams,
+) -> prim.BatchResult:
     raise _forward_mode(params.name)
 
 
 @exported_tangent_p.def_transpose
 def _tangent_transpose(
-    cotangents: Tangents, operands: Operands, params: ExportedTangentParams
-) -> Cotangents:
+    cotangents: prim.Tangents, operands: prim.Operands, params: ExportedTangentParams
+) -> prim.Cotangents:
     n = params.num_args
-    args = defined(operands[:n])
+    args = tg.defined(operands[:n])
     assert len(args) == n, "the program's arguments are no tangents"
-    results = params.pull_back(*args, *instantiate_all(cotangents, params.out_avals))
-    return [*[None] * n, *of_undefined(operands[n:], results)]
+    results = params.pull_back(*args, *ru.instantiate_all(cotangents, params.out_avals))
+    return [*[None] * n, *tg.of_undefined(operands[n:], results)]
 
 
 @lru_cache(maxsize=256)
-def calling(program: Program) -> Jaxpr:
+def calling(program: Program) -> jx.Jaxpr:
     """Return a jaxpr that does nothing but call a program."""
 
     def call(*args: Array) -> list[Array]:

@@ -18,9 +18,8 @@ import attrs
 from tinyjax.core.array import Array
 from tinyjax.core.integers import SymbolicSize
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
-from tinyjax.export import polynomials
+from tinyjax.export import parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge
-from tinyjax.export.parsing import parse_constraint
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.frames import Location, user_location
 from tinyjax.primitives.dimension import dim_as_value
@@ -85,7 +84,7 @@ class SymbolicScope:
         for text in constraints_str:
             if not isinstance(text, str):
                 raise ArgumentError(f"a symbolic constraint is a string, not {shortened(text)}.")
-            left, comparison, right = parse_constraint(text, self)
+            left, comparison, right = parsing.parse_constraint(text, self)
             self._add(text, left, comparison, right)
 
     @property
@@ -94,17 +93,17 @@ class SymbolicScope:
         return tuple(self._constraints)
 
     def _add(self, text: str, left: Polynomial, comparison: str, right: Polynomial) -> None:
-        difference = polynomials.add(left, right, -1)
+        difference = poly.add(left, right, -1)
         if comparison == "<=":
-            difference = polynomials.add((), difference, -1)
-        number = polynomials.as_constant(difference)
+            difference = poly.add((), difference, -1)
+        number = poly.as_constant(difference)
         equal = comparison == "=="
         if number is not None:
             if number < 0 or (equal and number):
                 raise ArgumentError(f"the symbolic constraint '{text}' never holds.")
             return
         if equal:
-            if len(left) != 1 or polynomials.as_constant(left) is not None:
+            if len(left) != 1 or poly.as_constant(left) is not None:
                 raise ArgumentError(
                     f"the symbolic constraint '{text}' must have a product at its left, which is "
                     "replaced by what is at its right."
@@ -112,17 +111,17 @@ class SymbolicScope:
             ((term, k),) = left
             if term in self._rules:
                 raise ArgumentError(
-                    f"two symbolic constraints say what '{polynomials.text(left)}' is: state one."
+                    f"two symbolic constraints say what '{poly.text(left)}' is: state one."
                 )
             self._rules[term] = k, right
             if len(term) == 1 and not right and term[0][0].name == "mod":
                 # of what is divisible the quotient times the divisor is known
                 x, y = term[0][0].operands
-                divisor = polynomials.as_constant(y)
+                divisor = poly.as_constant(y)
                 if divisor:
-                    whole = polynomials.operation("floordiv", x, y)
-                    product = polynomials.multiply(y, whole)
-                    implied = f"{polynomials.text(product)} == {polynomials.text(x)}"
+                    whole = poly.operation("floordiv", x, y)
+                    product = poly.multiply(y, whole)
+                    implied = f"{poly.text(product)} == {poly.text(x)}"
                     self._add(implied, product, "==", x)
         self._constraints.append(Constraint(text, difference, equal))
         self._bounds.clear()
@@ -135,16 +134,16 @@ class SymbolicScope:
             if changed is None:
                 break
             old, replacement = changed
-            p = polynomials.add(polynomials.add(p, (old,), -1), replacement)
+            p = poly.add(poly.add(p, (old,), -1), replacement)
         return p
 
     def _replaced(self, term: Term, k: int) -> tuple[tuple[Term, int], Polynomial] | None:
-        polynomials.count(len(self._rules))
+        poly.count(len(self._rules))
         for left, (count, right) in self._rules.items():
-            over = polynomials.multiply_terms(term, left, -1)
+            over = poly.multiply_terms(term, left, -1)
             if k % count == 0 and all(power > 0 for _, power in over):
                 rest: Polynomial = ((over, k // count),)
-                return (term, k), polynomials.multiply(rest, right)
+                return (term, k), poly.multiply(rest, right)
         return None
 
     def bounds(self, p: Polynomial) -> Bounds:
@@ -154,7 +153,7 @@ class SymbolicScope:
             if self._knowledge is None:
                 differences = [c.difference for c in self._constraints]
                 equal = [c.difference for c in self._constraints if c.equal]
-                differences += [polynomials.add((), difference, -1) for difference in equal]
+                differences += [poly.add((), difference, -1) for difference in equal]
                 self._knowledge = Knowledge(differences)
             bounds = self._bounds[p] = self._knowledge.bounds(p)
         return bounds
@@ -162,7 +161,7 @@ class SymbolicScope:
     def dim(self, p: Polynomial) -> int:
         """Return a polynomial as a size: an int if it is constant."""
         p = self.normal(p)
-        number = polynomials.as_constant(p)
+        number = poly.as_constant(p)
         return SymbolicDim(p, self) if number is None else number
 
     def told(self) -> str:
@@ -249,7 +248,7 @@ class SymbolicDim(SymbolicSize):
         return self._token
 
     def __str__(self) -> str:
-        return polynomials.text(self._polynomial)
+        return poly.text(self._polynomial)
 
     def __repr__(self) -> str:
         return str(self)
@@ -284,7 +283,7 @@ class SymbolicDim(SymbolicSize):
             return other._polynomial
         if isinstance(other, SupportsIndex) and not isinstance(other, Array):
             try:
-                return polynomials.constant(operator.index(other))
+                return poly.constant(operator.index(other))
             except TypeError:  # an array of NumPy's
                 return None
         return None
@@ -293,41 +292,41 @@ class SymbolicDim(SymbolicSize):
         p = self._other(other, "+")
         if p is None:
             return dim_as_value(self) + other
-        return self._scope.dim(polynomials.add(self._polynomial, p))
+        return self._scope.dim(poly.add(self._polynomial, p))
 
     def __radd__(self, other: Any) -> Any:
         p = self._other(other, "+")
         if p is None:
             return other + dim_as_value(self)
-        return self._scope.dim(polynomials.add(self._polynomial, p))
+        return self._scope.dim(poly.add(self._polynomial, p))
 
     def __sub__(self, other: Any) -> Any:
         p = self._other(other, "-")
         if p is None:
             return dim_as_value(self) - other
-        return self._scope.dim(polynomials.add(self._polynomial, p, -1))
+        return self._scope.dim(poly.add(self._polynomial, p, -1))
 
     def __rsub__(self, other: Any) -> Any:
         p = self._other(other, "-")
         if p is None:
             return other - dim_as_value(self)
-        return self._scope.dim(polynomials.add(p, self._polynomial, -1))
+        return self._scope.dim(poly.add(p, self._polynomial, -1))
 
     def __mul__(self, other: Any) -> Any:
         p = self._other(other, "*")
         if p is None:
             return dim_as_value(self) * other
-        return self._scope.dim(polynomials.multiply(self._polynomial, p))
+        return self._scope.dim(poly.multiply(self._polynomial, p))
 
     def __rmul__(self, other: Any) -> Any:
         p = self._other(other, "*")
         if p is None:
             return other * dim_as_value(self)
-        return self._scope.dim(polynomials.multiply(self._polynomial, p))
+        return self._scope.dim(poly.multiply(self._polynomial, p))
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         p = self._other(other, "**")
-        power = None if p is None else polynomials.as_constant(p)
+        power = None if p is None else poly.as_constant(p)
         if modulo is not None:
             raise ArgumentError("pow of a symbolic size takes no modulus.")
         if power is None:
@@ -336,9 +335,9 @@ class SymbolicDim(SymbolicSize):
             raise ArgumentError(
                 f"the symbolic size '{self}' cannot be raised to the negative power {power}."
             )
-        product = polynomials.constant(1)
-        for _ in range(min(power, polynomials.MOST_POWER + 1)):
-            product = polynomials.multiply(product, self._polynomial)
+        product = poly.constant(1)
+        for _ in range(min(power, poly.MOST_POWER + 1)):
+            product = poly.multiply(product, self._polynomial)
         return self._scope.dim(product)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
@@ -390,14 +389,14 @@ class SymbolicDim(SymbolicSize):
         if not y:
             raise ZeroDivisionError(f"the symbolic size '{self}' is divided by zero.")
         scope = self._scope
-        exact = polynomials.divide(x, y)
+        exact = poly.divide(x, y)
         if exact is not None:
             return scope.dim(exact[0]), exact[1]
-        whole, rest = (polynomials.operation(name, x, y) for name in ("floordiv", "mod"))
+        whole, rest = (poly.operation(name, x, y) for name in ("floordiv", "mod"))
         return scope.dim(whole), scope.dim(rest)
 
     def __neg__(self) -> Any:
-        return self._scope.dim(polynomials.add((), self._polynomial, -1))
+        return self._scope.dim(poly.add((), self._polynomial, -1))
 
     def __pos__(self) -> SymbolicDim:
         return self
@@ -415,13 +414,13 @@ class SymbolicDim(SymbolicSize):
         p = self._other(other, name)
         if p is None:
             raise ArgumentError(f"{name} of sizes needs an int, but got {shortened(other)}.")
-        least, greatest = self._scope.bounds(polynomials.add(self._polynomial, p, -1))
+        least, greatest = self._scope.bounds(poly.add(self._polynomial, p, -1))
         if least is not None and least >= 0:
             return self if name == "max" else other
         if greatest is not None and greatest <= 0:
             return other if name == "max" else self
-        operands = sorted([self._polynomial, p], key=polynomials.text, reverse=True)
-        return self._scope.dim(polynomials.operation(name, *operands))
+        operands = sorted([self._polynomial, p], key=poly.text, reverse=True)
+        return self._scope.dim(poly.operation(name, *operands))
 
     # Comparisons
 
@@ -455,11 +454,9 @@ class SymbolicDim(SymbolicSize):
         p = self._other(other, how)
         if p is None:
             return NotImplemented
-        difference = polynomials.add(self._polynomial, p, -1)
-        difference = polynomials.multiply(polynomials.constant(sign), difference)
-        least, greatest = self._scope.bounds(
-            polynomials.add(difference, polynomials.constant(slack))
-        )
+        difference = poly.add(self._polynomial, p, -1)
+        difference = poly.multiply(poly.constant(sign), difference)
+        least, greatest = self._scope.bounds(poly.add(difference, poly.constant(slack)))
         if least is not None and least >= 0:
             return True
         if greatest is not None and greatest < 0:
@@ -486,4 +483,4 @@ def is_symbolic_dim(p: object) -> TypeGuard[SymbolicDim]:
 
 def substituted(dim: int, sizes: Mapping[str, int]) -> int:
     """Return a size with values, which may be symbolic, in place of its variables."""
-    return polynomials.evaluate(dim.polynomial, sizes) if isinstance(dim, SymbolicDim) else dim
+    return poly.evaluate(dim.polynomial, sizes) if isinstance(dim, SymbolicDim) else dim

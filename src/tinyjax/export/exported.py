@@ -7,26 +7,18 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import tree, xla
+from tinyjax import errors, tree, xla
+from tinyjax.core import avals as av, devices as dev, lowering as low, sharding as sd, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import as_arrays
-from tinyjax.core.devices import PLATFORM, device_at, platform_in_view
-from tinyjax.core.lowering import tensors
-from tinyjax.core.sharding import Mesh, NamedSharding
-from tinyjax.core.trace import EVAL, bind, check_concrete, current_trace
-from tinyjax.errors import ArgumentError, ExportError
-from tinyjax.export import polynomials
+from tinyjax.export import families, format, polynomials as poly
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.divided import Divided, devices_of, laid
-from tinyjax.export.families import Family, family_of, variables_of
-from tinyjax.export.format import VERSION, Content, decode, encode
 from tinyjax.export.platforms import listed, main_first, portable_form
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
 from tinyjax.jit import JitParams, jit_p
 from tinyjax.jit.stages import check_arguments
 from tinyjax.primitives.constraint import constrain
-from tinyjax.tree import PyTreeDef
 
 T = TypeVar("T")
 
@@ -88,16 +80,16 @@ class Exported:
     """
 
     fun_name: str
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]
-    out_avals: tuple[ShapedArray, ...]
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    in_avals: tuple[av.ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
     donated: tuple[int, ...]
     consts: tuple[Array, ...]
     portable: str
     _make_vjp: Callable[[], Exported] | None
-    _family: Family | None = None
-    platforms: tuple[str, ...] = (PLATFORM,)
+    _family: families.Family | None = None
+    platforms: tuple[str, ...] = (dev.PLATFORM,)
     others: tuple[str, ...] = ()
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
     _divided: Divided | None = None
@@ -130,24 +122,24 @@ class Exported:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.call, in_tree)
         program = self
-        if self.platforms != (platform_in_view.value,):
-            program = self._on(platform_in_view.value)
+        if self.platforms != (dev.platform_in_view.value,):
+            program = self._on(dev.platform_in_view.value)
         if program._family is not None:
             program = program._of_types(in_tree, arrays)
         return program._call(in_tree, arrays)
 
-    def _call(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Any:
+    def _call(self, in_tree: tree.PyTreeDef, arrays: Sequence[Array]) -> Any:
         check_arguments(self.fun_name, "exported", self.in_tree, self.in_avals, in_tree, arrays)
         operands: Sequence[Array] = (*self.consts, *arrays)
         if self._divided is not None:
             return self._call_on_devices(self._divided, operands)
-        if current_trace() is EVAL:
-            check_concrete(arrays)
+        if tr.current_trace() is tr.EVAL:
+            tr.check_concrete(arrays)
             donated = tuple([len(self.consts) + i for i in self.donated])
             program = JitParams(calling(self.program), self.fun_name, donated)
-            outs = bind(jit_p, operands, program)
+            outs = tr.bind(jit_p, operands, program)
         else:
-            outs = bind(call_exported_p, operands, CallExportedParams(self.program))
+            outs = tr.bind(call_exported_p, operands, CallExportedParams(self.program))
         return tree.unflatten(self.out_tree, outs)
 
     def _call_on_devices(self, divided: Divided, operands: Sequence[Array]) -> Any:
@@ -157,7 +149,7 @@ class Exported:
         on_devices = divided
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
-        mesh = on_devices.mesh if devices is None else Mesh(devices, ("devices",))
+        mesh = on_devices.mesh if devices is None else sd.Mesh(devices, ("devices",))
         for sharding in (*on_devices.ins, *on_devices.outs):
             mesh = mesh if sharding is None else sharding.mesh
         operands = laid(operands, on_devices.ins, mesh)
@@ -171,10 +163,10 @@ class Exported:
             self._pull_back if self.has_vjp() else None,
             divided=on_devices.jaxpr,
         )
-        if current_trace() is EVAL:
-            outs = bind(jit_p, operands, JitParams(calling(program), self.fun_name))
+        if tr.current_trace() is tr.EVAL:
+            outs = tr.bind(jit_p, operands, JitParams(calling(program), self.fun_name))
         else:
-            outs = bind(call_exported_p, operands, CallExportedParams(program))
+            outs = tr.bind(call_exported_p, operands, CallExportedParams(program))
         placed = [
             constrain(x, sharding) if sharding is not None else x
             for x, sharding in zip(outs, on_devices.outs, strict=True)
@@ -186,7 +178,7 @@ class Exported:
         if platform not in self.platforms:
             if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
                 return self
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{self.fun_name}' was exported for {listed(self.platforms)}, but is called on "
                 f"'{platform}'. Export it for that, too: platforms=['{platform}', ...]."
             )
@@ -235,7 +227,7 @@ class Exported:
             return self
         missing = family.variables - sizes.keys()
         if missing:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{self.fun_name}' was exported for sizes that depend on "
                 f"{', '.join(sorted(family.variables))}, but got none for '{min(missing)}'."
             )
@@ -244,11 +236,11 @@ class Exported:
             self._made.clear()
         return self._once(key, lambda: self._sized(family, dict(key)))
 
-    def _sized(self, family: Family, sizes: dict[str, int]) -> Exported:
+    def _sized(self, family: families.Family, sizes: dict[str, int]) -> Exported:
         make_vjp = None
         if self._make_vjp is not None:
             make_vjp = lambda: self.vjp().with_sizes(sizes)  # noqa: E731 (or None)
-        names = set().union(*(variables_of(size) for size in sizes.values()))
+        names = set().union(*(families.variables_of(size) for size in sizes.values()))
         portables = [""]
         with refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
             jaxpr = with_sizes(family.jaxpr, sizes)
@@ -262,10 +254,10 @@ class Exported:
             portable=portables[0],
             others=tuple(portables[1:]),
             make_vjp=make_vjp,
-            family=Family(jaxpr, None, frozenset(names)) if names else None,
+            family=families.Family(jaxpr, None, frozenset(names)) if names else None,
         )
 
-    def _of_types(self, in_tree: PyTreeDef, arrays: Sequence[Array]) -> Exported:
+    def _of_types(self, in_tree: tree.PyTreeDef, arrays: Sequence[Array]) -> Exported:
         """Return the program for arguments of certain types."""
         avals = tuple([x.aval for x in arrays])
         exported: Exported | None = self._made.get((in_tree, avals))
@@ -288,7 +280,7 @@ class Exported:
     @property
     def calling_convention_version(self) -> int:
         """The version of the format."""
-        return VERSION
+        return format.VERSION
 
     @property
     def nr_devices(self) -> int:
@@ -305,7 +297,7 @@ class Exported:
         """None for each result, likewise: ``out_shardings_jax``."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: Mesh) -> tuple[NamedSharding | None, ...]:
+    def in_shardings_jax(self, mesh: sd.Mesh) -> tuple[sd.NamedSharding | None, ...]:
         """Return how the arguments lie, on the devices of a mesh of as many.
 
         Args:
@@ -317,7 +309,7 @@ class Exported:
         divided = self._on_mesh(mesh)
         return (None,) * len(self.in_avals) if divided is None else divided.ins[len(self.consts) :]
 
-    def out_shardings_jax(self, mesh: Mesh) -> tuple[NamedSharding | None, ...]:
+    def out_shardings_jax(self, mesh: sd.Mesh) -> tuple[sd.NamedSharding | None, ...]:
         """Return how the results lie, on the devices of a mesh of as many; None as XLA chooses.
 
         Args:
@@ -329,15 +321,15 @@ class Exported:
         divided = self._on_mesh(mesh)
         return (None,) * len(self.out_avals) if divided is None else divided.outs
 
-    def _on_mesh(self, mesh: Mesh) -> Divided | None:
+    def _on_mesh(self, mesh: sd.Mesh) -> Divided | None:
         if self._divided is None:
             return None
         if mesh.size != self.nr_devices:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{self.fun_name}' was exported for {self.nr_devices} devices, but {mesh} has "
                 f"{mesh.size}."
             )
-        return self._divided.on([device_at(i) for i in mesh.ids])
+        return self._divided.on([dev.device_at(i) for i in mesh.ids])
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO's text.
@@ -353,19 +345,19 @@ class Exported:
         if self._divided is not None:
             return self._divided.text
         if self._family is not None:
-            raise ExportError(
+            raise errors.ExportError(
                 f"'{self.fun_name}' was exported for symbolic sizes, and StableHLO is written for "
                 "sizes that are known: exported.with_sizes({...}).mlir_module()."
             )
         portable = self.portable
         if platform is not None:
             if platform not in self.platforms:
-                raise ArgumentError(
+                raise errors.ArgumentError(
                     f"'{self.fun_name}' was exported for {listed(self.platforms)}, but its "
                     f"program for '{platform}' is asked for."
                 )
             portable = self._portables()[platform]
-        ins, outs = tensors(self._parameters), tensors(self.out_avals)
+        ins, outs = low.tensors(self._parameters), low.tensors(self.out_avals)
         types = [x.text for x in ins], [x.text for x in outs]
         return self._once(("text", portable), lambda: xla.from_portable(portable, *types))
 
@@ -375,7 +367,7 @@ class Exported:
         return xla.to_artifact(self.mlir_module())
 
     @property
-    def _parameters(self) -> tuple[ShapedArray, ...]:
+    def _parameters(self) -> tuple[av.ShapedArray, ...]:
         return (*(const.aval for const in self.consts), *self.in_avals)
 
     def has_vjp(self) -> bool:
@@ -393,7 +385,7 @@ class Exported:
             ExportError: it is not there.
         """
         if self._make_vjp is None:
-            raise ExportError(
+            raise errors.ExportError(
                 f"'{self.fun_name}' was exported without its derivative. Where it is exported, "
                 "keep that with it: exported.serialize(vjp_order=1)."
             )
@@ -415,7 +407,7 @@ class Exported:
         family, divided = self._family, self._divided
         solution = None if family is None else family.solution
         program = divided if family is None else family
-        content = Content(
+        content = format.Content(
             self.fun_name,
             self.in_tree,
             self.out_tree,
@@ -432,7 +424,7 @@ class Exported:
             tuple([check.name for check in self.disabled_safety_checks]),
             None if divided is None else (divided.ins, divided.outs),
         )
-        return encode(content, key)
+        return format.encode(content, key)
 
     @property
     def program(self) -> Program:
@@ -489,16 +481,16 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
             nodes of a class that has no name for export in this process.
     """
     if not isinstance(data, bytes | bytearray):
-        raise ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
+        raise errors.ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
     family, divided = None, None
-    with polynomials.limited(_STEPS_OF_A_BYTE * len(data)):
-        content = decode(bytes(data), key)
+    with poly.limited(_STEPS_OF_A_BYTE * len(data)):
+        content = format.decode(bytes(data), key)
         if content.jaxpr is not None and content.lie is not None:
             divided = Divided(content.name, content.jaxpr, *content.lie)
         elif content.jaxpr is not None:
             with refusing("what was exported is no program for symbolic sizes"):
                 number = len(content.consts)
-                family = family_of(content.name, content.jaxpr, content.in_tree, number)
+                family = families.family_of(content.name, content.jaxpr, content.in_tree, number)
     derivative = content.vjp
     exported = Exported(
         content.name,

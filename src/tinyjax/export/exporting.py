@@ -7,19 +7,11 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from tinyjax.api import vjp
-from tinyjax.config import scoped
+from tinyjax import api, config, dtypes, errors, frames
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, sharded_array as sa, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray, ShapeDtypeStruct
-from tinyjax.core.devices import PLATFORM, Sharding, platform_in_view
-from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import Tracer
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, ExportError
+from tinyjax.export import exported, families, symbolic_programs
 from tinyjax.export.divided import divided_of
-from tinyjax.export.exported import DisabledSafetyCheck, Exported
-from tinyjax.export.families import family_of
 from tinyjax.export.platforms import (
     PLATFORMS,
     default_export_platform,
@@ -27,10 +19,7 @@ from tinyjax.export.platforms import (
     main_first,
     portable_form,
 )
-from tinyjax.export.symbolic_programs import closed, is_symbolic
-from tinyjax.frames import describe_function, wraps
-from tinyjax.jit import JitFunction, jit
-from tinyjax.jit.stages import Lowered
+from tinyjax.jit import JitFunction, jit, stages
 
 P = ParamSpec("P")
 
@@ -39,8 +28,8 @@ def export(
     fun: Callable[P, Any],
     *,
     platforms: Sequence[str] | None = None,
-    disabled_checks: Sequence[DisabledSafetyCheck] = (),
-) -> Callable[P, Exported]:
+    disabled_checks: Sequence[exported.DisabledSafetyCheck] = (),
+) -> Callable[P, exported.Exported]:
     """Return a function that exports ``fun`` for its arguments, without running it.
 
     Shapes are fixed, and so are the values of static arguments and of what the function closes
@@ -85,8 +74,8 @@ def export(
     if not isinstance(jitted, JitFunction):
         if str(getattr(fun, "__module__", "")).startswith("tinyjax."):
             return export(jit(fun), platforms=platforms, disabled_checks=disabled_checks)
-        raise ArgumentError(
-            f"export takes a jitted function, but got {describe_function(fun)}. Write "
+        raise errors.ArgumentError(
+            f"export takes a jitted function, but got {frames.describe_function(fun)}. Write "
             "export(jit(f))(*args)."
         )
 
@@ -94,84 +83,84 @@ def export(
     requested = (default_export_platform(),) if platforms is None else tuple(platforms)
     unknown = [p for p in requested if p not in PLATFORMS]
     if unknown or not requested or len({*requested}) < len(requested):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"export takes platforms out of {listed(PLATFORMS)}, each once, but got "
             f"{[*requested]!r:.100}."
         )
 
-    @wraps(fun)
-    def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
-        def lower() -> Lowered:
+    @frames.wraps(fun)
+    def exporter(*args: P.args, **kwargs: P.kwargs) -> exported.Exported:
+        def lower() -> stages.Lowered:
             return program.lower(*args, **kwargs)
 
-        with scoped(progress=False):  # bars are this process's
+        with config.scoped(progress=False):  # bars are this process's
             return _export(lower, requested, tuple(disabled_checks))
 
     return exporter
 
 
 def _export(
-    lower: Callable[[], Lowered],
+    lower: Callable[[], stages.Lowered],
     platforms: tuple[str, ...],
-    disabled_checks: tuple[DisabledSafetyCheck, ...],
-) -> Exported:
-    by_platform: dict[str, Lowered] = {}
+    disabled_checks: tuple[exported.DisabledSafetyCheck, ...],
+) -> exported.Exported:
+    by_platform: dict[str, stages.Lowered] = {}
     for platform in main_first(platforms):
-        with scoped(default_device=PLATFORM):  # which is another in other processes
-            if platform == PLATFORM:
+        with config.scoped(default_device=dev.PLATFORM):  # which is another in other processes
+            if platform == dev.PLATFORM:
                 by_platform[platform] = lower()
             else:
-                with platform_in_view(platform):  # functions for platforms are chosen by it
+                with dev.platform_in_view(platform):  # functions for platforms are chosen by it
                     by_platform[platform] = lower()
     lowered = next(iter(by_platform.values()))
-    if any(isinstance(const, Tracer) for const in lowered.consts):
-        raise ExportError(
+    if any(isinstance(const, tr.Tracer) for const in lowered.consts):
+        raise errors.ExportError(
             f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
             "its own. Make that value an argument, or export outside of the transformation."
         )
     if lowered.references is not None:
-        raise ExportError(
+        raise errors.ExportError(
             f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
             "program. Pass in ref[...], and return the new value."
         )
     placement = lowered.compilation.placement
-    if placement is not None and platforms != (PLATFORM,):
-        raise ExportError(
+    if placement is not None and platforms != (dev.PLATFORM,):
+        raise errors.ExportError(
             f"'{lowered.name}' is a program for several devices, which is exported for "
-            f"'{PLATFORM}' alone, but platforms are {listed(platforms)}."
+            f"'{dev.PLATFORM}' alone, but platforms are {listed(platforms)}."
         )
     for platform, other in by_platform.items():
         _check_alike(platform, other, lowered)
     jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
     family, divided, portables = None, None, [""]
     if placement is not None:
-        if is_symbolic(jaxpr):
-            raise ExportError(
+        if symbolic_programs.is_symbolic(jaxpr):
+            raise errors.ExportError(
                 f"'{lowered.name}' is a program for several devices, and is exported for symbolic "
                 "sizes: export it for sizes that are numbers."
             )
         divided = divided_of(lowered.name, jaxpr, placement)
         jaxpr = divided.jaxpr
-    elif is_symbolic(jaxpr):
-        jaxpr = closed(jaxpr)
-        if any(closed(other.jaxpr) != jaxpr for other in by_platform.values()):
-            raise ExportError(
+    elif symbolic_programs.is_symbolic(jaxpr):
+        jaxpr = symbolic_programs.closed(jaxpr)
+        if any(symbolic_programs.closed(other.jaxpr) != jaxpr for other in by_platform.values()):
+            raise errors.ExportError(
                 f"'{lowered.name}' does different things on different platforms, and is exported "
                 "for symbolic sizes: export it for each platform by itself."
             )
-        family = family_of(lowered.name, jaxpr, lowered.in_tree, num_consts)
+        family = families.family_of(lowered.name, jaxpr, lowered.in_tree, num_consts)
     else:
         portables = [
             portable_form(x.jaxpr, x.name, platform) for platform, x in by_platform.items()
         ]
-    return Exported(
+    return exported.Exported(
         lowered.name,
         lowered.in_tree,
         lowered.out_tree,
         jaxpr.in_avals[num_consts:],
         jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
-        tuple([x.gathered if isinstance(x, ShardedArray) else x for x in lowered.consts]),
+        tuple([x.gathered if isinstance(x, sa.ShardedArray) else x for x in lowered.consts]),
         portables[0],
         lambda: _export_vjp(by_platform, platforms, disabled_checks),
         family,
@@ -182,52 +171,52 @@ def _export(
     )
 
 
-def _check_alike(platform: str, other: Lowered, lowered: Lowered) -> None:
+def _check_alike(platform: str, other: stages.Lowered, lowered: stages.Lowered) -> None:
     """Check that a program for another platform is called like the first."""
     types = [(x.out_tree, x.jaxpr.type, len(x.consts)) for x in (other, lowered)]
     if types[0] != types[1] or not all(
-        x is y or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=is_inexact(x.dtype))
+        x is y or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=dtypes.is_inexact(x.dtype))
         for x, y in zip(other.consts, lowered.consts, strict=True)
     ):
-        raise ExportError(
+        raise errors.ExportError(
             f"'{lowered.name}' closes over other arrays or returns other types on '{platform}' "
             "than on other platforms. Export it for each platform by itself."
         )
 
 
 def _export_vjp(
-    by_platform: Mapping[str, Lowered],
+    by_platform: Mapping[str, stages.Lowered],
     platforms: tuple[str, ...],
-    disabled_checks: tuple[DisabledSafetyCheck, ...],
-) -> Exported:
+    disabled_checks: tuple[exported.DisabledSafetyCheck, ...],
+) -> exported.Exported:
     lowered = next(iter(by_platform.values()))
     in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
-    varies = [is_inexact(aval.dtype) for aval in in_avals]
+    varies = [dtypes.is_inexact(aval.dtype) for aval in in_avals]
 
     def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
         primals = primals_and_cotangents[: len(in_avals)]
         cotangents = primals_and_cotangents[len(in_avals) :]
-        jaxpr = by_platform[platform_in_view.value].jaxpr
+        jaxpr = by_platform[dev.platform_in_view.value].jaxpr
 
         def differentiable(*operands: Array) -> list[Array]:
             rest = iter(operands)
             args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
-            outs = eval_jaxpr(jaxpr, (*lowered.consts, *args))
-            return [out for out in outs if is_inexact(out.dtype)]
+            outs = jx.eval_jaxpr(jaxpr, (*lowered.consts, *args))
+            return [out for out in outs if dtypes.is_inexact(out.dtype)]
 
-        _, pull = vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
+        _, pull = api.vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
         return tuple(pull(list(cotangents)))
 
     pull_back.__name__ = f"vjp_{lowered.name}"
-    avals = (*in_avals, *(aval for aval in out_avals if is_inexact(aval.dtype)))
+    avals = (*in_avals, *(aval for aval in out_avals if dtypes.is_inexact(aval.dtype)))
     # lower takes these in place of arrays, which is beyond what the signature of a function says
-    structs: list[Any] = [ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
+    structs: list[Any] = [av.ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
     placement = lowered.compilation.placement
     if placement is not None:  # cotangents lie as results do
         outs = zip(placement.outs, out_avals, strict=True)
         lie = [
             *placement.ins[len(lowered.consts) :],
-            *[sharding for sharding, aval in outs if is_inexact(aval.dtype)],
+            *[sharding for sharding, aval in outs if dtypes.is_inexact(aval.dtype)],
         ]
         structs = [
             struct.update(
@@ -238,6 +227,6 @@ def _export_vjp(
     return _export(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
-def _of_cotangent(aval: ShapedArray, sharding: Sharding | None) -> Sharding | None:
+def _of_cotangent(aval: av.ShapedArray, sharding: dev.Sharding | None) -> dev.Sharding | None:
     """How the cotangent of a result lies."""
-    return aval.cotangent().sharding if isinstance(aval, ExplicitArray) else sharding
+    return aval.cotangent().sharding if isinstance(aval, av.ExplicitArray) else sharding

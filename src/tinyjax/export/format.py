@@ -21,23 +21,12 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
+from tinyjax import errors, tree
+from tinyjax.core import avals as av, jaxpr as jx
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.errors import ExportError
-from tinyjax.export.dims import SymbolicScope
-from tinyjax.export.divided import Shardings
-from tinyjax.export.jaxprs import (
-    decode_aval,
-    decode_program,
-    decode_sharding,
-    encode_aval,
-    encode_program,
-    encode_sharding,
-)
+from tinyjax.export import dims, divided, jaxprs
 from tinyjax.export.trees import decode_tree, encode_tree
-from tinyjax.tree import PyTreeDef
 
 T = TypeVar("T")
 
@@ -72,20 +61,20 @@ class Content:
     """
 
     name: str
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
-    in_avals: tuple[ShapedArray, ...]
-    out_avals: tuple[ShapedArray, ...]
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    in_avals: tuple[av.ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
     donated: tuple[int, ...]
     consts: tuple[Array, ...]
     portable: str
     vjp: bytes | None
-    scope: SymbolicScope | None = None
-    jaxpr: Jaxpr | None = None
+    scope: dims.SymbolicScope | None = None
+    jaxpr: jx.Jaxpr | None = None
     platforms: tuple[str, ...] = ("cpu",)
     others: tuple[str, ...] = ()
     disabled_checks: tuple[str, ...] = ()
-    lie: tuple[Shardings, Shardings] | None = None
+    lie: tuple[divided.Shardings, divided.Shardings] | None = None
 
 
 def encode(content: Content, key: bytes | None) -> bytes:
@@ -101,17 +90,17 @@ def encode(content: Content, key: bytes | None) -> bytes:
     hosts = [const.concrete("an exported program") for const in content.consts]
     portable, scope = content.portable, content.scope
     if content.jaxpr is not None:
-        portable = encode_program(content.jaxpr)
+        portable = jaxprs.encode_program(content.jaxpr)
     program = portable.encode()
     others = [other.encode() for other in content.others]
     header = {
         "name": content.name,
         "in_tree": encode_tree(content.in_tree, "the arguments"),
         "out_tree": encode_tree(content.out_tree, "the results"),
-        "in_avals": [encode_aval(a) for a in content.in_avals],
-        "out_avals": [encode_aval(a) for a in content.out_avals],
+        "in_avals": [jaxprs.encode_aval(a) for a in content.in_avals],
+        "out_avals": [jaxprs.encode_aval(a) for a in content.out_avals],
         "donated": list(content.donated),
-        "consts": [encode_aval(const.aval) for const in content.consts],
+        "consts": [jaxprs.encode_aval(const.aval) for const in content.consts],
         "constraints": None if scope is None else [c.text for c in scope.constraints],
         "byteorder": sys.byteorder,
         "platforms": list(content.platforms),
@@ -146,11 +135,11 @@ def decode(data: bytes, key: bytes | None) -> Content:
     """
     magic = data[: len(_MAGIC)]
     if magic not in (_MAGIC, _SIGNED_MAGIC):
-        raise ExportError(
+        raise errors.ExportError(
             "these bytes are no exported program. Give what Exported.serialize() returned."
         )
     if (magic == _SIGNED_MAGIC) != (key is not None):
-        raise ExportError(
+        raise errors.ExportError(
             "this exported program is not signed, and a key was given to tell that it is. Sign it "
             "where it is exported: exported.serialize(key=key)."
             if magic == _MAGIC
@@ -158,7 +147,7 @@ def decode(data: bytes, key: bytes | None) -> Content:
         )
     body, seal = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if len(body) < _FRAME.size or not hmac.compare_digest(_seal(body, key), seal):
-        raise ExportError(
+        raise errors.ExportError(
             "this exported program is damaged: its checksum does not fit what it holds. Export it "
             "anew, or copy it anew."
             if key is None
@@ -166,16 +155,16 @@ def decode(data: bytes, key: bytes | None) -> Content:
         )
     _, version, header_size = _FRAME.unpack_from(body)
     if version != VERSION:
-        raise ExportError(
+        raise errors.ExportError(
             f"this program was exported in version {version} of the format, and here only version "
             f"{VERSION} is known. Export it with the version of tinyjax that is to load it."
         )
     try:
         return _decode_body(memoryview(body)[_FRAME.size :], header_size)
-    except ExportError:
+    except errors.ExportError:
         raise
     except Exception as error:  # of JSON, of NumPy, of what the user registered for nodes
-        raise ExportError(
+        raise errors.ExportError(
             f"this exported program does not hold what it should: {type(error).__name__}: {error}."
         ) from error
 
@@ -183,7 +172,7 @@ def decode(data: bytes, key: bytes | None) -> Content:
 def _decode_body(body: memoryview, header_size: int) -> Content:
     header = _of(dict, json.loads(bytes(body[:header_size])))
     if header["byteorder"] != sys.byteorder:
-        raise ExportError(
+        raise errors.ExportError(
             f"this program was exported on a {header['byteorder']}-endian machine, and this one "
             "is not. Export it on one that is."
         )
@@ -198,7 +187,7 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
 
     scope = None
     if header["constraints"] is not None:
-        scope = SymbolicScope([_of(str, c) for c in _of(list, header["constraints"])])
+        scope = dims.SymbolicScope([_of(str, c) for c in _of(list, header["constraints"])])
     lie = None
     if header.get("lie") is not None:
         ins, outs = _of(list, header["lie"])
@@ -221,7 +210,7 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         "" if is_jaxpr else program,
         None if header["vjp"] is None else take(header["vjp"]),
         scope,
-        decode_program(program, scope) if is_jaxpr else None,
+        jaxprs.decode_program(program, scope) if is_jaxpr else None,
         tuple([_of(str, p) for p in _of(list, header["platforms"])]),
         others,
         tuple([_of(str, c) for c in _of(list, header["disabled_checks"])]),
@@ -251,20 +240,20 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     return content
 
 
-def _encode_all(shardings: Shardings) -> list[Any]:
-    return [None if x is None else encode_sharding(x) for x in shardings]
+def _encode_all(shardings: divided.Shardings) -> list[Any]:
+    return [None if x is None else jaxprs.encode_sharding(x) for x in shardings]
 
 
-def _decode_all(entries: object) -> Shardings:
-    return tuple([None if x is None else decode_sharding(x) for x in _of(list, entries)])
+def _decode_all(entries: object) -> divided.Shardings:
+    return tuple([None if x is None else jaxprs.decode_sharding(x) for x in _of(list, entries)])
 
 
-def _sizes(lie: tuple[Shardings, Shardings]) -> set[int]:
+def _sizes(lie: tuple[divided.Shardings, divided.Shardings]) -> set[int]:
     return {x.mesh.size for shardings in lie for x in shardings if x is not None}
 
 
-def _decode_avals(entries: object, scope: SymbolicScope | None) -> tuple[ShapedArray, ...]:
-    return tuple([decode_aval(x, scope) for x in _of(list, entries)])
+def _decode_avals(entries: object, scope: dims.SymbolicScope | None) -> tuple[av.ShapedArray, ...]:
+    return tuple([jaxprs.decode_aval(x, scope) for x in _of(list, entries)])
 
 
 def _of(kind: type[T], x: object) -> T:

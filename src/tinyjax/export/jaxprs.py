@@ -21,22 +21,14 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.avals import ExplicitArray, ShapedArray, Share
-from tinyjax.core.devices import PartitionSpec
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, operands as opd, sharding as sd
 from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects, subjaxprs
-from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.sharding import AbstractMesh, AnyMesh, AxisType, NamedSharding
-from tinyjax.errors import ExportError, TinyjaxError
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
 from tinyjax.export.symbolic_programs import check
-from tinyjax.primitives.convolution import ConvDimensionNumbers
-from tinyjax.primitives.fft import FftKind
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, ScatterDimensionNumbers
-from tinyjax.primitives.modes import GatherScatterMode
+from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
 
 T = TypeVar("T")
 
@@ -55,10 +47,10 @@ _MOST_DEVICES: Final = 2**16
 
 _RECORDS: Final[dict[str, type]] = {
     kind.__name__: kind
-    for kind in (ConvDimensionNumbers, GatherDimensionNumbers, ScatterDimensionNumbers)
+    for kind in (cv.ConvDimensionNumbers, gs.GatherDimensionNumbers, gs.ScatterDimensionNumbers)
 }
 _CHOICES: Final[dict[str, type[Enum]]] = {
-    kind.__name__: kind for kind in (FftKind, GatherScatterMode)
+    kind.__name__: kind for kind in (fft.FftKind, modes.GatherScatterMode)
 }
 
 
@@ -67,7 +59,7 @@ def _is_size(x: object) -> bool:
 
 
 def _is_sharding(x: object) -> bool:
-    return type(x) is NamedSharding and x.is_abstract
+    return type(x) is sd.NamedSharding and x.is_abstract
 
 
 def _kind(kind: type) -> Callable[[object], bool]:
@@ -93,16 +85,16 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "Scalar | None": lambda x: x is None or type(x) in (bool, int, float, complex),
     "Sharding": _is_sharding,
     "Sharding | None": lambda x: x is None or _is_sharding(x),
-    "AnyMesh": _kind(AbstractMesh),
+    "AnyMesh": _kind(sd.AbstractMesh),
     "Hashable": _kind(str),  # the name of an axis
-    "Specs": _tuple_of(_kind(PartitionSpec)),
-    "Jaxpr": lambda x: type(x) is Jaxpr,
-    "Jaxpr | None": lambda x: x is None or type(x) is Jaxpr,
+    "Specs": _tuple_of(_kind(dev.PartitionSpec)),
+    "Jaxpr": lambda x: type(x) is jx.Jaxpr,
+    "Jaxpr | None": lambda x: x is None or type(x) is jx.Jaxpr,
     "Axes": _tuple_of(_is_size),
     "wn.Axes": _tuple_of(_is_size),
     "tuple[int, ...]": _tuple_of(_is_size),
     "tuple[str, ...]": _tuple_of(lambda x: type(x) is str),
-    "tuple[Jaxpr, ...]": _tuple_of(lambda x: type(x) is Jaxpr),
+    "tuple[Jaxpr, ...]": _tuple_of(lambda x: type(x) is jx.Jaxpr),
     "tuple[tuple[int, int], ...]": _tuple_of(_sizes(2)),
     "tuple[tuple[int, int, int], ...]": _tuple_of(_sizes(3)),
     **{name: _kind(kind) for name, kind in (*_RECORDS.items(), *_CHOICES.items())},
@@ -120,7 +112,7 @@ def _checked(record: Any, owner: str) -> Any:
         kind = field.type
         fits = _FITS.get(kind.__name__ if isinstance(kind, type) else str(kind))
         if not (value in (None, ()) if fits is None else fits(value)):
-            raise ExportError(
+            raise errors.ExportError(
                 f"'{owner}' has the parameter {field.name} = {value!r:.100}, which a program for "
                 "symbolic sizes, or for several devices, cannot be written with. Export it for "
                 "sizes that are numbers, and for one device."
@@ -131,7 +123,7 @@ def _checked(record: Any, owner: str) -> Any:
 # Writing
 
 
-def encode_program(jaxpr: Jaxpr) -> str:
+def encode_program(jaxpr: jx.Jaxpr) -> str:
     """Write a program for many sizes.
 
     Raises:
@@ -146,11 +138,11 @@ class _Writer:
         self._numbers: dict[int, int] = {}
         self._programs: list[Any] = []
 
-    def written(self, jaxpr: Jaxpr) -> list[Any]:
+    def written(self, jaxpr: jx.Jaxpr) -> list[Any]:
         pending = [jaxpr]
         while pending:
             program = pending[-1]
-            inner = [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
+            inner = [p for eqn in program.eqns for p in jx.subjaxprs(eqn.params)]
             missing = [p for p in inner if id(p) not in self._numbers]
             if not missing:
                 pending.pop()
@@ -160,17 +152,17 @@ class _Writer:
             pending += missing
         return self._programs
 
-    def _program(self, jaxpr: Jaxpr) -> list[Any]:
-        numbers: dict[Var, int] = {}
+    def _program(self, jaxpr: jx.Jaxpr) -> list[Any]:
+        numbers: dict[jx.Var, int] = {}
 
-        def binder(var: Var) -> Any:
+        def binder(var: jx.Var) -> Any:
             numbers[var] = len(numbers)
             return encode_aval(var.aval)
 
-        def atom(x: Atom) -> Any:
-            if isinstance(x, Var):
+        def atom(x: jx.Atom) -> Any:
+            if isinstance(x, jx.Var):
                 return numbers[x]
-            return [encode_aval(x.aval), first_element(x.value.host).tobytes().hex()]
+            return [encode_aval(x.aval), opd.first_element(x.value.host).tobytes().hex()]
 
         ins = [binder(var) for var in jaxpr.in_binders]
         eqns = [
@@ -184,10 +176,10 @@ class _Writer:
         ]
         return [ins, eqns, [atom(x) for x in jaxpr.outs]]
 
-    def _primitive(self, eqn: JaxprEqn) -> list[str]:
+    def _primitive(self, eqn: jx.JaxprEqn) -> list[str]:
         names = self._names.get(eqn.primitive)
         if names is None or type(eqn.params) is not eqn.primitive.params:
-            raise ExportError(
+            raise errors.ExportError(
                 f"'{eqn.primitive.name}' cannot be in a program for symbolic sizes, or for several "
                 "devices, that is written: another process would not know it, or it does more than "
                 "compute. Export for sizes that are numbers, and for one device."
@@ -214,13 +206,13 @@ class _Writer:
                 return [self._value(item) for item in value]
             case np.dtype():
                 return {"dtype": dtypes.dtype_name(value)}
-            case Jaxpr():
+            case jx.Jaxpr():
                 return {"program": self._numbers[id(value)]}
-            case NamedSharding():
+            case sd.NamedSharding():
                 return {"sharding": encode_sharding(value)}
-            case AbstractMesh():
+            case sd.AbstractMesh():
                 return {"mesh": _encode_mesh(value)}
-            case PartitionSpec():
+            case dev.PartitionSpec():
                 return {"spec": _encode_spec(value)}
             case Enum():
                 return {"choice": [type(value).__name__, value.name]}
@@ -242,42 +234,42 @@ def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
     return names
 
 
-def _differing(name: Any) -> str | Share:
+def _differing(name: Any) -> str | av.Share:
     """An axis along which devices have different values, or share one."""
     match name:
         case ["U" | "R" as letter, axis]:
-            return Share(letter, _of(str, axis))
+            return av.Share(letter, _of(str, axis))
         case _:
             return _of(str, name)
 
 
-def encode_aval(aval: ShapedArray) -> list[Any]:
+def encode_aval(aval: av.ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
     shape = [str(n) if isinstance(n, SymbolicSize) else n for n in aval.shape]
     told = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
     if aval.across:
         varies = sorted([_of(str, name) for name in aval.varying])
-        shares = [[x.letter, _of(str, x.name)] for x in aval.across if isinstance(x, Share)]
+        shares = [[x.letter, _of(str, x.name)] for x in aval.across if isinstance(x, av.Share)]
         told.append([*varies, *sorted(shares)])
-    if isinstance(aval, ExplicitArray):
+    if isinstance(aval, av.ExplicitArray):
         sharding = aval.sharding
-        assert isinstance(sharding, NamedSharding), "types name the axes of a mesh"
+        assert isinstance(sharding, sd.NamedSharding), "types name the axes of a mesh"
         told.append({"sharding": encode_sharding(sharding)})
     return told
 
 
-def encode_sharding(sharding: NamedSharding) -> list[Any]:
+def encode_sharding(sharding: sd.NamedSharding) -> list[Any]:
     """Write how a value lies on a mesh without devices."""
     return [_encode_mesh(sharding.mesh), _encode_spec(sharding.spec), sharding.memory_kind]
 
 
-def _encode_mesh(mesh: AnyMesh) -> list[Any]:
+def _encode_mesh(mesh: sd.AnyMesh) -> list[Any]:
     return [[*mesh.axis_sizes], [*mesh.axis_names], [kind.value for kind in mesh.axis_types]]
 
 
-def _encode_spec(spec: PartitionSpec) -> list[Any]:
+def _encode_spec(spec: dev.PartitionSpec) -> list[Any]:
     entries = [
-        False if entry is PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
+        False if entry is dev.PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
         for i, entry in enumerate(spec)
     ]
     return [entries, sorted(spec.unreduced), sorted(spec.reduced)]
@@ -286,7 +278,7 @@ def _encode_spec(spec: PartitionSpec) -> list[Any]:
 # Reading
 
 
-def decode_program(text: str, scope: SymbolicScope | None) -> Jaxpr:
+def decode_program(text: str, scope: SymbolicScope | None) -> jx.Jaxpr:
     """Read a program for many sizes, or for several devices.
 
     Args:
@@ -297,11 +289,11 @@ def decode_program(text: str, scope: SymbolicScope | None) -> Jaxpr:
         ExportError: it is no program.
         Exception: likewise; it may be any.
     """
-    programs: list[Jaxpr] = []
+    programs: list[jx.Jaxpr] = []
     depths: list[int] = []
     for entry in _of(list, json.loads(text)):
         program = _Reader(scope, programs).program(entry)
-        inner = [p for eqn in program.eqns for p in subjaxprs(eqn.params)]
+        inner = [p for eqn in program.eqns for p in jx.subjaxprs(eqn.params)]
         numbers = {id(p): depth for p, depth in zip(programs, depths, strict=True)}
         depths.append(1 + max([numbers[id(p)] for p in inner], default=0))
         if depths[-1] > _DEEPEST:
@@ -309,7 +301,7 @@ def decode_program(text: str, scope: SymbolicScope | None) -> Jaxpr:
         programs.append(program)
     jaxpr = programs[-1]
     check(jaxpr, "as it is written")
-    if effects(jaxpr).any:
+    if jx.effects(jaxpr).any:
         raise ValueError("the program does more than compute")
     return jaxpr
 
@@ -328,20 +320,20 @@ def _number(x: object) -> int:
 
 
 class _Reader:
-    def __init__(self, scope: SymbolicScope | None, programs: list[Jaxpr]) -> None:
+    def __init__(self, scope: SymbolicScope | None, programs: list[jx.Jaxpr]) -> None:
         self._scope = scope
         self._programs = programs
 
-    def program(self, entry: object) -> Jaxpr:
+    def program(self, entry: object) -> jx.Jaxpr:
         ins, eqns, outs = _of(list, entry)
-        bound: list[Var] = []
+        bound: list[jx.Var] = []
 
-        def binder(aval: object) -> Var:
-            var = Var(decode_aval(aval, self._scope))
+        def binder(aval: object) -> jx.Var:
+            var = jx.Var(decode_aval(aval, self._scope))
             bound.append(var)
             return var
 
-        def atom(x: object) -> Atom:
+        def atom(x: object) -> jx.Atom:
             if type(x) is int:
                 return bound[x if x >= 0 else len(bound)]
             aval, element = _of(list, x)
@@ -349,13 +341,13 @@ class _Reader:
             data = bytes.fromhex(_of(str, element))
             if len(data) != literal_aval.dtype.itemsize:
                 raise ValueError("a literal is not one number")
-            return Lit(
-                literal_splat(np.frombuffer(data, literal_aval.dtype)[0], literal_aval),
+            return jx.Lit(
+                opd.literal_splat(np.frombuffer(data, literal_aval.dtype)[0], literal_aval),
                 literal_aval,
             )
 
         in_binders = tuple([binder(x) for x in _of(list, ins)])
-        equations: list[JaxprEqn] = []
+        equations: list[jx.JaxprEqn] = []
         for eqn in _of(list, eqns):
             name, inputs, params, results = _of(list, eqn)
             primitive = _primitive(*_of(list, name))
@@ -363,9 +355,11 @@ class _Reader:
             values = self._fields(params)
             made = _checked(primitive.params(**values), primitive.name)
             equations.append(
-                JaxprEqn(primitive, operands, made, tuple([binder(x) for x in _of(list, results)]))
+                jx.JaxprEqn(
+                    primitive, operands, made, tuple([binder(x) for x in _of(list, results)])
+                )
             )
-        return Jaxpr(in_binders, tuple(equations), tuple([atom(x) for x in _of(list, outs)]))
+        return jx.Jaxpr(in_binders, tuple(equations), tuple([atom(x) for x in _of(list, outs)]))
 
     def _fields(self, entry: object) -> dict[str, Any]:
         return {name: self._value(value) for name, value in _of(dict, entry).items()}
@@ -413,10 +407,10 @@ def _primitive(module: object, attribute: object) -> Primitive[Any]:
         raise ValueError(f"no primitives are taken from {home!r:.100}")
     try:
         primitive = vars(import_module(_OWN + home)).get(_of(str, attribute))
-    except (ImportError, TinyjaxError):
+    except (ImportError, errors.TinyjaxError):
         primitive = None
     if not isinstance(primitive, Primitive) or primitive.effectful:
-        raise ExportError(
+        raise errors.ExportError(
             f"what was exported uses {_OWN}{home!s:.100}.{attribute!s:.100}, which this version of "
             "tinyjax does not have. Programs for symbolic sizes are loaded by the version that "
             "exported them: load it with that, or export it anew."
@@ -424,7 +418,7 @@ def _primitive(module: object, attribute: object) -> Primitive[Any]:
     return primitive.with_rules()
 
 
-def decode_aval(entry: object, scope: SymbolicScope | None) -> ShapedArray:
+def decode_aval(entry: object, scope: SymbolicScope | None) -> av.ShapedArray:
     """Read a type; sizes that are texts are of a scope."""
     dtype, shape, weak_type, *lies = _of(list, entry)
     sizes: list[int] = []
@@ -436,7 +430,7 @@ def decode_aval(entry: object, scope: SymbolicScope | None) -> ShapedArray:
         if not isinstance(size, SymbolicSize) and size < 0:
             raise ValueError(f"{shape!r:.100} is no shape")
         sizes.append(size)
-    aval = ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
+    aval = av.ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
     match lies:
         case [list() as names, *lies]:
             aval = aval.with_varying(frozenset(map(_differing, names)))
@@ -449,31 +443,31 @@ def decode_aval(entry: object, scope: SymbolicScope | None) -> ShapedArray:
             sharding = decode_sharding(where)
             sharding.check(aval.shape)
             across = aval.across
-            return ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding, across)
+            return av.ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding, across)
         case _:
             raise ValueError(f"{lies!r:.100} is no place")
 
 
-def decode_sharding(entry: object) -> NamedSharding:
+def decode_sharding(entry: object) -> sd.NamedSharding:
     """Read how a value lies on a mesh without devices."""
     mesh, spec, kind = _of(list, entry)
-    return NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=_of(str, kind))
+    return sd.NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=_of(str, kind))
 
 
-def _decode_mesh(entry: object) -> AbstractMesh:
+def _decode_mesh(entry: object) -> sd.AbstractMesh:
     sizes, names, kinds = [_of(list, part) for part in _of(list, entry)]
     lengths = [_number(n) for n in sizes]
     if prod(lengths) > _MOST_DEVICES:
         raise ValueError("a mesh has too many devices")
-    types = [AxisType(_of(str, kind)) for kind in kinds]
-    return AbstractMesh(lengths, [_of(str, name) for name in names], types)
+    types = [sd.AxisType(_of(str, kind)) for kind in kinds]
+    return sd.AbstractMesh(lengths, [_of(str, name) for name in names], types)
 
 
-def _decode_spec(spec: object) -> PartitionSpec:
+def _decode_spec(spec: object) -> dev.PartitionSpec:
     entries, unreduced, reduced = [_of(list, part) for part in _of(list, spec)]
-    return PartitionSpec(
+    return dev.PartitionSpec(
         *[
-            PartitionSpec.UNCONSTRAINED if entry is False else tuple(_of(list, entry))
+            dev.PartitionSpec.UNCONSTRAINED if entry is False else tuple(_of(list, entry))
             for entry in entries
         ],
         unreduced={_of(str, name) for name in unreduced},

@@ -22,14 +22,13 @@ from typing import Final, NoReturn, Protocol
 
 from tinyjax.core.integers import larger, smaller
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.export import polynomials
-from tinyjax.export.polynomials import MOST_DIGITS, Polynomial
+from tinyjax.export import polynomials as poly
 
 
 class Scope(Protocol):
     """What sizes belong to: it makes them of polynomials."""
 
-    def dim(self, p: Polynomial) -> int:
+    def dim(self, p: poly.Polynomial) -> int:
         """Return a polynomial as a size."""
 
 
@@ -133,61 +132,61 @@ class _Parser:
         if i < len(sizes) and sizes[i] not in (None, size):
             self._fail(f"size {i} is {size}, but the array has the shape {tuple(sizes)}")
 
-    def sum(self) -> Polynomial:
+    def sum(self) -> poly.Polynomial:
         """Read a sum."""
-        total: Polynomial = ()
+        total: poly.Polynomial = ()
         sign = 1
         if self._token in ("+", "-"):
             sign = 1 if self._token == "+" else -1
             self._next()
         while True:
-            total = polynomials.add(total, self._product(), sign)
+            total = poly.add(total, self._product(), sign)
             if self._token not in ("+", "-"):
                 return total
             sign = 1 if self._token == "+" else -1
             self._next()
 
-    def _product(self) -> Polynomial:
+    def _product(self) -> poly.Polynomial:
         product = self._power()
         while self._token == "*":
             self._next()
-            product = polynomials.multiply(product, self._power())
+            product = poly.multiply(product, self._power())
         return product
 
-    def _power(self) -> Polynomial:
+    def _power(self) -> poly.Polynomial:
         product = factor = self._factor()
         if self._token == "^":
             self._next()
             power = self._number()
-            if not 1 <= power <= polynomials.MOST_POWER:
-                self._fail(f"powers are from 1 to {polynomials.MOST_POWER}")
+            if not 1 <= power <= poly.MOST_POWER:
+                self._fail(f"powers are from 1 to {poly.MOST_POWER}")
             for _ in range(power - 1):
-                product = polynomials.multiply(product, factor)
+                product = poly.multiply(product, factor)
         return product
 
     def _number(self) -> int:
         if not self._token.isdecimal():
             self._fail("a number is expected")
-        if len(self._token) > MOST_DIGITS:
-            self._fail(f"numbers have at most {MOST_DIGITS} digits")
+        if len(self._token) > poly.MOST_DIGITS:
+            self._fail(f"numbers have at most {poly.MOST_DIGITS} digits")
         number = int(self._token)
         self._next()
         return number
 
-    def _factor(self) -> Polynomial:
-        if self._token in polynomials.OPERATIONS:
+    def _factor(self) -> poly.Polynomial:
+        if self._token in poly.OPERATIONS:
             return self._operation()
         if self._token[:1].isalpha():
             name = self._token
             self._next()
-            return polynomials.variable(name)
+            return poly.variable(name)
         sign = 1
         if self._token == "-":
             sign = -1
             self._next()
-        return polynomials.constant(sign * self._number())
+        return poly.constant(sign * self._number())
 
-    def _operation(self) -> Polynomial:
+    def _operation(self) -> poly.Polynomial:
         name = self._token
         self._next()
         if self._token != "(":
@@ -211,10 +210,10 @@ class _Parser:
                 return polynomial(smaller(x, y))
 
 
-def polynomial(dim: int) -> Polynomial:
+def polynomial(dim: int) -> poly.Polynomial:
     """Return a size as a polynomial."""
-    terms: Polynomial | None = getattr(dim, "polynomial", None)
-    return polynomials.constant(dim) if terms is None else terms
+    terms: poly.Polynomial | None = getattr(dim, "polynomial", None)
+    return poly.constant(dim) if terms is None else terms
 
 
 def parse_shape(
@@ -236,7 +235,7 @@ def parse_shape(
     return shape
 
 
-def parse_constraint(text: str, scope: Scope) -> tuple[Polynomial, str, Polynomial]:
+def parse_constraint(text: str, scope: Scope) -> tuple[poly.Polynomial, str, poly.Polynomial]:
     """Read a constraint: its left side, its comparison, and its right side.
 
     Raises:
@@ -248,7 +247,7 @@ def parse_constraint(text: str, scope: Scope) -> tuple[Polynomial, str, Polynomi
             f"the symbolic constraint {shortened(text)} cannot be read: write two sizes with >=, "
             "<= or == between them."
         )
-    sides: list[Polynomial] = []
+    sides: list[poly.Polynomial] = []
     for side in (parts[0], parts[2]):
         parser = _Parser(side, scope, None)
         sides.append(parser.sum())

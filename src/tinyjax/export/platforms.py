@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax import xla
-from tinyjax.core.devices import PLATFORM
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.errors import ExportError
+from tinyjax import errors, xla
+from tinyjax.core import devices as dev, jaxpr as jx
 
 #: The platforms that XLA has.
 PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
@@ -27,7 +25,7 @@ def listed(platforms: Sequence[str]) -> str:
 
 def main_first(platforms: Sequence[str]) -> list[str]:
     """Return the platforms, that of this process first."""
-    return sorted(platforms, key=lambda p: p != PLATFORM)
+    return sorted(platforms, key=lambda p: p != dev.PLATFORM)
 
 
 def default_export_platform() -> str:
@@ -35,7 +33,7 @@ def default_export_platform() -> str:
     return "cpu"
 
 
-def portable_form(jaxpr: Jaxpr, name: str, platform: str) -> str:
+def portable_form(jaxpr: jx.Jaxpr, name: str, platform: str) -> str:
     """Return a program in StableHLO's portable form, as text.
 
     Raises:
@@ -47,22 +45,22 @@ def portable_form(jaxpr: Jaxpr, name: str, platform: str) -> str:
     targets = re.findall(r'call_target_name = "([^"]*)"', text)
     for target in targets:
         if not target.startswith(_OF_LINEAR_ALGEBRA):
-            raise ExportError(
+            raise errors.ExportError(
                 f"'{name}' calls the foreign function '{target}' (ffi_call). Another process may "
                 "have another of that name, or none, and nobody there could check what it is "
                 "given. Export the parts of the program before and after that call."
             )
-    if targets and platform != PLATFORM:
-        raise ExportError(
+    if targets and platform != dev.PLATFORM:
+        raise errors.ExportError(
             f"'{name}' calls '{targets[0]}'. Whoever loads an exported program checks its calls of "
-            f"linear algebra, and knows those of '{PLATFORM}' alone. Export it for that."
+            f"linear algebra, and knows those of '{dev.PLATFORM}' alone. Export it for that."
         )
     return xla.to_portable(text)
 
 
-def calls_python(name: str) -> ExportError:
+def calls_python(name: str) -> errors.ExportError:
     """Return the error of a program that calls Python functions."""
-    return ExportError(
+    return errors.ExportError(
         f"'{name}' calls Python functions while it runs, which another process does not have. "
         "Leave out its callbacks: pure_callback, io_callback, error_if, debug.print and the like."
     )

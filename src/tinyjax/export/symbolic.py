@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyjax import tree
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import larger, smaller
+from tinyjax.core import avals as av, checking, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
 from tinyjax.tree.prefix import flatten_prefix
 
 
-@explained
+@checking.explained
 def symbolic_shape(
     shape_spec: str | None,
     *,
@@ -66,7 +64,7 @@ def _scope(constraints: Sequence[str], scope: SymbolicScope | None) -> SymbolicS
     return scope
 
 
-@explained
+@checking.explained
 def symbolic_args_specs(
     args: Any,
     shapes_specs: Any,
@@ -102,14 +100,14 @@ def symbolic_args_specs(
     leaves, treedef = tree.flatten(args)
     specs = flatten_prefix(shapes_specs, treedef, lambda x: x is None, "shapes_specs")
 
-    def one(spec: str | None, x: Any) -> ShapeDtypeStruct:
-        like = ShapeDtypeStruct.like(x)
+    def one(spec: str | None, x: Any) -> av.ShapeDtypeStruct:
+        like = av.ShapeDtypeStruct.like(x)
         return like.update(shape=symbolic_shape(spec, scope=scope, like=like.shape))
 
     return tree.unflatten(treedef, [one(s, x) for s, x in zip(specs, leaves, strict=True)])
 
 
-@explained
+@checking.explained
 def max_dim(d1: int, d2: int) -> int:
     """Return the larger of two sizes, either of which may be symbolic.
 
@@ -119,10 +117,10 @@ def max_dim(d1: int, d2: int) -> int:
         >>> export.max_dim(b, 3), export.max_dim(b, 1)
         (max(b, 3), b)
     """
-    return larger(d1, d2)
+    return ints.larger(d1, d2)
 
 
-@explained
+@checking.explained
 def min_dim(d1: int, d2: int) -> int:
     """Return the smaller of two sizes, either of which may be symbolic.
 
@@ -132,4 +130,4 @@ def min_dim(d1: int, d2: int) -> int:
         >>> export.min_dim(b, 3), export.min_dim(b, 0)
         (min(b, 3), 0)
     """
-    return smaller(d1, d2)
+    return ints.smaller(d1, d2)

@@ -13,21 +13,15 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.avals import ShapedArray
+from tinyjax import errors, records, tree
+from tinyjax.core import avals as av, jaxpr as jx, operands as opd, primitive as prim
 from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs, typecheck_jaxpr
 from tinyjax.core.nesting import LEVEL
-from tinyjax.core.operands import first_element, literal_splat
-from tinyjax.core.primitive import Params, Primitive
 from tinyjax.core.program_rules import INLINED
-from tinyjax.errors import ArgumentError, ExportError, TinyjaxError
-from tinyjax.export import polynomials
-from tinyjax.export.dims import SymbolicDim, SymbolicScope, substituted
+from tinyjax.export import dims, polynomials as poly
 from tinyjax.jit import JitParams, jit_p
-from tinyjax.records import field_names
 from tinyjax.spmd.primitive import ShardMapParams
 from tinyjax.transforms.varying import on_axes
-from tinyjax.tree import PyTreeDef
 
 #: Axes of this size are counted in int64, which programs for many sizes do not.
 _LARGEST: Final = 2**31
@@ -43,18 +37,18 @@ class Sized:
         raise NotImplementedError
 
     @property
-    def inlined(self) -> Jaxpr | None:
+    def inlined(self) -> jx.Jaxpr | None:
         """The program that it stands for, if it is for many sizes."""
         raise NotImplementedError
 
 
-def is_symbolic(jaxpr: Jaxpr) -> bool:
+def is_symbolic(jaxpr: jx.Jaxpr) -> bool:
     """Say whether a program takes or returns arrays of symbolic sizes."""
     avals = (*jaxpr.in_avals, *jaxpr.out_avals)
     return any(isinstance(n, SymbolicSize) for aval in avals for n in aval.shape)
 
 
-def with_sizes(jaxpr: Jaxpr, sizes: Mapping[str, int]) -> Jaxpr:
+def with_sizes(jaxpr: jx.Jaxpr, sizes: Mapping[str, int]) -> jx.Jaxpr:
     """Put sizes in place of the variables of a program.
 
     Args:
@@ -74,7 +68,7 @@ def told(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
-def check(jaxpr: Jaxpr, when: str) -> None:
+def check(jaxpr: jx.Jaxpr, when: str) -> None:
     """Check the types of a program and of the programs in it.
 
     Raises:
@@ -88,84 +82,84 @@ def check(jaxpr: Jaxpr, when: str) -> None:
             continue
         checked.add(id(program))
         try:
-            typecheck_jaxpr(program)
-        except (TinyjaxError, ArithmeticError, AttributeError) as error:
-            text = error.message if isinstance(error, TinyjaxError) else str(error)
-            raise ExportError(f"the exported program is not valid {when}: {text}") from error
+            jx.typecheck_jaxpr(program)
+        except (errors.TinyjaxError, ArithmeticError, AttributeError) as error:
+            text = error.message if isinstance(error, errors.TinyjaxError) else str(error)
+            raise errors.ExportError(f"the exported program is not valid {when}: {text}") from error
         for eqn in program.eqns:
             if isinstance(eqn.params, ShardMapParams):  # types within depend on what varies
                 inside = eqn.params
                 with on_axes(inside.sizes, inside.is_partial, inside.checks):
                     check(inside.jaxpr, when)
             else:
-                pending += subjaxprs(eqn.params)
+                pending += jx.subjaxprs(eqn.params)
 
 
 class Rewriting:
     """Programs written anew, each once."""
 
     def __init__(self) -> None:
-        self._done: dict[int, tuple[Jaxpr, Jaxpr]] = {}
+        self._done: dict[int, tuple[jx.Jaxpr, jx.Jaxpr]] = {}
 
-    def program(self, jaxpr: Jaxpr) -> Jaxpr:
+    def program(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         entry = self._done.get(id(jaxpr))
         if entry is None:
             with LEVEL:
                 entry = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
         return entry[1]
 
-    def _rewritten(self, jaxpr: Jaxpr) -> Jaxpr:
-        env: dict[Var, Var] = {}
+    def _rewritten(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+        env: dict[jx.Var, jx.Var] = {}
 
-        def binder(var: Var) -> Var:
-            made = env[var] = Var(self.aval(var.aval))
+        def binder(var: jx.Var) -> jx.Var:
+            made = env[var] = jx.Var(self.aval(var.aval))
             return made
 
-        def atom(x: Atom) -> Atom:
-            return env[x] if isinstance(x, Var) else self.literal(x)
+        def atom(x: jx.Atom) -> jx.Atom:
+            return env[x] if isinstance(x, jx.Var) else self.literal(x)
 
         ins = tuple(map(binder, jaxpr.in_binders))
-        eqns: list[JaxprEqn] = []
+        eqns: list[jx.JaxprEqn] = []
         for eqn in jaxpr.eqns:
             inputs = tuple(map(atom, eqn.inputs))
             primitive, params = self.applied(eqn)
             outs = tuple(map(binder, eqn.out_binders))
-            eqns.append(JaxprEqn(primitive, inputs, params, outs, eqn.source))
-        return Jaxpr(ins, tuple(eqns), tuple(map(atom, jaxpr.outs)), jaxpr.num_consts)
+            eqns.append(jx.JaxprEqn(primitive, inputs, params, outs, eqn.source))
+        return jx.Jaxpr(ins, tuple(eqns), tuple(map(atom, jaxpr.outs)), jaxpr.num_consts)
 
-    def applied(self, eqn: JaxprEqn) -> tuple[Primitive[Any], Any]:
+    def applied(self, eqn: jx.JaxprEqn) -> tuple[prim.Primitive[Any], Any]:
         """Return the primitive and the parameters of an equation."""
         return eqn.primitive, self.value(eqn.params)
 
-    def aval(self, aval: ShapedArray) -> ShapedArray:
+    def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         """Return a type."""
         return aval
 
-    def literal(self, x: Lit) -> Lit:
+    def literal(self, x: jx.Lit) -> jx.Lit:
         """Return a literal."""
         return x
 
     def value(self, value: Any) -> Any:
         """Return a parameter, or something that one holds."""
-        if type(value) is Jaxpr:
+        if type(value) is jx.Jaxpr:
             return self.program(value)
         if type(value) is tuple:
             return tuple(map(self.value, value))
-        if isinstance(value, ShapedArray):
+        if isinstance(value, av.ShapedArray):
             return self.aval(value)
         if isinstance(value, Sized):
             return self.sized(value)
-        if isinstance(value, Params) or (
-            attrs.has(type(value)) and not isinstance(value, PyTreeDef)
+        if isinstance(value, prim.Params) or (
+            attrs.has(type(value)) and not isinstance(value, tree.PyTreeDef)
         ):
             return self._record(value)
-        return self.size(value) if isinstance(value, SymbolicDim) else value
+        return self.size(value) if isinstance(value, dims.SymbolicDim) else value
 
     def sized(self, value: Sized) -> Sized:
         """Return a parameter that contains a program for many sizes."""
         return value
 
-    def size(self, value: SymbolicDim) -> int:
+    def size(self, value: dims.SymbolicDim) -> int:
         """Return a size."""
         return value
 
@@ -186,16 +180,16 @@ class _Substitution(Rewriting):
     def __init__(self, sizes: Mapping[str, int]) -> None:
         super().__init__()
         self._sizes = sizes
-        self._avals: dict[ShapedArray, ShapedArray] = {}
+        self._avals: dict[av.ShapedArray, av.ShapedArray] = {}
 
-    def aval(self, aval: ShapedArray) -> ShapedArray:
+    def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         substitute = self._avals.get(aval)
         if substitute is None:
             if not any(isinstance(n, SymbolicSize) for n in aval.shape):
                 return aval
-            shape = tuple([substituted(n, self._sizes) for n in aval.shape])
+            shape = tuple([dims.substituted(n, self._sizes) for n in aval.shape])
             if any(not isinstance(n, SymbolicSize) and not 0 <= n < _LARGEST for n in shape):
-                raise ExportError(
+                raise errors.ExportError(
                     f"an array of the exported program, of type {aval}, would have the shape "
                     f"{shape} for the sizes {told(self._sizes)}. Programs for many sizes have "
                     "axes of less than 2**31 elements, and not less than none."
@@ -203,14 +197,14 @@ class _Substitution(Rewriting):
             substitute = self._avals[aval] = aval.with_shape(shape)
         return substitute
 
-    def literal(self, x: Lit) -> Lit:
+    def literal(self, x: jx.Lit) -> jx.Lit:
         aval = self.aval(x.aval)
         if aval is x.aval:
             return x
-        return Lit(literal_splat(first_element(x.value.host), aval), aval)
+        return jx.Lit(opd.literal_splat(opd.first_element(x.value.host), aval), aval)
 
-    def size(self, value: SymbolicDim) -> int:
-        return substituted(value, self._sizes)
+    def size(self, value: dims.SymbolicDim) -> int:
+        return dims.substituted(value, self._sizes)
 
     def sized(self, value: Sized) -> Sized:
         return value.with_sizes(self._sizes)
@@ -219,29 +213,29 @@ class _Substitution(Rewriting):
 class _Inspection(Rewriting):
     """Looks at every size, and changes none."""
 
-    def __init__(self, name: str, scope: SymbolicScope, known: set[str]) -> None:
+    def __init__(self, name: str, scope: dims.SymbolicScope, known: set[str]) -> None:
         super().__init__()
         self._name = name
         self._scope = scope
         self._known = known
 
-    def aval(self, aval: ShapedArray) -> ShapedArray:
+    def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         self.value(aval.shape)
         return aval
 
-    def literal(self, x: Lit) -> Lit:
+    def literal(self, x: jx.Lit) -> jx.Lit:
         self.aval(x.aval)
         return x
 
-    def size(self, value: SymbolicDim) -> int:
+    def size(self, value: dims.SymbolicDim) -> int:
         if value.scope is not self._scope:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{self._name}' uses the symbolic size '{value}' of {value.scope}, but is "
                 f"exported for sizes of {self._scope}. Take sizes from the shapes of arguments."
             )
-        unknown = polynomials.variables(value.polynomial) - self._known
+        unknown = poly.variables(value.polynomial) - self._known
         if unknown:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{self._name}' uses the symbolic size '{value}', but '{min(unknown)}' is in the "
                 "shape of no argument, so that a call could not tell it. Give an argument the "
                 "size, such as an array of shape (0, k)."
@@ -249,7 +243,7 @@ class _Inspection(Rewriting):
         return value
 
 
-def inspect(jaxpr: Jaxpr, name: str, scope: SymbolicScope, known: set[str]) -> None:
+def inspect(jaxpr: jx.Jaxpr, name: str, scope: dims.SymbolicScope, known: set[str]) -> None:
     """Check that the sizes in a program are of one scope, and of variables that are known.
 
     Raises:
@@ -261,7 +255,7 @@ def inspect(jaxpr: Jaxpr, name: str, scope: SymbolicScope, known: set[str]) -> N
 class _Closing(Rewriting):
     """Programs freed from functions of this process, such as rules for derivatives."""
 
-    def applied(self, eqn: JaxprEqn) -> tuple[Primitive[Any], Any]:
+    def applied(self, eqn: jx.JaxprEqn) -> tuple[prim.Primitive[Any], Any]:
         params = eqn.params
         if eqn.primitive.name == "checkpoint":
             return eqn.primitive, self.value(attrs.evolve(params, policy=None))
@@ -271,14 +265,14 @@ class _Closing(Rewriting):
             called = eqn.primitive.rule(INLINED)(params)
             assert called is not None, "a call with rules of its own calls a program"
             return jit_p, JitParams(self.program(called), params.name)
-        for name in field_names(type(params)):
+        for name in records.field_names(type(params)):
             value = getattr(params, name)
             if isinstance(value, Sized) and value.inlined is not None:
                 return jit_p, JitParams(self.program(value.inlined), eqn.primitive.name)
         return eqn.primitive, self.value(params)
 
 
-def closed(jaxpr: Jaxpr) -> Jaxpr:
+def closed(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """Return a program without functions of this process: rules for derivatives are left out.
 
     The programs of derivatives are exported by themselves.
@@ -291,8 +285,8 @@ def refusing(what: str) -> Iterator[None]:
     """Refuse a program where something of it cannot be computed with: it may be anybody's."""
     try:
         yield
-    except ExportError:
+    except errors.ExportError:
         raise
     except Exception as error:  # of rules, of MLIR
-        text = error.message if isinstance(error, TinyjaxError) else str(error)
-        raise ExportError(f"{what}: {text}") from error
+        text = error.message if isinstance(error, errors.TinyjaxError) else str(error)
+        raise errors.ExportError(f"{what}: {text}") from error

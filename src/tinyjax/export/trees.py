@@ -18,9 +18,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import tree
-from tinyjax.errors import ArgumentError, ExportError
-from tinyjax.tree import PyTreeDef
+from tinyjax import errors, tree
 from tinyjax.tree.node import KINDS, check_class
 
 T = TypeVar("T")
@@ -85,17 +83,17 @@ def register_pytree_node_serialization(
         34.0
     """
     if (serialize_auxdata is None) != (deserialize_auxdata is None):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "register_pytree_node_serialization takes serialize_auxdata and deserialize_auxdata "
             "together, or neither."
         )
     check_class("register_pytree_node_serialization", nodetype)
     if KINDS[nodetype] is None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{nodetype!r} is not a pytree node: register it with tinyjax.tree first."
         )
     if nodetype in _by_type or serialized_name in _by_name:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"the class {nodetype.__qualname__} or the name '{serialized_name}' is already "
             "registered for export. Register each class once, under a name of its own."
         )
@@ -140,7 +138,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
     """
     check_class("register_namedtuple_serialization", nodetype)
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"register_namedtuple_serialization takes a class of named tuples, but got "
             f"{nodetype!r}. For other classes there is register_pytree_node_serialization."
         )
@@ -150,7 +148,7 @@ def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str
 # Structures
 
 
-def encode_tree(treedef: PyTreeDef, what: str) -> list[Any]:
+def encode_tree(treedef: tree.PyTreeDef, what: str) -> list[Any]:
     """Write a structure as JSON.
 
     Args:
@@ -172,7 +170,7 @@ def encode_tree(treedef: PyTreeDef, what: str) -> list[Any]:
     return nodes
 
 
-def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
+def _encode_node(node: tree.PyTreeDef, what: str) -> tuple[str, Any]:
     content = node.node_data()
     if content is None:
         return _LEAF, None
@@ -185,7 +183,7 @@ def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
         factory, keys = metadata
         name = None if factory is None else getattr(factory, "__name__", "")
         if name is not None and _FACTORIES.get(name) is not factory:
-            raise ExportError(
+            raise errors.ExportError(
                 f"{what} hold a defaultdict of {factory!r}, which another process would not know. "
                 f"Use one of {', '.join(_FACTORIES)}, or a dict."
             )
@@ -200,7 +198,7 @@ def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
             if hasattr(kind, "_fields")
             else "register_pytree_node_serialization"
         )
-        raise ExportError(
+        raise errors.ExportError(
             f"{what} hold a {kind.__qualname__}, which another process would not know. Give it a "
             f"name here and there: tinyjax.export.{function}({kind.__qualname__}, "
             f"serialized_name='{kind.__qualname__}')."
@@ -208,7 +206,7 @@ def _encode_node(node: PyTreeDef, what: str) -> tuple[str, Any]:
     return "node", [registration.name, b64encode(registration.serialize(metadata)).decode()]
 
 
-def decode_tree(nodes: Any) -> PyTreeDef:
+def decode_tree(nodes: Any) -> tree.PyTreeDef:
     """Return the structure that was written, if that is what these are.
 
     Raises:
@@ -250,7 +248,7 @@ def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:
             name, metadata = data
             registration = _by_name.get(name)
             if registration is None:
-                raise ExportError(
+                raise errors.ExportError(
                     f"what was exported takes or returns nodes called '{name}'. Register their "
                     "class in this process as well, before it is loaded: "
                     f"tinyjax.export.register_pytree_node_serialization(..., "
@@ -269,7 +267,7 @@ def _own_result(module: str, name: str) -> type[tuple[Any, ...]]:
         with suppress(ImportError):
             kind = getattr(import_module(_OWN + module), name, None)
     if not (isinstance(kind, type) and issubclass(kind, tuple)):
-        raise ExportError(
+        raise errors.ExportError(
             f"what was exported returns a {_OWN}{module}.{name}, which this version of tinyjax "
             "does not have. Export it with the version that is to load it."
         )
@@ -284,7 +282,7 @@ def _encode_plain(value: object, what: str) -> Any:
         return value
     if type(value) is tuple:
         return {"tuple": [_encode_plain(item, what) for item in value]}
-    raise ExportError(
+    raise errors.ExportError(
         f"{what} is {value!r}, a {type(value).__qualname__}. What is exported may have None, "
         "bools, numbers, strings and tuples of these there."
     )

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set as AbstractSet
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import attrs
 import numpy as np
 
+from tinyjax import dtypes
+from tinyjax.core import avals as av, jaxpr as jx, lowering as low, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import (
-    ClosedJaxpr,
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    eval_jaxpr,
-    subjaxprs,
-    typecheck_jaxpr,
-)
-from tinyjax.core.jaxpr import Lit as Literal
-from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.jaxpr import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, Lit as Literal, Var, subjaxprs
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Params, Primitive
-from tinyjax.core.staging import Recorder, stage
-from tinyjax.core.trace import (
-    Trace,
-    Tracer,
-    current_trace,
-    enclosing_axes,
-    enclosing_traces,
-    use_trace,
-)
-from tinyjax.dtypes import ALL, DType, DTypeLike, check, float0, is_inexact
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
 from tinyjax.lax.tokens import Token
 from tinyjax.transforms.calls import def_call
@@ -85,7 +65,7 @@ Effects: TypeAlias = AbstractSet[Effect]
 no_effects: Final[Effects] = frozenset()
 
 #: The types of values that arrays are made of.
-array_types: Final[frozenset[type]] = frozenset((Array, np.ndarray, *(d.type for d in ALL)))
+array_types: Final[frozenset[type]] = frozenset((Array, np.ndarray, *(d.type for d in dtypes.ALL)))
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Array]]:
@@ -182,8 +162,8 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
     def __init__(self, name: str) -> None:
         super().__init__(name, CallPrimitiveParams)
         def_call(self, f"the program of '{name}'", lambda _, jaxpr: CallPrimitiveParams(jaxpr))
-        self.def_evaluate(lambda args, params: eval_jaxpr(params.jaxpr, args))
-        self.def_lowering(lambda b, args, params: call_jaxpr(b, params.jaxpr, name, args))
+        self.def_evaluate(lambda args, params: jx.eval_jaxpr(params.jaxpr, args))
+        self.def_lowering(lambda b, args, params: low.call_jaxpr(b, params.jaxpr, name, args))
 
     def bind(self, *args: Any, **params: Any) -> list[Array]:
         """Apply the primitive under the current trace.
@@ -205,7 +185,7 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
         def call(*values: Array) -> list[Array]:
             return [as_array(x) for x in call_impl(fun, *values)]
 
-        staged = stage(call, [x.aval for x in arrays], fun.call_wrapped)
+        staged = stg.stage(call, [x.aval for x in arrays], fun.call_wrapped)
         results = super().bind(*staged.consts, *arrays, jaxpr=staged.jaxpr)
         return results
 
@@ -221,7 +201,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
         >>> from tinyjax.extend.core import check_jaxpr
         >>> check_jaxpr(tinyjax.make_jaxpr(lambda x: 2 * x)(1.0).jaxpr)
     """
-    typecheck_jaxpr(jaxpr)
+    jx.typecheck_jaxpr(jaxpr)
 
 
 def jaxprs_in_params(params: Any) -> Iterator[Jaxpr]:
@@ -260,12 +240,12 @@ def new_jaxpr_eqn(
     return made.replace(params=params)
 
 
-def gensym() -> Callable[[ShapedArray], Var]:
+def gensym() -> Callable[[av.ShapedArray], Var]:
     """Return a function that makes a new variable of a type."""
     return Var
 
 
-def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+def mapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedArray:
     """Return the type of one example of arrays that have a batch axis of a size.
 
     Example:
@@ -280,17 +260,17 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     return aval.with_shape((*aval.shape[:axis], *aval.shape[axis + 1 :]))
 
 
-def unmapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedArray:
     """Return the type of so many examples of a type along a batch axis; see ``mapped_aval``."""
     if axis is None:
         return aval
     return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> DType:
+def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> dtypes.DType:
     """Return the dtype of tangents: float0 where there is no derivative."""
-    dtype = check(primal_dtype)
-    return dtype if is_inexact(dtype) else float0
+    dtype = dtypes.check(primal_dtype)
+    return dtype if dtypes.is_inexact(dtype) else dtypes.float0
 
 
 def valid_jaxtype(x: object) -> bool:
@@ -318,7 +298,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
         >>> concrete_or_error(int, 3.0)
         3
     """
-    if isinstance(val, Tracer):
+    if isinstance(val, tr.Tracer):
         val.concrete(context or "data")
     return val if force is None else force(val)
 
@@ -326,49 +306,49 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 # Where we are: which transformations run
 
 
-def find_top_trace(_: Iterable[object] = ()) -> Trace:
+def find_top_trace(_: Iterable[object] = ()) -> tr.Trace:
     """Return the trace that primitives are handed to."""
-    return current_trace()
+    return tr.current_trace()
 
 
-def take_current_trace() -> AbstractContextManager[Trace]:
+def take_current_trace() -> AbstractContextManager[tr.Trace]:
     """Give the trace that primitives are handed to, as a context."""
     return _Taken()
 
 
 class _Taken:
-    def __enter__(self) -> Trace:
-        return current_trace()
+    def __enter__(self) -> tr.Trace:
+        return tr.current_trace()
 
     def __exit__(self, *exception: object) -> None:
         pass
 
 
-def set_current_trace(trace: Trace, check_leaks: bool = False) -> AbstractContextManager[None]:
+def set_current_trace(trace: tr.Trace, check_leaks: bool = False) -> AbstractContextManager[None]:
     """Hand primitives to a trace within a block."""
-    return use_trace(trace)
+    return tr.use_trace(trace)
 
 
 def get_opaque_trace_state(convention: object = None) -> object:
     """Return something that is equal where the same transformations run."""
-    return tuple(map(id, enclosing_traces()))
+    return tuple(map(id, tr.enclosing_traces()))
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
     """Say whether what runs here is recorded: by ``jit``, a loop or ``make_jaxpr``."""
-    return any(isinstance(trace, Recorder) for trace in enclosing_traces())
+    return any(isinstance(trace, stg.Recorder) for trace in tr.enclosing_traces())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
     """Say whether a ``vmap`` is around us."""
-    return any(trace.mapped_axis() is not None for trace in enclosing_traces())
+    return any(trace.mapped_axis() is not None for trace in tr.enclosing_traces())
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     """Return the names of the axes of each ``vmap`` around us, the outermost first."""
-    return [axis.name for axis in reversed(enclosing_axes())]
+    return [axis.name for axis in reversed(tr.enclosing_axes())]
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
     """Say whether there are such axes."""
-    return bool(enclosing_axes())
+    return bool(tr.enclosing_axes())

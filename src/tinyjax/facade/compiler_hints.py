@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from tinyjax.core.integers import integers
-from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.frames import imitate
+from tinyjax import errors, frames
+from tinyjax.core import integers as ints, operands as opd
 
 __all__ = ["compute_on", "custom_partitioning", "set_xla_metadata", "shard_alike"]
 
@@ -38,9 +36,9 @@ def compute_on(compute_type: str) -> Iterator[None]:
         Array([1, 2], dtype=int32)
     """
     if not str(compute_type).startswith(_PLACES):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "compute_on takes 'device_host', 'device' or the like, "
-            f"but got {shortened(compute_type)}."
+            f"but got {errors.shortened(compute_type)}."
         )
     yield
 
@@ -51,9 +49,9 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     Raises:
         ShapeError: they have different shapes.
     """
-    one, other = as_array(x), as_array(y)
+    one, other = opd.as_array(x), opd.as_array(y)
     if one.shape != other.shape:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"shard_alike takes arrays of one shape, but got {one.aval}, {other.aval}."
         )
     return one, other
@@ -79,8 +77,8 @@ class custom_partitioning(Generic[P, R]):  # noqa: N801 (its name in JAX)
 
     def __init__(self, fun: Callable[P, R], static_argnums: Iterable[int] = ()) -> None:
         self.fun = fun
-        self.static_argnums: tuple[int, ...] = integers(static_argnums, "static_argnums")
-        imitate(self, fun)
+        self.static_argnums: tuple[int, ...] = ints.integers(static_argnums, "static_argnums")
+        frames.imitate(self, fun)
 
     def def_partition(
         self,

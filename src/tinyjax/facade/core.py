@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tinyjax.core import avals as av, jaxpr as jx, operands as opd, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import larger as max_dim
-from tinyjax.core.integers import smaller as min_dim
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.jaxpr import eval_jaxpr as _eval_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import Trace, Tracer, current_trace
+from tinyjax.core.integers import larger as max_dim, smaller as min_dim
 from tinyjax.facade.primitives import Primitive
 from tinyjax.facade.tables import pytype_aval_mappings
-from tinyjax.transforms.batching import batched_aval, unbatched_aval
+from tinyjax.transforms import batching as bt
 
 __all__ = [
     "AbstractValue",
@@ -31,12 +26,12 @@ __all__ = [
 ]
 
 #: What types are: there is one kind.
-AbstractValue = ShapedArray
+AbstractValue = av.ShapedArray
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Array]:
+def eval_jaxpr(jaxpr: jx.Jaxpr, consts: Sequence[Any], *args: Any) -> list[Array]:
     """Run a program on the values of its constants and its arguments."""
-    return [*_eval_jaxpr(jaxpr, [as_array(x) for x in (*consts, *args)])]
+    return [*jx.eval_jaxpr(jaxpr, [opd.as_array(x) for x in (*consts, *args)])]
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
@@ -45,21 +40,21 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
     Raises:
         ConcretizationError: only the value's type is known.
     """
-    if isinstance(val, Tracer):
-        val = as_array(val.concrete(context or "concrete_or_error"))
+    if isinstance(val, tr.Tracer):
+        val = opd.as_array(val.concrete(context or "concrete_or_error"))
     return val if force is None else force(val)
 
 
-def find_top_trace(xs: Sequence[Any]) -> Trace:
+def find_top_trace(xs: Sequence[Any]) -> tr.Trace:
     """Return the trace that is running here."""
-    return current_trace()
+    return tr.current_trace()
 
 
-def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+def mapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedArray:
     """Return the type of one example of a batch."""
-    return aval if axis is None else unbatched_aval(aval, axis)
+    return aval if axis is None else bt.unbatched_aval(aval, axis)
 
 
-def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *_: object) -> ShapedArray:
+def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray, *_: object) -> av.ShapedArray:
     """Return the type of a batch of examples."""
-    return aval if axis is None else batched_aval(aval, axis, size)
+    return aval if axis is None else bt.batched_aval(aval, axis, size)

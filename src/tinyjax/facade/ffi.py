@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tinyjax.errors import ArgumentError
-from tinyjax.facade.mlir import LoweringRuleContext
-from tinyjax.ffi import attribute, layouts
-from tinyjax.stablehlo.types import Values
+from tinyjax import errors, ffi
+from tinyjax.facade import mlir
+from tinyjax.stablehlo import types as hlo
 
 __all__ = ["ffi_lowering"]
 
@@ -23,7 +22,7 @@ def ffi_lowering(
     operand_output_aliases: Mapping[int, int] | None = None,
     api_version: int = 4,
     **lowering_args: object,
-) -> Callable[..., Values]:
+) -> Callable[..., hlo.Values]:
     """Make a lowering rule for a primitive that a foreign function computes.
 
     Args:
@@ -43,23 +42,23 @@ def ffi_lowering(
         A rule for ``jax.interpreters.mlir.register_lowering``.
     """
     if lowering_args:
-        raise ArgumentError(f"ffi_lowering takes no {', '.join(lowering_args)} in tinyjax.")
+        raise errors.ArgumentError(f"ffi_lowering takes no {', '.join(lowering_args)} in tinyjax.")
 
-    def rule(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Values:
+    def rule(ctx: mlir.LoweringRuleContext, *operands: Any, **params: Any) -> hlo.Values:
         config: dict[str, str] | str
         if isinstance(backend_config, str):
             config = backend_config
         else:
             entries = {**(backend_config or {}), **params}
-            config = {name: attribute(name, x) for name, x in entries.items()}
+            config = {name: ffi.attribute(name, x) for name, x in entries.items()}
         return ctx.builder.custom_call(
             call_target_name,
             operands,
             ctx.builder.results,
             config,
             (
-                layouts("operand_layouts", ctx.avals_in, _turned(operand_layouts)),
-                layouts("result_layouts", ctx.avals_out, _turned(result_layouts)),
+                ffi.layouts("operand_layouts", ctx.avals_in, _turned(operand_layouts)),
+                ffi.layouts("result_layouts", ctx.avals_out, _turned(result_layouts)),
             ),
             has_side_effect,
             sorted((operand_output_aliases or {}).items()),

@@ -22,22 +22,9 @@ from weakref import WeakValueDictionary
 
 import attrs
 
+from tinyjax import errors
+from tinyjax.core import operands as opd, primitive as prim, refs as rf, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import UndefinedPrimal
-from tinyjax.core.refs import (
-    HOLDERS,
-    Ref,
-    count,
-    end,
-    expect,
-    is_outermost,
-    is_own,
-    keep,
-    new_ref,
-)
-from tinyjax.core.trace import Trace, base_trace, current_trace
-from tinyjax.errors import RefError
 
 __all__ = [
     "HiPrimitive",
@@ -126,7 +113,7 @@ class _Form:
     aval: Any
     state: Any
 
-    def make(self, refs: Sequence[Ref]) -> object:
+    def make(self, refs: Sequence[rf.Ref]) -> object:
         """Make a value that stands for one outside of the function that is being staged."""
         value = self.with_contents([ref.contents for ref in refs])
         _note(value, _Link(value, self, refs))
@@ -157,16 +144,16 @@ class _Link:
 
     __slots__ = ("__weakref__", "form", "refs", "value")
 
-    def __init__(self, value: Any, form: _Form, refs: Sequence[Ref]) -> None:
+    def __init__(self, value: Any, form: _Form, refs: Sequence[rf.Ref]) -> None:
         self.value = value
         self.form = form
-        self.refs: Sequence[Ref] = refs
+        self.refs: Sequence[rf.Ref] = refs
 
-    def reference(self, i: int, home: Trace, number: int) -> Ref:
+    def reference(self, i: int, home: tr.Trace, number: int) -> rf.Ref:
         """Make a reference to a part of what the value itself holds."""
 
         def get() -> Array:
-            array = as_array(self.form.contents(self.value)[i])
+            array = opd.as_array(self.form.contents(self.value)[i])
             return array.astype(array.dtype) if array.weak_type else array
 
         def put(array: Array) -> None:
@@ -175,7 +162,7 @@ class _Link:
             with _as_it_is():
                 self.form.aval.update_from_loval(self.form.state, self.value, *contents)
 
-        return Ref.elsewhere(get, put, home, number)
+        return rf.Ref.elsewhere(get, put, home, number)
 
 
 @attrs.frozen
@@ -194,7 +181,7 @@ class _Made:
 
 
 #: What was made under each trace that still runs, by identity.
-_made: Final[dict[Trace, dict[int, _Made]]] = {}
+_made: Final[dict[tr.Trace, dict[int, _Made]]] = {}
 
 #: The references to what values outside hold, by the values' identity.
 _links: Final[WeakValueDictionary[int, _Link]] = WeakValueDictionary()
@@ -202,24 +189,24 @@ _links: Final[WeakValueDictionary[int, _Link]] = WeakValueDictionary()
 
 def _note(value: Any, link: _Link | None = None) -> None:
     """Note that a value was made here."""
-    expect(type(value))
-    trace = current_trace()
-    if is_outermost(trace):
+    rf.expect(type(value))
+    trace = tr.current_trace()
+    if rf.is_outermost(trace):
         return
     for ended in [x for x in [*_made] if not x.live]:
         _made.pop(ended, None)
-    _made.setdefault(trace, {})[id(value)] = _Made(value, count(), link)
+    _made.setdefault(trace, {})[id(value)] = _Made(value, rf.count(), link)
 
 
-def _origin(value: object) -> tuple[_Made | None, Trace]:
+def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
     """Find where a value was made: unless it was under a trace that still runs, outside of all."""
-    trace = current_trace()
+    trace = tr.current_trace()
     while True:
         entry = _made.get(trace, {}).get(id(value))
         if entry is not None:
             return entry, trace
         if trace.parent is trace:
-            return None, base_trace()
+            return None, tr.base_trace()
         trace = trace.parent
 
 
@@ -244,10 +231,10 @@ def _cut(link: _Link) -> None:
     """Let references to what a value holds be used no more."""
     _links.pop(id(link.value), None)
     for ref in link.refs:
-        end(ref, "after what holds it was given contents of another structure")
+        rf.end(ref, "after what holds it was given contents of another structure")
 
 
-def _opened(value: Any) -> tuple[Sequence[Ref], _Form]:
+def _opened(value: Any) -> tuple[Sequence[rf.Ref], _Form]:
     aval = _mutable_type(value)
     if aval is None:
         raise NotImplementedError(
@@ -266,15 +253,15 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
     Raises:
         RefError: it cannot hold here what it is given.
     """
-    trace = current_trace()
-    if is_outermost(trace):
+    trace = tr.current_trace()
+    if rf.is_outermost(trace):
         yield value
         link = _links.get(id(value))
         if link is not None and not _alike(value.cur_qdd(), link.form.state):
             _cut(link)
         return
     made, home = _origin(value)
-    own = made is not None and is_own(home, made.number)
+    own = made is not None and rf.is_own(home, made.number)
     if own and made is not None and made.link is None:
         yield value
         return
@@ -286,7 +273,7 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
     after, state = link.form.contents(stand_in), stand_in.cur_qdd()
     if not _alike(state, link.form.state):
         if not own:
-            raise RefError(
+            raise errors.RefError(
                 f"{name} gives a {type(value).__name__} that was made outside contents of another "
                 f"structure or type than it has there: {_normal(state)} instead of "
                 f"{_normal(link.form.state)}. Pass it as an argument to what jit makes of the "
@@ -295,11 +282,11 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
         link.form = _Form(aval, state)
         with _as_it_is():  # it tells its state itself
             aval.update_from_loval(state, value, *after)
-        link.refs = [new_ref(as_array(x)) for x in after]
+        link.refs = [rf.new_ref(opd.as_array(x)) for x in after]
         return
     for ref, old, new in zip(link.refs, before, after, strict=True):
         if new is not old:
-            keep(ref, as_array(new))
+            rf.keep(ref, opd.as_array(new))
 
 
 class HiPrimitive:
@@ -365,7 +352,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
             ``has_qdd`` is False.
     """
     _types[val_cls] = typeof_fn
-    HOLDERS[val_cls] = _opened
+    rf.HOLDERS[val_cls] = _opened
 
 
 def cur_qdd(x: _Value) -> Hashable:
@@ -376,7 +363,7 @@ def cur_qdd(x: _Value) -> Hashable:
 
 def is_undefined_primal(x: object) -> bool:
     """Say whether an operand of a rule for transposition stands for a value that is not known."""
-    return isinstance(x, UndefinedPrimal)
+    return isinstance(x, prim.UndefinedPrimal)
 
 
 def aval_method(fun: F) -> F:

@@ -13,16 +13,12 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import tree
+from tinyjax import distributed, errors, tree
+from tinyjax.core import devices as dev, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.devices import PLATFORM, devices_are_known
-from tinyjax.core.trace import enclosing_traces
-from tinyjax.distributed import connection
-from tinyjax.errors import ArgumentError, JaxRuntimeError
-from tinyjax.facade.primitives import Primitive
-from tinyjax.numpy.promotion import arrays, promote_inexact
-from tinyjax.numpy.promotion import promote_dtypes as _promote_dtypes
-from tinyjax.tree.node import KINDS
+from tinyjax.facade import primitives
+from tinyjax.numpy import promotion as pm
+from tinyjax.tree import node
 
 F = TypeVar("F", bound=Callable[..., object])
 S = TypeVar("S")
@@ -61,7 +57,7 @@ __all__ = [
 ]
 
 #: What XLA says against a program.
-XlaRuntimeError: Final = JaxRuntimeError
+XlaRuntimeError: Final = errors.JaxRuntimeError
 
 #: What annotations say of shapes.
 Shape = Sequence[int]
@@ -72,10 +68,10 @@ _dtype: Final = jnp.result_type
 _PACKAGE: Final = str(Path(tinyjax.__file__).parent)
 
 # Primitives that no equation has: libraries treat those of them apart.
-call_p: Final = Primitive("call")
-closed_call_p: Final = Primitive("closed_call")
-custom_jvp_call_p: Final = Primitive("custom_jvp_call")
-jit_p: Final = Primitive("pjit")
+call_p: Final = primitives.Primitive("call")
+closed_call_p: Final = primitives.Primitive("closed_call")
+custom_jvp_call_p: Final = primitives.Primitive("custom_jvp_call")
+jit_p: Final = primitives.Primitive("pjit")
 
 
 class SupportsDType(Protocol):
@@ -107,7 +103,7 @@ class _GlobalState:
     @property
     def client(self) -> object:
         """XLA's client of the service that connects them; none where this process is alone."""
-        connected = connection()
+        connected = distributed.connection()
         return None if connected is None else connected.client
 
 
@@ -150,17 +146,17 @@ def infer_argnums_and_argnames(
 
 def promote_dtypes(*args: ArrayLike) -> list[Array]:
     """Convert arrays to their common dtype."""
-    return _promote_dtypes(*arrays("promote_dtypes", *args)) if args else []
+    return pm.promote_dtypes(*pm.arrays("promote_dtypes", *args)) if args else []
 
 
 def promote_dtypes_inexact(*args: ArrayLike) -> list[Array]:
     """Convert arrays to their common dtype, or the float that stands for it."""
-    return promote_inexact(*arrays("promote_dtypes_inexact", *args))
+    return pm.promote_inexact(*pm.arrays("promote_dtypes_inexact", *args))
 
 
 def check_arraylike(fun_name: str, *args: Any, emit_warning: bool = False) -> None:
     """Raise an error where an argument is no array and no number."""
-    arrays(fun_name, *args)
+    pm.arrays(fun_name, *args)
 
 
 def promote_dtypes_complex(*args: ArrayLike) -> list[Array]:
@@ -181,13 +177,13 @@ class _Backends(Mapping[str, str]):
     """The platforms that have been asked for devices, whose number is fixed from then on."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter((PLATFORM,) if devices_are_known() else ())
+        return iter((dev.PLATFORM,) if dev.devices_are_known() else ())
 
     def __len__(self) -> int:
-        return int(devices_are_known())
+        return int(dev.devices_are_known())
 
     def __getitem__(self, platform: str) -> str:
-        if platform != PLATFORM or not devices_are_known():
+        if platform != dev.PLATFORM or not dev.devices_are_known():
             raise KeyError(platform)
         return platform
 
@@ -199,10 +195,10 @@ class _Registry:
     """The classes that are nodes of trees."""
 
     def __contains__(self, node_type: object) -> bool:
-        return isinstance(node_type, type) and KINDS.get(node_type) is not None
+        return isinstance(node_type, type) and node.KINDS.get(node_type) is not None
 
     def __getitem__(self, node_type: type) -> _Entry:
-        kind = KINDS.get(node_type)
+        kind = node.KINDS.get(node_type)
         if kind is None:
             raise KeyError(node_type)
         return _Entry(kind.flatten, lambda metadata, x: kind.unflatten(metadata, tuple(x)))
@@ -234,7 +230,7 @@ def prefix_errors(
             tree.flatten_prefix(prefix_tree, whole, is_leaf, name)
         except tree.TreeMismatchError as found:
             return found
-        raise ArgumentError(f"{name} is a prefix of the tree.")
+        raise errors.ArgumentError(f"{name} is a prefix of the tree.")
 
     try:
         tree.flatten_prefix(prefix_tree, whole, is_leaf)
@@ -322,4 +318,4 @@ def trace_state_clean() -> bool:
         >>> trace_state_clean(), tinyjax.jit(lambda x: trace_state_clean() + x)(0)
         (True, Array(0, dtype=int32, weak_type=True))
     """
-    return next(enclosing_traces(), None) is None
+    return next(tr.enclosing_traces(), None) is None

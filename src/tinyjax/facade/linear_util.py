@@ -7,8 +7,7 @@ from typing import Any
 
 import attrs
 
-from tinyjax import tree
-from tinyjax.errors import StaticArgumentError
+from tinyjax import errors, tree
 from tinyjax.tree import PyTreeDef
 
 __all__ = [
@@ -147,7 +146,7 @@ def argnums_partial(
     places = [range(len(args))[i] for i in numbers]
     for i, x in enumerate(args):
         if require_static_args_hashable and i not in places and not isinstance(x, Hashable):
-            raise StaticArgumentError(
+            raise errors.StaticArgumentError(
                 f"argnums_partial fixes argument {i}, a {type(x).__name__}, which is not hashable."
             )
 

@@ -8,14 +8,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax.core.avals import ShapedArray
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, trace as tr
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.facade.primitives import register_lowering_of
+from tinyjax.facade import primitives
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import TensorType, Values
 
 __all__ = ["LoweringRuleContext", "emit_python_callback", "lower_fun", "register_lowering"]
 
@@ -46,13 +44,13 @@ class LoweringRuleContext:
     """
 
     builder: Lowering
-    avals_in: tuple[ShapedArray, ...]
-    avals_out: tuple[ShapedArray, ...]
+    avals_in: tuple[av.ShapedArray, ...]
+    avals_out: tuple[av.ShapedArray, ...]
     module_context: ModuleContext
 
 
-def _avals(types: Sequence[TensorType]) -> tuple[ShapedArray, ...]:
-    return tuple(ShapedArray(of.shape, of.dtype) for of in types)
+def _avals(types: Sequence[hlo.TensorType]) -> tuple[av.ShapedArray, ...]:
+    return tuple(av.ShapedArray(of.shape, of.dtype) for of in types)
 
 
 @attrs.frozen(eq=False)
@@ -93,22 +91,22 @@ def register_lowering(
     if platform not in (None, "cpu"):
         return
     if isinstance(rule, LoweredFunction):
-        register_lowering_of(prim, rule.fun, rule.multiple_results)
+        primitives.register_lowering_of(prim, rule.fun, rule.multiple_results)
         return
 
     if not callable(rule):
-        raise ArgumentError(
-            f"register_lowering takes a rule for '{prim}', but got {shortened(rule)}."
+        raise errors.ArgumentError(
+            f"register_lowering takes a rule for '{prim}', but got {errors.shortened(rule)}."
         )
 
-    def lowering(b: Lowering, operands: Values, params: Any) -> Values:
+    def lowering(b: Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
         context = LoweringRuleContext(
             b,
             _avals([x.type for x in operands]),
             _avals(b.results),
             ModuleContext((b.platform,)),
         )
-        outs: Values = rule(context, *operands, **dict(params.items()))
+        outs: hlo.Values = rule(context, *operands, **dict(params.items()))
         return outs
 
     prim.def_lowering(lowering)
@@ -118,13 +116,13 @@ def emit_python_callback(
     ctx: LoweringRuleContext,
     callback: Callable[..., Any],
     token: object,
-    operands: Values,
-    operand_avals: Sequence[ShapedArray],
-    result_avals: Sequence[ShapedArray],
+    operands: hlo.Values,
+    operand_avals: Sequence[av.ShapedArray],
+    result_avals: Sequence[av.ShapedArray],
     *,
     has_side_effect: bool,
     **options: object,
-) -> tuple[Values, None, Callable[..., Any]]:
+) -> tuple[hlo.Values, None, Callable[..., Any]]:
     """Write a call of a Python function, in the lowering rule of a primitive.
 
     Args:
@@ -141,8 +139,8 @@ def emit_python_callback(
         The results, no token, and the function.
     """
 
-    def call(*args: HostArray) -> list[HostArray]:
-        with use_trace(EVAL):
+    def call(*args: dtypes.HostArray) -> list[dtypes.HostArray]:
+        with tr.use_trace(tr.EVAL):
             return [np.asarray(out) for out in callback(*args)]
 
     b = ctx.builder

@@ -16,11 +16,9 @@ from types import ModuleType
 from typing import Any, Final
 
 import tinyjax
-from tinyjax import config
+from tinyjax import config, lazy, missing_names
 from tinyjax.core.array import Array
 from tinyjax.facade.backend import give_attributes
-from tinyjax.lazy import did_you_mean
-from tinyjax.missing_names import ABSENT, DEVICES, OF_SHARDING
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -237,7 +235,7 @@ ABSENT_MODULES: Final[Mapping[str, str]] = {
             "jax.extend.ifrt_programs",
             "jax.extend.sharding",
         ),
-        DEVICES,
+        missing_names.DEVICES,
     ),
     **dict.fromkeys(
         (
@@ -291,9 +289,9 @@ class JaxModule(ModuleType):
         why = PLACEHOLDERS.get(self.__name__, {}).get(name) or ABSENT_MODULES.get(self.__name__)
         if why is not None:
             return placeholder(f"{self.__name__}.{name}", why)
-        reasons = {"jax": ABSENT, "jax.sharding": OF_SHARDING}
+        reasons = {"jax": missing_names.ABSENT, "jax.sharding": missing_names.OF_SHARDING}
         why = reasons.get(self.__name__, {}).get(name)
-        near = "" if why else did_you_mean(name, self._names())
+        near = "" if why else lazy.did_you_mean(name, self._names())
         raise AttributeError(
             f"module '{self.__name__}' has no attribute '{name}': in this process it is tinyjax's "
             f"(tinyjax.as_jax), not JAX's{f', and {why}' if why else ''}.{near} {_LISTS}",
@@ -372,7 +370,7 @@ class Finder(MetaPathFinder):
         home, _, name = fullname.rpartition(".")
         parent = sys.modules.get(home)
         if isinstance(parent, JaxModule):  # this may be "from parent import name", or a module
-            near = did_you_mean(name, parent.__all__)
+            near = lazy.did_you_mean(name, parent.__all__)
             raise ModuleNotFoundError(
                 f"'{home}' has neither a name nor a module '{name}': in this process jax is "
                 f"tinyjax (tinyjax.as_jax).{near} {_LISTS}"

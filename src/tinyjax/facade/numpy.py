@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Final, ParamSpec
 
-from tinyjax import dtypes
-from tinyjax import numpy as jnp
+from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.dtypes import DTypeLike
 

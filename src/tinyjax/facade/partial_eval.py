@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tinyjax.core import avals as av, dependence as dep, jaxpr as jx, operands as opd
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.dependence import depends, shorten
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.staging import StagingTracer as DynamicJaxprTracer
-from tinyjax.core.staging import stage
+from tinyjax.core.staging import StagingTracer as DynamicJaxprTracer, stage
 from tinyjax.facade.linear_util import WrappedFun
 
 __all__ = ["DynamicJaxprTracer", "PartialVal", "trace_to_jaxpr_nounits"]
@@ -20,7 +16,7 @@ __all__ = ["DynamicJaxprTracer", "PartialVal", "trace_to_jaxpr_nounits"]
 class PartialVal(NamedTuple):
     """A value that is known, or the type of one that is not; None is in the other's place."""
 
-    aval: ShapedArray | None
+    aval: av.ShapedArray | None
     value: Any
 
     @classmethod
@@ -29,7 +25,7 @@ class PartialVal(NamedTuple):
         return cls(None, value)
 
     @classmethod
-    def unknown(cls, aval: ShapedArray) -> PartialVal:
+    def unknown(cls, aval: av.ShapedArray) -> PartialVal:
         """Take the type of a value that is not known."""
         return cls(aval, None)
 
@@ -40,7 +36,7 @@ class PartialVal(NamedTuple):
 
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool = False
-) -> tuple[Jaxpr, list[PartialVal], list[Array]]:
+) -> tuple[jx.Jaxpr, list[PartialVal], list[Array]]:
     """Stage a function of leaves, and compute those of its results that need no unknown argument.
 
     Args:
@@ -65,13 +61,13 @@ def trace_to_jaxpr_nounits(
     def of_unknown(*unknown: Array) -> list[Array]:
         rest = iter(unknown)
         results = fun.call_wrapped(*[p.value if p.is_known() else next(rest) for p in pvals])
-        return [as_array(x) for x in results]
+        return [opd.as_array(x) for x in results]
 
     staged = stage(of_unknown, [p.aval for p in pvals if p.aval is not None])
     jaxpr, consts = staged.jaxpr, staged.consts
     constant = tuple([i < len(consts) for i in range(len(jaxpr.in_binders))])
-    independent = tuple([not d for d in depends(jaxpr, [not c for c in constant])])
-    values = iter(eval_jaxpr(shorten(jaxpr, independent, constant), consts))
+    independent = tuple([not d for d in dep.depends(jaxpr, [not c for c in constant])])
+    values = iter(jx.eval_jaxpr(dep.shorten(jaxpr, independent, constant), consts))
     results = [
         PartialVal.known(next(values)) if known else PartialVal.unknown(aval)
         for known, aval in zip(independent, jaxpr.out_avals, strict=True)

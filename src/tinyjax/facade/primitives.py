@@ -13,32 +13,14 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import errors, tree
+from tinyjax.core import avals as av, encoding, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.encoding import encode
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.primitive import Primitive as _Primitive
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.custom_derivatives.zeros import Zero, instantiate_zeros
-from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -53,8 +35,8 @@ def _key(value: object) -> bytes:
     if isinstance(value, tuple):
         return b"(%s)" % b"".join(map(_key, value))
     try:
-        return encode(value)
-    except (ArgumentError, TypeError):
+        return encoding.encode(value)
+    except (errors.ArgumentError, TypeError):
         pass
     try:
         key = _known.get((type(value), value))  # type parameters such as 1 and True differ
@@ -68,7 +50,7 @@ def _key(value: object) -> bytes:
 
 
 @attrs.frozen(eq=False, repr=False)
-class KeywordParams(Params):
+class KeywordParams(prim.Params):
     """Parameters given by keywords, whatever they are; a mapping of them.
 
     Attributes:
@@ -96,11 +78,11 @@ class KeywordParams(Params):
 
 
 tree.register_pytree_node(
-    UndefinedPrimal, lambda z: ((), z.aval), lambda aval, _: UndefinedPrimal(aval)
+    prim.UndefinedPrimal, lambda z: ((), z.aval), lambda aval, _: prim.UndefinedPrimal(aval)
 )
 
 
-class Primitive(_Primitive[KeywordParams]):
+class Primitive(prim.Primitive[KeywordParams]):
     """An operation with JAX's way of writing rules.
 
     Attributes:
@@ -132,7 +114,7 @@ class Primitive(_Primitive[KeywordParams]):
 
     def _missing(self, rule: str) -> Callable[..., Any]:
         def refuse(*args: Any, **params: Any) -> Any:
-            raise MissingRuleError(self.name, rule, self.rule_names)
+            raise errors.MissingRuleError(self.name, rule, self.rule_names)
 
         return refuse
 
@@ -152,7 +134,7 @@ class Primitive(_Primitive[KeywordParams]):
         """Register how it is evaluated: ``rule(*operands, **params)``."""
         self.impl = rule
 
-        def evaluate(args: Arrays, params: KeywordParams) -> Arrays:
+        def evaluate(args: prim.Arrays, params: KeywordParams) -> prim.Arrays:
             return [as_array(out) for out in self.results(rule(*args, **params.given))]
 
         self.def_evaluate(evaluate)
@@ -162,14 +144,14 @@ class Primitive(_Primitive[KeywordParams]):
         """Register its typing rule: ``rule(*avals, **params)``."""
         self.abstract_eval = rule
 
-        def types(avals: Avals, params: KeywordParams) -> Avals:
+        def types(avals: prim.Avals, params: KeywordParams) -> prim.Avals:
             return tuple(self.results(rule(*avals, **params.given)))
 
         super().def_abstract_eval(types)
         return rule
 
 
-def several(primitive: _Primitive[Any]) -> bool:
+def several(primitive: prim.Primitive[Any]) -> bool:
     """Say whether rules of a primitive have a list of results."""
     return primitive.multiple_results if isinstance(primitive, Primitive) else False
 
@@ -178,28 +160,28 @@ def _mapping(params: Any) -> Mapping[str, Any]:
     return {name: params[name] for name in params.keys()}  # noqa: SIM118 (no mapping otherwise)
 
 
-def _pack(primitive: _Primitive[Any], out: Any) -> Sequence[Any]:
+def _pack(primitive: prim.Primitive[Any], out: Any) -> Sequence[Any]:
     return out if several(primitive) else (out,)
 
 
-def _unpack(primitive: _Primitive[Any], outs: Sequence[Any]) -> Any:
+def _unpack(primitive: prim.Primitive[Any], outs: Sequence[Any]) -> Any:
     return list(outs) if several(primitive) else outs[0]
 
 
-def _tangent(tangent: Any) -> Tangent:
+def _tangent(tangent: Any) -> prim.Tangent:
     """Convert what a rule returned for a tangent or cotangent."""
     if tangent is None or isinstance(tangent, Zero) or tangent is Zero:
-        return ZERO
+        return prim.ZERO
     array = as_array(tangent)
-    return ZERO if array.aval.tangent() is not array.aval else array
+    return prim.ZERO if array.aval.tangent() is not array.aval else array
 
 
-def register_jvp(primitive: _Primitive[Any], rule: Callable[..., Any]) -> None:
+def register_jvp(primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> None:
     """Register a derivative in JAX's way: ``rule(primals, tangents, **params)``."""
 
-    def jvp(primals: Arrays, tangents: Tangents, params: Any) -> JvpResult:
+    def jvp(primals: prim.Arrays, tangents: prim.Tangents, params: Any) -> prim.JvpResult:
         tangents_in = [
-            Zero(x.aval.tangent()) if t is ZERO else t
+            Zero(x.aval.tangent()) if t is prim.ZERO else t
             for x, t in zip(primals, tangents, strict=True)
         ]
         outs, out_tangents = rule(tuple(primals), tuple(tangents_in), **_mapping(params))
@@ -211,20 +193,22 @@ def register_jvp(primitive: _Primitive[Any], rule: Callable[..., Any]) -> None:
     primitive.def_jvp(jvp)
 
 
-def register_transpose(primitive: _Primitive[Any], rule: Callable[..., Any]) -> None:
+def register_transpose(primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> None:
     """Register a transpose in JAX's way: ``rule(cotangents, *operands, **params)``."""
 
-    def transpose(cotangents: Tangents, operands: Operands, params: Any) -> Cotangents:
+    def transpose(
+        cotangents: prim.Tangents, operands: prim.Operands, params: Any
+    ) -> prim.Cotangents:
         types = primitive.rules.abstract_eval([x.aval for x in operands], params)
         cotangents_in = [
-            Zero(aval.tangent()) if ct is ZERO else ct
+            Zero(aval.tangent()) if ct is prim.ZERO else ct
             for ct, aval in zip(cotangents, types, strict=True)
         ]
         results = rule(_unpack(primitive, cotangents_in), *operands, **_mapping(params))
         if results is Zero or isinstance(results, Zero):
             results = [None] * len(operands)
         return [
-            _tangent(ct) if isinstance(x, UndefinedPrimal) else None
+            _tangent(ct) if isinstance(x, prim.UndefinedPrimal) else None
             for ct, x in zip(results, operands, strict=True)
         ]
 
@@ -232,7 +216,7 @@ def register_transpose(primitive: _Primitive[Any], rule: Callable[..., Any]) -> 
 
 
 def register_batch(
-    primitive: _Primitive[Any], rule: Callable[..., Any], *, takes_axis: bool
+    primitive: prim.Primitive[Any], rule: Callable[..., Any], *, takes_axis: bool
 ) -> None:
     """Register a batching rule in JAX's way.
 
@@ -242,7 +226,9 @@ def register_batch(
         takes_axis: whether the rule takes those three.
     """
 
-    def batch(axis: MappedAxis, args: Arrays, axes: BatchAxes, params: Any) -> BatchResult:
+    def batch(
+        axis: prim.MappedAxis, args: prim.Arrays, axes: prim.BatchAxes, params: Any
+    ) -> prim.BatchResult:
         front = (axis.size, axis.name, None) if takes_axis else ()
         outs, out_axes = rule(*front, tuple(args), tuple(axes), **_mapping(params))
         return (
@@ -254,14 +240,14 @@ def register_batch(
 
 
 def register_lowering_of(
-    primitive: _Primitive[Any], fun: Callable[..., Any], multiple_results: bool
+    primitive: prim.Primitive[Any], fun: Callable[..., Any], multiple_results: bool
 ) -> None:
     """Register a function of arrays whose program is what the primitive lowers to."""
 
     def lowering(b: Lowering, operands: Values, params: Any) -> Values:
-        avals = [ShapedArray(x.type.shape, x.type.dtype) for x in operands]
+        avals = [av.ShapedArray(x.type.shape, x.type.dtype) for x in operands]
 
-        def flat(*args: Array) -> Arrays:
+        def flat(*args: Array) -> prim.Arrays:
             out = fun(*args, **_mapping(params))
             return [as_array(x) for x in (out if multiple_results else (out,))]
 

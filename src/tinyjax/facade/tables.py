@@ -8,13 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyjax import errors
+from tinyjax.core import operands as opd, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
-from tinyjax.errors import MissingRuleError
 
 
-class RuleTable(UserDict[Primitive[Any], Callable[..., Any]]):
+class RuleTable(UserDict[prim.Primitive[Any], Callable[..., Any]]):
     """The rules of one kind that were written in JAX's way; those of tinyjax's own are not there.
 
     Args:
@@ -23,18 +22,18 @@ class RuleTable(UserDict[Primitive[Any], Callable[..., Any]]):
     """
 
     def __init__(
-        self, kind: str, register: Callable[[Primitive[Any], Callable[..., Any]], None]
+        self, kind: str, register: Callable[[prim.Primitive[Any], Callable[..., Any]], None]
     ) -> None:
         super().__init__()
         self.kind = kind
         self.register = register
 
-    def __setitem__(self, primitive: Primitive[Any], rule: Callable[..., Any]) -> None:
+    def __setitem__(self, primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> None:
         self.register(primitive, rule)
         super().__setitem__(primitive, rule)
 
-    def __missing__(self, primitive: Primitive[Any]) -> Callable[..., Any]:
-        raise MissingRuleError(primitive.name, self.kind, primitive.rule_names)
+    def __missing__(self, primitive: prim.Primitive[Any]) -> Callable[..., Any]:
+        raise errors.MissingRuleError(primitive.name, self.kind, primitive.rule_names)
 
 
 class ArrayTypes(UserDict[type, Callable[[Any], Array]]):
@@ -51,4 +50,4 @@ class ArrayTypes(UserDict[type, Callable[[Any], Array]]):
 
 
 #: ``jax.core.pytype_aval_mappings``, and ``jax.interpreters.xla.canonicalize_dtype_handlers``.
-pytype_aval_mappings: Final = ArrayTypes({np.ndarray: lambda x: as_array(np.asarray(x))})
+pytype_aval_mappings: Final = ArrayTypes({np.ndarray: lambda x: opd.as_array(np.asarray(x))})

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 
-from tinyjax import dtypes, numpy
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import dtypes, frames, numpy as jnp
+from tinyjax.control_flow import while_loop as wl
+from tinyjax.core import checking, integers as ints
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import checked
-from tinyjax.core.integers import is_one_of
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.frames import Function
-from tinyjax.implicit.information import Info, default_tolerance
-from tinyjax.implicit.krylov import Operator, norm
-from tinyjax.implicit.linear_systems import LinearSolver, prepared
+from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.implicit.newton import newton
-from tinyjax.implicit.roots import check_maxiter
-from tinyjax.implicit.theorem import solve_implicitly
-from tinyjax.implicit.vectors import equation
 
 T = TypeVar("T")
 
@@ -30,7 +23,7 @@ def fixed_point(
     args: tuple[()] = ...,
     *,
     method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -38,12 +31,12 @@ def fixed_point(
 ) -> Array: ...
 @overload
 def fixed_point(
-    f: Function[object],
+    f: frames.Function[object],
     x0: ArrayLike,
     args: tuple[Any, ...],
     *,
     method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -51,12 +44,12 @@ def fixed_point(
 ) -> Array: ...
 @overload
 def fixed_point(
-    f: Function[object],
+    f: frames.Function[object],
     x0: T,
     args: tuple[Any, ...],
     *,
     method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -69,7 +62,7 @@ def fixed_point(
     args: tuple[()] = ...,
     *,
     method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -77,25 +70,25 @@ def fixed_point(
 ) -> T: ...
 @overload
 def fixed_point(
-    f: Function[object],
+    f: frames.Function[object],
     x0: Any,
     args: tuple[Any, ...] = ...,
     *,
     method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
     has_aux: bool,
 ) -> Any: ...
-@checked
+@checking.checked
 def fixed_point(  # noqa: PLR0913
     f: Callable[..., Any],
     x0: Any,
     args: tuple[Any, ...] = (),
     *,
     method: Literal["iteration", "anderson", "newton"] = "iteration",
-    linear_solver: LinearSolver = "dense",
+    linear_solver: linear_systems.LinearSolver = "dense",
     tol: float | None = None,
     maxiter: int | None = None,
     history: int = 5,
@@ -138,35 +131,35 @@ def fixed_point(  # noqa: PLR0913
         >>> round(float(x), 4), round(float(slope), 4)
         (0.7391, -0.2975)
     """
-    check_maxiter("fixed_point", maxiter)
-    if not is_one_of(method, ("iteration", "anderson", "newton")):
+    roots.check_maxiter("fixed_point", maxiter)
+    if not ints.is_one_of(method, ("iteration", "anderson", "newton")):
         raise ArgumentError(
             f"method of fixed_point is {shortened(method)}. Say 'iteration', 'anderson' or "
             "'newton'."
         )
     if history < 1:
         raise ArgumentError(f"history of fixed_point must be at least 1, but it is {history}.")
-    problem = equation("fixed_point", f, x0, args)
+    problem = vectors.equation("fixed_point", f, x0, args)
     space = problem.space
-    least = default_tolerance(space.dtype) if tol is None else tol
+    least = information.default_tolerance(space.dtype) if tol is None else tol
     most = maxiter or (50 if method == "newton" else 10_000)
 
     def residual(consts: Sequence[Array], x: Array) -> Array:
         return x - problem.values(consts, x)
 
-    def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
         if method == "newton":
             return newton(
                 lambda x: residual(consts, x),
                 start,
-                lambda slope: prepared(linear_solver, slope, space),
+                lambda slope: linear_systems.prepared(linear_solver, slope, space),
                 least,
                 most,
             )
         depth = history if method == "anderson" else 0
         return _iterate(lambda x: problem.values(consts, x), start, least, most, depth)
 
-    solution, info = solve_implicitly(
+    solution, info = theorem.solve_implicitly(
         residual, search, problem.consts, problem.start, space, linear_solver
     )
     x = space.unflatten(solution)
@@ -181,17 +174,19 @@ class _State(NamedTuple):
     iterations: Array
 
 
-def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> tuple[Array, Info]:
+def _iterate(
+    fun: krylov.Operator, x0: Array, tol: float, maxiter: int, depth: int
+) -> tuple[Array, information.Info]:
     """Iterate, combining the last ``depth`` results."""
 
     def error(s: _State) -> Array:
-        return norm(s.value - s.x)
+        return krylov.norm(s.value - s.x)
 
     def far(s: _State) -> Array:
-        return ~(error(s) <= tol * (1.0 + norm(s.x)))
+        return ~(error(s) <= tol * (1.0 + krylov.norm(s.x)))
 
     def going(s: _State) -> Array:
-        return far(s) & numpy.isfinite(error(s)) & (s.iterations < maxiter)
+        return far(s) & jnp.isfinite(error(s)) & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
         residual = s.value - s.x
@@ -199,9 +194,9 @@ def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
         if depth:
             # the least residual that the changes of the last steps can make, a little regularised
             gram = s.changes.conj() @ s.changes.T
-            scale = numpy.trace(gram) * 1e-14 + numpy.finfo(x.dtype).tiny
-            ridge = scale * numpy.eye(depth, dtype=x.dtype)
-            weights = numpy.linalg.solve(gram + ridge, s.changes.conj() @ residual)
+            scale = jnp.trace(gram) * 1e-14 + jnp.finfo(x.dtype).tiny
+            ridge = scale * jnp.eye(depth, dtype=x.dtype)
+            weights = jnp.linalg.solve(gram + ridge, s.changes.conj() @ residual)
             x = x - weights @ (s.steps + s.changes)
         value = fun(x)
         steps, changes = s.steps, s.changes
@@ -211,8 +206,8 @@ def _iterate(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
             changes = changes.at[row].set(value - x - residual)
         return _State(x, value, steps, changes, s.iterations + 1)
 
-    zeros = numpy.zeros((depth, x0.shape[0]), x0.dtype)
-    first = _State(x0, fun(x0), zeros, zeros, numpy.zeros((), dtypes.int32))
-    last = while_loop(going, step, first)
+    zeros = jnp.zeros((depth, x0.shape[0]), x0.dtype)
+    first = _State(x0, fun(x0), zeros, zeros, jnp.zeros((), dtypes.int32))
+    last = wl.while_loop(going, step, first)
     # the value is one application nearer than its argument
-    return last.value, Info(~far(last), last.iterations, error(last))
+    return last.value, information.Info(~far(last), last.iterations, error(last))

@@ -11,41 +11,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyjax import dtypes, numpy
-from tinyjax.control_flow.loops import fori_loop
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import dtypes, numpy as jnp
+from tinyjax.control_flow import loops, while_loop as wl
 from tinyjax.core.array import Array
-from tinyjax.implicit.information import Info
+from tinyjax.implicit import information
 
 Operator = Callable[[Array], Array]
 
 
 def norm(x: Array) -> Array:
     """The Euclidean norm."""
-    return numpy.sqrt(_square(x))
+    return jnp.sqrt(_square(x))
 
 
 def _square(x: Array) -> Array:
-    return numpy.sum(numpy.real(x) ** 2 + numpy.imag(x) ** 2)
+    return jnp.sum(jnp.real(x) ** 2 + jnp.imag(x) ** 2)
 
 
 def _ratio(a: Array, b: Array) -> Array:
     """The quotient, or zero where the divisor is zero: nothing is left to be done."""
     dead = b == 0
-    return numpy.where(dead, 0, a / numpy.where(dead, 1, b))
+    return jnp.where(dead, 0, a / jnp.where(dead, 1, b))
 
 
 def _finish(
     matvec: Operator, b: Array, x: Array, iterations: Array, least: Array
-) -> tuple[Array, Info]:
+) -> tuple[Array, information.Info]:
     residual = norm(b - matvec(x))
     # what recurrences say of the residual, and what it is, may differ by rounding
-    return x, Info(residual <= 2.0 * least, iterations, residual)
+    return x, information.Info(residual <= 2.0 * least, iterations, residual)
 
 
 def _start(dtype: dtypes.DType) -> tuple[Array, Array]:
-    one = numpy.ones((), dtype)
-    return one, numpy.zeros((), dtypes.int32)
+    one = jnp.ones((), dtype)
+    return one, jnp.zeros((), dtypes.int32)
 
 
 class _CG(NamedTuple):
@@ -58,7 +57,7 @@ class _CG(NamedTuple):
 
 def cg(
     matvec: Operator, b: Array, x0: Array, precondition: Operator, least: Array, maxiter: int
-) -> tuple[Array, Info]:
+) -> tuple[Array, information.Info]:
     """Solve a Hermitian positive definite system (Hestenes and Stiefel, 1952)."""
     r = b - matvec(x0)
     z = precondition(r)
@@ -69,13 +68,13 @@ def cg(
 
     def step(s: _CG) -> _CG:
         q = matvec(s.p)
-        alpha = _ratio(s.gamma, numpy.vdot(s.p, q))
+        alpha = _ratio(s.gamma, jnp.vdot(s.p, q))
         r = s.r - alpha * q
         z = precondition(r)
-        gamma = numpy.vdot(r, z)
+        gamma = jnp.vdot(r, z)
         return _CG(s.x + alpha * s.p, r, z + _ratio(gamma, s.gamma) * s.p, gamma, s.iterations + 1)
 
-    last = while_loop(going, step, _CG(x0, r, z, numpy.vdot(r, z), iterations))
+    last = wl.while_loop(going, step, _CG(x0, r, z, jnp.vdot(r, z), iterations))
     return _finish(matvec, b, last.x, last.iterations, least)
 
 
@@ -92,37 +91,37 @@ class _BiCGSTAB(NamedTuple):
 
 def bicgstab(
     matvec: Operator, b: Array, x0: Array, precondition: Operator, least: Array, maxiter: int
-) -> tuple[Array, Info]:
+) -> tuple[Array, information.Info]:
     """Solve a system (van der Vorst, SIAM J. Sci. Stat. Comput. 13(2), 1992)."""
     shadow = b - matvec(x0)
     one, iterations = _start(b.dtype)
-    zeros = numpy.zeros_like(shadow)
+    zeros = jnp.zeros_like(shadow)
 
     def going(s: _BiCGSTAB) -> Array:
         # a product that is zero ends the recurrence
         return (
             (norm(s.r) > least)
             & (s.iterations < maxiter)
-            & (numpy.abs(s.rho) > 0)
-            & (numpy.abs(s.omega) > 0)
+            & (jnp.abs(s.rho) > 0)
+            & (jnp.abs(s.omega) > 0)
         )
 
     def step(s: _BiCGSTAB) -> _BiCGSTAB:
-        rho = numpy.vdot(shadow, s.r)
+        rho = jnp.vdot(shadow, s.r)
         beta = _ratio(rho, s.rho) * _ratio(s.alpha, s.omega)
         p = s.r + beta * (s.p - s.omega * s.v)
         ahead = precondition(p)
         v = matvec(ahead)
-        alpha = _ratio(rho, numpy.vdot(shadow, v))
+        alpha = _ratio(rho, jnp.vdot(shadow, v))
         half = s.r - alpha * v
         across = precondition(half)
         t = matvec(across)
-        omega = _ratio(numpy.vdot(t, half), numpy.vdot(t, t))
+        omega = _ratio(jnp.vdot(t, half), jnp.vdot(t, t))
         x = s.x + alpha * ahead + omega * across
         return _BiCGSTAB(x, half - omega * t, p, v, rho, alpha, omega, s.iterations + 1)
 
     first = _BiCGSTAB(x0, shadow, zeros, zeros, one, one, one, iterations)
-    last = while_loop(going, step, first)
+    last = wl.while_loop(going, step, first)
     return _finish(matvec, b, last.x, last.iterations, least)
 
 
@@ -141,7 +140,7 @@ def gmres(
     least: Array,
     maxiter: int,
     restart: int,
-) -> tuple[Array, Info]:
+) -> tuple[Array, information.Info]:
     """Solve a system (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7(3), 1986).
 
     It is preconditioned on the right, so it minimises the true residual.
@@ -152,31 +151,31 @@ def gmres(
     def iteration(x: Array) -> tuple[Array, Array]:
         r = b - matvec(x)
         beta = norm(r).astype(b.dtype)
-        basis = numpy.zeros((size + 1, b.shape[0]), b.dtype).at[0].set(_ratio(r, beta))
-        hessenberg = numpy.zeros((size + 1, size), b.dtype)
+        basis = jnp.zeros((size + 1, b.shape[0]), b.dtype).at[0].set(_ratio(r, beta))
+        hessenberg = jnp.zeros((size + 1, size), b.dtype)
 
         def expand(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
             basis, hessenberg = state
             w = matvec(precondition(basis[k]))
             before = norm(w)
-            column = numpy.zeros(size + 1, b.dtype)
+            column = jnp.zeros(size + 1, b.dtype)
             for _ in range(2):  # once leaves what rounding makes of nearly parallel vectors
-                part = numpy.conj(basis) @ w
+                part = jnp.conj(basis) @ w
                 w = w - part @ basis
                 column = column + part
             after = norm(w)
             dead = after <= 10 * eps * before  # the space is complete: the solution is in it
-            column = column.at[k + 1].set(numpy.where(dead, 0, after).astype(b.dtype))
+            column = column.at[k + 1].set(jnp.where(dead, 0, after).astype(b.dtype))
             # where the space ended before, a unit column keeps the small system regular
-            unit = numpy.zeros(size + 1, b.dtype).at[k].set(1)
-            column = numpy.where(before == 0, unit, column)
-            added = numpy.where(dead, 0, _ratio(w, after.astype(b.dtype)))
+            unit = jnp.zeros(size + 1, b.dtype).at[k].set(1)
+            column = jnp.where(before == 0, unit, column)
+            added = jnp.where(dead, 0, _ratio(w, after.astype(b.dtype)))
             return basis.at[k + 1].set(added), hessenberg.at[:, k].set(column)
 
-        basis, hessenberg = fori_loop(0, size, expand, (basis, hessenberg))
+        basis, hessenberg = loops.fori_loop(0, size, expand, (basis, hessenberg))
         # The least squares by its QR factors.
-        q, upper = numpy.linalg.qr(hessenberg)
-        y = numpy.linalg.solve(upper, numpy.conj(q[0]) * beta)
+        q, upper = jnp.linalg.qr(hessenberg)
+        y = jnp.linalg.solve(upper, jnp.conj(q[0]) * beta)
         x = x + precondition(y @ basis[:size])
         return x, norm(b - matvec(x))
 
@@ -187,13 +186,13 @@ def gmres(
         x, residual = iteration(s.x)
         better = residual < 0.999 * s.residual
         return _GMRES(
-            numpy.where(residual < s.residual, x, s.x),
-            numpy.minimum(residual, s.residual),
+            jnp.where(residual < s.residual, x, s.x),
+            jnp.minimum(residual, s.residual),
             s.iterations + 1,
             better,
         )
 
     residual = norm(b - matvec(x0))
-    first = _GMRES(x0, residual, numpy.zeros((), dtypes.int32), numpy.ones((), dtypes.bool_))
-    last = while_loop(going, step, first)
+    first = _GMRES(x0, residual, jnp.zeros((), dtypes.int32), jnp.ones((), dtypes.bool_))
+    last = wl.while_loop(going, step, first)
     return _finish(matvec, b, last.x, last.iterations, least)

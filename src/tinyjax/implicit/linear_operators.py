@@ -12,44 +12,19 @@ from typing import Any
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import frames, tree
 from tinyjax.control_flow.common import stage_function
+from tinyjax.core import calling, jaxpr as jx, primitive as prim, staging as stg, varying
 from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes, ShapedArray
-from tinyjax.core.calling import FlatFunction, as_arrays, leaf_path, split_aux
 from tinyjax.core.checking import checked
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.list_partition import split_list
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import (
-    FITS,
-    STEPWISE,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    LinearizeResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-)
-from tinyjax.core.staging import Staged, close_over, stage
 from tinyjax.core.tangents import defined, of_undefined, present, with_zeros
 from tinyjax.core.trace import Running, bind
-from tinyjax.core.varying import axes_of, joined, union
 from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.frames import describe_function
 from tinyjax.implicit.vectors import strong
-from tinyjax.primitives.collective import pvary
-from tinyjax.primitives.elementwise import convert_element_type, neg
-from tinyjax.primitives.rules import add_arrays, instantiate, instantiate_all, not_linear
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives import collective as col, elementwise as ew, rules as ru, shape as sh
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms.batching import batch_jaxpr
@@ -59,11 +34,10 @@ from tinyjax.transforms.linear_trace import linear_trace
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.transforms.transpose import transpose_jaxpr
 from tinyjax.transforms.varying import refit
-from tinyjax.tree import PyTreeDef
 
 
 @attrs.frozen(eq=False, repr=False)
-class LinearSolveParams(Params):
+class LinearSolveParams(prim.Params):
     """A linear system, whose operands are constants that all programs take, and the right side.
 
     Attributes:
@@ -73,9 +47,9 @@ class LinearSolveParams(Params):
         num_consts: how many constants there are.
     """
 
-    matvec: Jaxpr
-    solve: Jaxpr
-    transpose_solve: Jaxpr | None
+    matvec: jx.Jaxpr
+    solve: jx.Jaxpr
+    transpose_solve: jx.Jaxpr | None
     num_consts: int
 
     @property
@@ -84,37 +58,37 @@ class LinearSolveParams(Params):
         return len(self.matvec.outs)
 
 
-custom_linear_solve_p: Primitive[LinearSolveParams] = Primitive(
+custom_linear_solve_p: prim.Primitive[LinearSolveParams] = prim.Primitive(
     "custom_linear_solve", LinearSolveParams
 )
 
 
-@custom_linear_solve_p.def_rule(STEPWISE)
+@custom_linear_solve_p.def_rule(prim.STEPWISE)
 @custom_linear_solve_p.def_evaluate
-def _solve_evaluate(args: Arrays, params: LinearSolveParams) -> Arrays:
-    return eval_jaxpr(params.solve, args)
+def _solve_evaluate(args: prim.Arrays, params: LinearSolveParams) -> prim.Arrays:
+    return jx.eval_jaxpr(params.solve, args)
 
 
 @custom_linear_solve_p.def_abstract_eval
-def _solve_type(avals: Avals, params: LinearSolveParams) -> Avals:
+def _solve_type(avals: prim.Avals, params: LinearSolveParams) -> prim.Avals:
     return params.solve.out_avals
 
 
-@custom_linear_solve_p.def_rule(FITS)
+@custom_linear_solve_p.def_rule(prim.FITS)
 def _fit_solve(
     params: LinearSolveParams, own_axes: Sequence[Axes]
 ) -> tuple[Sequence[Axes], LinearSolveParams]:
     n, k, back = params.num_consts, params.size, params.transpose_solve
-    axes_in = joined(axes_of(params.solve.in_avals), own_axes)
+    axes_in = varying.joined(varying.axes_of(params.solve.in_avals), own_axes)
     while True:  # until vectors vary along all axes along which the matrix makes them
-        axes = union(axes_in[n:])
+        axes = varying.union(axes_in[n:])
         axes_in = (*axes_in[:n], *[axes] * k)
         matvec, solve = [refit(p, axes_in, [axes] * k) for p in (params.matvec, params.solve)]
         transposed = None if back is None else refit(back, axes_in, [axes] * k)
         outs = [*matvec.out_avals, *solve.out_avals[:k]]
         if transposed is not None:
             outs += transposed.out_avals[:k]
-        after = union(axes_of(outs))
+        after = varying.union(varying.axes_of(outs))
         if after == axes:
             return axes_in, LinearSolveParams(matvec, solve, transposed, n)
         axes_in = (*axes_in[:n], *[after] * k)
@@ -126,8 +100,8 @@ def _solve_lowering(b: Lowering, operands: Values, params: LinearSolveParams) ->
 
 
 def _without_aux(params: LinearSolveParams) -> LinearSolveParams:
-    def cut(jaxpr: Jaxpr) -> Jaxpr:
-        return Jaxpr(jaxpr.in_binders, jaxpr.eqns, jaxpr.outs[: params.size])
+    def cut(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+        return jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, jaxpr.outs[: params.size])
 
     back = params.transpose_solve
     return attrs.evolve(
@@ -135,47 +109,49 @@ def _without_aux(params: LinearSolveParams) -> LinearSolveParams:
     )
 
 
-def _sub(a: Tangent, b: Tangent) -> Tangent:
-    if b is ZERO:
+def _sub(a: prim.Tangent, b: prim.Tangent) -> prim.Tangent:
+    if b is prim.ZERO:
         return a
-    return neg(b) if a is ZERO else add_arrays(a, neg(b))
+    return ew.neg(b) if a is prim.ZERO else ru.add_arrays(a, ew.neg(b))
 
 
 @custom_linear_solve_p.def_jvp
-def _solve_jvp(primals: Arrays, tangents: Tangents, params: LinearSolveParams) -> JvpResult:
+def _solve_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: LinearSolveParams
+) -> prim.JvpResult:
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
     _, change = jvp_flat(
-        lambda *cs: eval_jaxpr(params.matvec, [*cs, *x]), consts, list(tangents[:n])
+        lambda *cs: jx.eval_jaxpr(params.matvec, [*cs, *x]), consts, list(tangents[:n])
     )
     return outs, _tangent_solution(primals, tangents[n:], change, params)
 
 
 def _tangent_solution(
     primals: Sequence[Array],
-    of_b: Sequence[Tangent],
-    change: Sequence[Tangent],
+    of_b: Sequence[prim.Tangent],
+    change: Sequence[prim.Tangent],
     params: LinearSolveParams,
-) -> list[Tangent]:
+) -> list[prim.Tangent]:
     n, k = params.num_consts, params.size
-    more: list[Tangent] = [ZERO] * (len(params.solve.outs) - k)
+    more: list[prim.Tangent] = [prim.ZERO] * (len(params.solve.outs) - k)
     right = [_sub(a, b) for a, b in zip(of_b, change, strict=True)]
-    if all(t is ZERO for t in right):
-        return [*([ZERO] * k), *more]
-    right_sides = [instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
+    if all(t is prim.ZERO for t in right):
+        return [*([prim.ZERO] * k), *more]
+    right_sides = [ru.instantiate(t, b) for t, b in zip(right, primals[n:], strict=True)]
     return [*bind(custom_linear_solve_p, (*primals[:n], *right_sides), _without_aux(params)), *more]
 
 
 @custom_linear_solve_p.def_linearize
 def _solve_linearize(
-    primals: Arrays, nonzero: Sequence[bool], params: LinearSolveParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: LinearSolveParams
+) -> prim.LinearizeResult:
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
     change = linearize_flat(
-        lambda *cs: eval_jaxpr(params.matvec, [*cs, *x]), consts, list(nonzero[:n])
+        lambda *cs: jx.eval_jaxpr(params.matvec, [*cs, *x]), consts, list(nonzero[:n])
     )
     some = any(change.nonzero_out) or any(nonzero[n:])
     nonzero_out = [some] * k + [False] * (len(outs) - k)
@@ -188,10 +164,10 @@ def _solve_linearize(
     return outs, nonzero_out, tangent_map
 
 
-def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
+def transposed(matvec: jx.Jaxpr, num_consts: int) -> stg.Staged:
     """The transpose of a program of constants and of a vector, in which it is linear."""
 
-    def make() -> Staged:
+    def make() -> stg.Staged:
         size = len(matvec.outs)
         linear = (False,) * num_consts + (True,) * size
         transposed_matvec = transpose_jaxpr(matvec, linear, (True,) * size)
@@ -199,23 +175,23 @@ def transposed(matvec: Jaxpr, num_consts: int) -> Staged:
 
         def run(*args: Array) -> list[Array]:
             outs = with_zeros(transposed_matvec.nonzero_out, inline(transposed_matvec.staged, args))
-            return instantiate_all(outs, avals[num_consts:])
+            return ru.instantiate_all(outs, avals[num_consts:])
 
-        return stage(run, [*avals[:num_consts], *matvec.out_avals])
+        return stg.stage(run, [*avals[:num_consts], *matvec.out_avals])
 
     return matvec.derive(("transposed operator", num_consts), make)
 
 
 def _bind_staged(
-    matvec: Staged,
-    solve: Staged,
-    transpose_solve: Staged | None,
+    matvec: stg.Staged,
+    solve: stg.Staged,
+    transpose_solve: stg.Staged | None,
     operands: Sequence[Array],
     num_consts: int,
 ) -> Sequence[Array]:
     """Bind programs that take the same operands, after constants that each has of its own."""
     programs = [matvec, solve] if transpose_solve is None else [matvec, solve, transpose_solve]
-    (of_matvec, of_solve, *back), own = close_over(programs)
+    (of_matvec, of_solve, *back), own = stg.close_over(programs)
     params = LinearSolveParams(
         of_matvec, of_solve, back[0] if back else None, len(own) + num_consts
     )
@@ -224,24 +200,24 @@ def _bind_staged(
 
 @custom_linear_solve_p.def_transpose
 def _solve_transpose(
-    cotangents: Tangents, operands: Operands, params: LinearSolveParams
-) -> Cotangents:
+    cotangents: prim.Tangents, operands: prim.Operands, params: LinearSolveParams
+) -> prim.Cotangents:
     n = params.num_consts
     consts = defined(operands[:n])
     if len(consts) < n:
-        raise not_linear("custom_linear_solve", "its matrix")
+        raise ru.not_linear("custom_linear_solve", "its matrix")
     if params.transpose_solve is None:
         raise DifferentiationError(
             "custom_linear_solve was called without transpose_solve, which reverse mode (grad, "
             "vjp, jacrev) needs. Give it one, or say symmetric=True if the matrix is symmetric."
         )
     params = _without_aux(params)
-    right_sides = instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
+    right_sides = ru.instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
     assert params.transpose_solve is not None, "asked above"
     solutions = _bind_staged(
         transposed(params.matvec, n),
-        Staged(params.transpose_solve, ()),
-        Staged(params.solve, ()),
+        stg.Staged(params.transpose_solve, ()),
+        stg.Staged(params.solve, ()),
         [*consts, *right_sides],
         n,
     )
@@ -250,13 +226,13 @@ def _solve_transpose(
 
 @custom_linear_solve_p.def_batch
 def _solve_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LinearSolveParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: LinearSolveParams
+) -> prim.BatchResult:
     n, size = params.num_consts, mapped.size
-    right = [move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
+    right = [sh.move_batch_axis(x, a, 0, size) for x, a in zip(values[n:], axes[n:], strict=True)]
     places = (*axes[:n], *([0] * len(right)))
 
-    def batched(jaxpr: Jaxpr) -> Staged:
+    def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
         out_mapped = (True,) * len(jaxpr.outs)
         return batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
 
@@ -317,40 +293,40 @@ def custom_linear_solve(
     """
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))
-    right = [strong(x) for x in as_arrays(leaves, matvec, in_tree)]
+    right = [strong(x) for x in calling.as_arrays(leaves, matvec, in_tree)]
     while True:
         avals = [x.aval for x in right]
         operator, out_tree = _record(matvec, in_tree, avals)
-        axes = union(axes_of([*avals, *operator.jaxpr.out_avals]))
+        axes = varying.union(varying.axes_of([*avals, *operator.jaxpr.out_avals]))
         if all(axes == aval.across for aval in avals):
             break
         # of a matrix of which each device has its own, the solution is each device's own too
-        right = [pvary(x, axes) for x in right]
+        right = [col.pvary(x, axes) for x in right]
     _check(matvec, "matvec", out_tree, operator.jaxpr.out_avals, b_tree, avals)
     num_own = len(operator.consts)
 
-    def applied(program: Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
+    def applied(program: stg.Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
         def apply(x: Any) -> Any:
             values = [
-                convert_element_type(leaf, aval.dtype)
+                ew.convert_element_type(leaf, aval.dtype)
                 for leaf, aval in zip(
-                    as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
+                    calling.as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
                 )
             ]
             return tree.unflatten(
-                b_tree, eval_jaxpr(program.jaxpr, [*program.consts, *consts, *values])
+                b_tree, jx.eval_jaxpr(program.jaxpr, [*program.consts, *consts, *values])
             )
 
         return apply
 
-    aux_trees: list[PyTreeDef] = []
+    aux_trees: list[tree.PyTreeDef] = []
 
     def staged_solver(
         solver: Callable[..., Any], name: str, multiply: Callable[[Any], Any]
-    ) -> Staged:
+    ) -> stg.Staged:
         def run(right: Any) -> Any:
             result = solver(multiply, right)
-            x, aux = split_aux(solver, result) if has_aux else (result, None)
+            x, aux = calling.split_aux(solver, result) if has_aux else (result, None)
             return x, aux
 
         staged, out_tree = stage_function(run, in_tree, avals)
@@ -361,14 +337,14 @@ def custom_linear_solve(
 
     programs = [
         operator,
-        staged_solver(solve, "solve", applied(Staged(operator.jaxpr, ()), operator.consts)),
+        staged_solver(solve, "solve", applied(stg.Staged(operator.jaxpr, ()), operator.consts)),
     ]
     if transpose_solve is not None:
         multiply = applied(transposed(operator.jaxpr, num_own), operator.consts)
         programs.append(staged_solver(transpose_solve, "transpose_solve", multiply))
     elif symmetric:
         programs.append(programs[1])
-    (of_matvec, of_solve, *back), consts = close_over(programs)
+    (of_matvec, of_solve, *back), consts = stg.close_over(programs)
     params = LinearSolveParams(of_matvec, of_solve, back[0] if back else None, len(consts))
     outs = bind(custom_linear_solve_p, (*consts, *right), params)
     x = tree.unflatten(b_tree, outs[: len(avals)])
@@ -376,14 +352,14 @@ def custom_linear_solve(
 
 
 def _record(
-    matvec: Callable[..., Any], in_tree: PyTreeDef, avals: Sequence[ShapedArray]
-) -> tuple[Staged, PyTreeDef]:
+    matvec: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[ShapedArray]
+) -> tuple[stg.Staged, tree.PyTreeDef]:
     """Record what a linear function does with its argument; the rest is computed now, and once.
 
     So a derivative within it, of a function with programs inside, leaves tangents alone to be
     transposed.
     """
-    flat = FlatFunction(matvec, in_tree)
+    flat = calling.FlatFunction(matvec, in_tree)
     linear = linear_trace(matvec)
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
@@ -393,15 +369,15 @@ def _record(
 def _check(
     fun: Callable[..., Any],
     name: str,
-    out_tree: PyTreeDef,
+    out_tree: tree.PyTreeDef,
     avals_out: Sequence[ShapedArray],
-    b_tree: PyTreeDef,
+    b_tree: tree.PyTreeDef,
     avals: Sequence[ShapedArray],
 ) -> None:
-    what = f"{describe_function(fun)}, the {name} of custom_linear_solve, must return"
+    what = f"{frames.describe_function(fun)}, the {name} of custom_linear_solve, must return"
     if out_tree != b_tree:
         raise ArgumentError(f"{what} a tree like b, {b_tree}, but returned {out_tree}.")
     for i, (a, b) in enumerate(zip(avals_out, avals, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
-            path = leaf_path("b", b_tree, i)
+            path = calling.leaf_path("b", b_tree, i)
             raise ArgumentError(f"{what} for {path}, of type {b}, the same, but returned {a}.")

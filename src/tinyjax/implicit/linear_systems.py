@@ -8,12 +8,9 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import attrs
 
-from tinyjax import dtypes, numpy, tree
-from tinyjax.api import vjp, vmap
-from tinyjax.core.array import Array, ArrayLike, is_array_like
-from tinyjax.core.calling import as_arrays
-from tinyjax.core.checking import checked
-from tinyjax.core.operands import as_array
+from tinyjax import api, dtypes, numpy as jnp, tree
+from tinyjax.core import array as arr, calling, checking, operands as opd
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, bicgstab, cg, gmres, norm
@@ -70,7 +67,7 @@ def linear_solve(
     restart: int = ...,
     has_aux: bool,
 ) -> Any: ...
-@checked
+@checking.checked
 def linear_solve(  # noqa: PLR0913
     A: ArrayLike | Callable[[Any], Any],
     b: Any,
@@ -131,19 +128,19 @@ def linear_solve(  # noqa: PLR0913
             raise ArgumentError(f"{name} of linear_solve must be at least 1, but it is {value}.")
     leaves, treedef = tree.flatten(b)
     multiply: Callable[[Any], Any]
-    if is_array_like(A):
-        matrix = as_array(A)
+    if arr.is_array_like(A):
+        matrix = opd.as_array(A)
         _check_matrix(matrix, b)
-        multiply, dtypes_of = partial(numpy.matmul, matrix), [(matrix.dtype, False)]
+        multiply, dtypes_of = partial(jnp.matmul, matrix), [(matrix.dtype, False)]
     else:
         assert callable(A), "as its annotation says"
         multiply, dtypes_of = A, []
-    right = [strong(x) for x in as_arrays(leaves, multiply, tree.structure(((b,), {})))]
+    right = [strong(x) for x in calling.as_arrays(leaves, multiply, tree.structure(((b,), {})))]
     right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
     space = space_of(treedef, [x.aval for x in right], "b of linear_solve")
     if tol is not None:
-        tol = stop_gradient(as_array(tol))
-    atol = stop_gradient(as_array(atol))
+        tol = stop_gradient(opd.as_array(tol))
+    atol = stop_gradient(opd.as_array(atol))
     settings = Settings(method or "dense", preconditioner, tol, atol, maxiter, restart)
     start = None if x0 is None else _guess(x0, space)
     x, info = settings.solve(multiply, tree.unflatten(treedef, right), space, start)
@@ -154,12 +151,12 @@ def _check_matrix(matrix: Array, b: Any) -> None:
     shape = matrix.shape
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ShapeError(f"A of linear_solve must be a square matrix, but it is {matrix.aval}.")
-    if not is_array_like(b):
+    if not arr.is_array_like(b):
         raise ArgumentError(
             "b of linear_solve must be an array where A is one, but it is "
             f"{tree.structure(b)}. Give A as a function of such trees."
         )
-    right = as_array(b)
+    right = opd.as_array(b)
     if right.shape[:1] != shape[:1]:
         raise ShapeError(
             f"b of linear_solve must have {shape[0]} rows, as many as A of type {matrix.aval}, but "
@@ -169,7 +166,7 @@ def _check_matrix(matrix: Array, b: Any) -> None:
 
 def _guess(x0: Any, space: Space) -> Array:
     leaves, treedef = tree.flatten(x0)
-    arrays = [as_array(x) for x in leaves]
+    arrays = [opd.as_array(x) for x in leaves]
     if treedef != space.treedef or any(
         x.shape != a.shape for x, a in zip(arrays, space.avals, strict=True)
     ):
@@ -221,7 +218,7 @@ class Settings:
 
         def back(x: Any) -> Any:
             assert precondition is not None, "asked only where there is one"
-            (cotangent,) = vjp(precondition, tree.map(numpy.zeros_like, x))[1](x)
+            (cotangent,) = api.vjp(precondition, tree.map(jnp.zeros_like, x))[1](x)
             return cotangent
 
         result: tuple[Any, Info] = custom_linear_solve(
@@ -237,8 +234,8 @@ class Settings:
         self, matvec: Operator, b: Array, precondition: Operator, x0: Array | None
     ) -> tuple[Array, Info]:
         tol = default_tolerance(b.dtype) if self.tol is None else self.tol
-        least = numpy.maximum(numpy.multiply(tol, norm(b)), self.atol)
-        start = numpy.zeros_like(b) if x0 is None else x0
+        least = jnp.maximum(jnp.multiply(tol, norm(b)), self.atol)
+        start = jnp.zeros_like(b) if x0 is None else x0
         most = 10 * b.shape[0] if self.maxiter is None else self.maxiter
         if self.method == "cg":
             return cg(matvec, b, start, precondition, least, most)
@@ -249,7 +246,7 @@ class Settings:
 
 def matrix_of(multiply: Operator, space: Space) -> Array:
     """The matrix of a linear function of vectors."""
-    return vmap(multiply, out_axes=1)(numpy.eye(space.size, dtype=space.dtype))
+    return api.vmap(multiply, out_axes=1)(jnp.eye(space.size, dtype=space.dtype))
 
 
 def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, Info]:
@@ -258,18 +255,16 @@ def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, I
 
     right = space.flatten(b)
     matrix = matrix_of(of_vectors, space)
-    x = numpy.linalg.solve(matrix, right)
+    x = jnp.linalg.solve(matrix, right)
     residual = norm(right - matrix @ x)
-    return space.unflatten(x), Info(
-        numpy.isfinite(residual), numpy.ones((), dtypes.int32), residual
-    )
+    return space.unflatten(x), Info(jnp.isfinite(residual), jnp.ones((), dtypes.int32), residual)
 
 
 def prepared(solver: LinearSolver, multiply: Operator, space: Space) -> Operator:
     """A solver of systems with one matrix, a function of vectors, for several right sides."""
     if solver == "dense":
         matrix = matrix_of(multiply, space)
-        return lambda b: numpy.linalg.solve(matrix, b)
+        return lambda b: jnp.linalg.solve(matrix, b)
 
     def of_trees(x: Any) -> Any:
         return space.unflatten(multiply(space.flatten(x)))

@@ -7,21 +7,11 @@ from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from tinyjax import dtypes, numpy
-from tinyjax.api import grad, value_and_grad
-from tinyjax.control_flow.loops import fori_loop
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import api, dtypes, errors, frames, numpy as jnp
+from tinyjax.control_flow import loops, while_loop as wl
+from tinyjax.core import checking, integers as ints
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import checked
-from tinyjax.core.integers import is_one_of
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.frames import Function
-from tinyjax.implicit.information import Info
-from tinyjax.implicit.krylov import Operator, norm
-from tinyjax.implicit.linear_systems import LinearSolver
-from tinyjax.implicit.roots import check_maxiter
-from tinyjax.implicit.theorem import solve_implicitly
-from tinyjax.implicit.vectors import equation
+from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 
 T = TypeVar("T")
 
@@ -33,7 +23,7 @@ def minimize(
     args: tuple[()] = ...,
     *,
     method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -41,12 +31,12 @@ def minimize(
 ) -> Array: ...
 @overload
 def minimize(
-    fun: Function[object],
+    fun: frames.Function[object],
     x0: ArrayLike,
     args: tuple[Any, ...],
     *,
     method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -54,12 +44,12 @@ def minimize(
 ) -> Array: ...
 @overload
 def minimize(
-    fun: Function[object],
+    fun: frames.Function[object],
     x0: T,
     args: tuple[Any, ...],
     *,
     method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -72,7 +62,7 @@ def minimize(
     args: tuple[()] = ...,
     *,
     method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
@@ -80,25 +70,25 @@ def minimize(
 ) -> T: ...
 @overload
 def minimize(
-    fun: Function[object],
+    fun: frames.Function[object],
     x0: Any,
     args: tuple[Any, ...] = ...,
     *,
     method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: LinearSolver = ...,
+    linear_solver: linear_systems.LinearSolver = ...,
     tol: float | None = ...,
     maxiter: int | None = ...,
     history: int = ...,
     has_aux: bool,
 ) -> Any: ...
-@checked
+@checking.checked
 def minimize(  # noqa: PLR0913
     fun: Callable[..., Any],
     x0: Any,
     args: tuple[Any, ...] = (),
     *,
     method: Literal["lbfgs", "gradient_descent"] = "lbfgs",
-    linear_solver: LinearSolver = "dense",
+    linear_solver: linear_systems.LinearSolver = "dense",
     tol: float | None = None,
     maxiter: int | None = None,
     history: int = 10,
@@ -141,17 +131,17 @@ def minimize(  # noqa: PLR0913
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    check_maxiter("minimize", maxiter)
-    if not is_one_of(method, ("lbfgs", "gradient_descent")):
-        raise ArgumentError(
-            f"method of minimize is {shortened(method)}. Say 'lbfgs' or 'gradient_descent'."
+    roots.check_maxiter("minimize", maxiter)
+    if not ints.is_one_of(method, ("lbfgs", "gradient_descent")):
+        raise errors.ArgumentError(
+            f"method of minimize is {errors.shortened(method)}. Say 'lbfgs' or 'gradient_descent'."
         )
     if history < 1:
-        raise ArgumentError(f"history of minimize must be at least 1, but it is {history}.")
-    problem = equation("minimize", fun, x0, args, scalar=True)
+        raise errors.ArgumentError(f"history of minimize must be at least 1, but it is {history}.")
+    problem = vectors.equation("minimize", fun, x0, args, scalar=True)
     space = problem.space
     if dtypes.is_complex(space.dtype):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "x0 of minimize must be real. Take the real and the imaginary part as unknowns."
         )
     least = float(np.finfo(space.dtype).eps) ** (2 / 3) if tol is None else tol
@@ -159,13 +149,13 @@ def minimize(  # noqa: PLR0913
     depth = history if method == "lbfgs" else 0
 
     def slope(consts: Sequence[Array], x: Array) -> Array:
-        derivative: Array = grad(lambda x: problem.scalar(consts, x))(x)
+        derivative: Array = api.grad(lambda x: problem.scalar(consts, x))(x)
         return derivative
 
-    def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
         return _descend(lambda x: problem.scalar(consts, x), start, least, most, depth)
 
-    solution, info = solve_implicitly(
+    solution, info = theorem.solve_implicitly(
         slope, search, problem.consts, problem.start, space, linear_solver
     )
     x = space.unflatten(solution)
@@ -190,51 +180,53 @@ class _Trial(NamedTuple):
     slope: Array
 
 
-def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> tuple[Array, Info]:
+def _descend(
+    fun: krylov.Operator, x0: Array, tol: float, maxiter: int, depth: int
+) -> tuple[Array, information.Info]:
     """L-BFGS that remembers ``depth`` steps; gradient descent for none.
 
     A step is halved until the value falls enough (Armijo). Near the minimum, where the value's
     differences are rounding errors, it is enough that the slope does (Hager and Zhang, SIAM J.
     Optim. 16(1), 2005).
     """
-    both = value_and_grad(fun)
+    both = api.value_and_grad(fun)
     eps = float(np.finfo(x0.dtype).eps)
 
     def going(s: _State) -> Array:
-        return (norm(s.slope) > tol) & ~s.stuck & (s.iterations < maxiter)
+        return (krylov.norm(s.slope) > tol) & ~s.stuck & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
         direction = -s.slope
         if depth:
             direction = -_product(s.slope, s.steps, s.changes, s.iterations, depth)
         fall = s.slope @ direction
-        direction = numpy.where(fall < 0, direction, -s.slope)
-        fall = numpy.where(fall < 0, fall, -(s.slope @ s.slope))
+        direction = jnp.where(fall < 0, direction, -s.slope)
+        fall = jnp.where(fall < 0, fall, -(s.slope @ s.slope))
 
         def trial(scale: Array) -> _Trial:
             x = s.x + scale * direction
             return _Trial(scale, x, *both(x))
 
         def too_long(t: _Trial) -> Array:
-            change, rounding = t.value - s.value, 4 * eps * numpy.abs(s.value)
+            change, rounding = t.value - s.value, 4 * eps * jnp.abs(s.value)
             enough = (change <= 1e-4 * t.scale * fall) & (change < -rounding)
-            level = (numpy.abs(change) <= rounding) & (t.slope @ direction <= -0.8 * fall)
+            level = (jnp.abs(change) <= rounding) & (t.slope @ direction <= -0.8 * fall)
             return ~(enough | level) & (t.scale > eps * eps)
 
-        accepted = while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
-        stuck = (accepted.scale <= eps * eps) | ~numpy.isfinite(accepted.value)
+        accepted = wl.while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
+        stuck = (accepted.scale <= eps * eps) | ~jnp.isfinite(accepted.value)
         steps, changes = s.steps, s.changes
         if depth:
             row = s.iterations % depth
             steps = steps.at[row].set(accepted.x - s.x)
             changes = changes.at[row].set(accepted.slope - s.slope)
-            scale = numpy.ones_like(s.scale)
+            scale = jnp.ones_like(s.scale)
         else:
             scale = 2 * accepted.scale
         return _State(
-            numpy.where(stuck, s.x, accepted.x),
-            numpy.where(stuck, s.value, accepted.value),
-            numpy.where(stuck, s.slope, accepted.slope),
+            jnp.where(stuck, s.x, accepted.x),
+            jnp.where(stuck, s.value, accepted.value),
+            jnp.where(stuck, s.slope, accepted.slope),
             steps,
             changes,
             scale,
@@ -243,13 +235,13 @@ def _descend(fun: Operator, x0: Array, tol: float, maxiter: int, depth: int) -> 
         )
 
     value, slope = both(x0)
-    zeros = numpy.zeros((depth, x0.shape[0]), x0.dtype)
-    scale = 1 / numpy.maximum(norm(slope), 1.0)
-    no = numpy.zeros((), dtypes.bool_)
-    first = _State(x0, value, slope, zeros, zeros, scale, numpy.zeros((), dtypes.int32), no)
-    last = while_loop(going, step, first)
-    length = norm(last.slope)
-    return last.x, Info(length <= tol, last.iterations, length)
+    zeros = jnp.zeros((depth, x0.shape[0]), x0.dtype)
+    scale = 1 / jnp.maximum(krylov.norm(slope), 1.0)
+    no = jnp.zeros((), dtypes.bool_)
+    first = _State(x0, value, slope, zeros, zeros, scale, jnp.zeros((), dtypes.int32), no)
+    last = wl.while_loop(going, step, first)
+    length = krylov.norm(last.slope)
+    return last.x, information.Info(length <= tol, last.iterations, length)
 
 
 def _product(slope: Array, steps: Array, changes: Array, iterations: Array, depth: int) -> Array:
@@ -257,11 +249,11 @@ def _product(slope: Array, steps: Array, changes: Array, iterations: Array, dept
 
     Steps along which the slope does not rise are left out; so are the rows not filled yet.
     """
-    curvature = numpy.sum(steps * changes, axis=1)
-    lengths = numpy.sum(changes * changes, axis=1)
+    curvature = jnp.sum(steps * changes, axis=1)
+    lengths = jnp.sum(changes * changes, axis=1)
     eps = float(np.finfo(slope.dtype).eps)
     good = curvature > eps * lengths
-    inverse = numpy.where(good, 1 / numpy.where(good, curvature, 1), 0)
+    inverse = jnp.where(good, 1 / jnp.where(good, curvature, 1), 0)
 
     def first(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         q, weights = state
@@ -269,16 +261,16 @@ def _product(slope: Array, steps: Array, changes: Array, iterations: Array, dept
         weight = inverse[row] * (steps[row] @ q)
         return q - weight * changes[row], weights.at[row].set(weight)
 
-    zeros = numpy.zeros((depth,), slope.dtype)
-    q, weights = fori_loop(0, depth, first, (slope, zeros))
+    zeros = jnp.zeros((depth,), slope.dtype)
+    q, weights = loops.fori_loop(0, depth, first, (slope, zeros))
     newest = (iterations - 1) % depth
     usable = good[newest]
-    scale = curvature[newest] / numpy.where(usable, lengths[newest], 1)
-    r = numpy.where(usable, scale, 1) * q
+    scale = curvature[newest] / jnp.where(usable, lengths[newest], 1)
+    r = jnp.where(usable, scale, 1) * q
 
     def second(k: Array, r: Array) -> Array:
         row = (iterations + k) % depth
         correction = weights[row] - inverse[row] * (changes[row] @ r)
-        return r + numpy.where(good[row], correction, 0) * steps[row]
+        return r + jnp.where(good[row], correction, 0) * steps[row]
 
-    return fori_loop(0, depth, second, r)
+    return loops.fori_loop(0, depth, second, r)

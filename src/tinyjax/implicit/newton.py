@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyjax import dtypes, numpy
-from tinyjax.api import linearize
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import api, dtypes, numpy as jnp
+from tinyjax.control_flow import while_loop as wl
 from tinyjax.core.array import Array
-from tinyjax.implicit.information import Info
-from tinyjax.implicit.krylov import Operator, norm
+from tinyjax.implicit import information, krylov
 
 
 class _State(NamedTuple):
@@ -24,12 +22,12 @@ class _State(NamedTuple):
 
 
 def newton(
-    fun: Operator,
+    fun: krylov.Operator,
     x0: Array,
-    solver: Callable[[Operator], Operator],
+    solver: Callable[[krylov.Operator], krylov.Operator],
     tol: float,
     maxiter: int,
-) -> tuple[Array, Info]:
+) -> tuple[Array, information.Info]:
     """Find a zero of a function of vectors.
 
     A step is halved until the residual's norm is less by a part of what the step promises
@@ -48,14 +46,14 @@ def newton(
         return ~(s.converged | s.stuck) & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
-        _, slope = linearize(fun, s.x)
+        _, slope = api.linearize(fun, s.x)
         step = solver(slope)(s.value)
-        before, length = norm(s.value), norm(step)
-        short = length <= tol * (1.0 + norm(s.x))
+        before, length = krylov.norm(s.value), krylov.norm(step)
+        short = length <= tol * (1.0 + krylov.norm(s.x))
 
         def too_long(state: tuple[Array, Array, Array]) -> Array:
             scale, _, value = state
-            enough = norm(value) <= (1.0 - 1e-4 * scale) * before
+            enough = krylov.norm(value) <= (1.0 - 1e-4 * scale) * before
             return ~(enough | short) & (scale > 1e-9)
 
         def halve(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
@@ -64,21 +62,21 @@ def newton(
             return scale, x, fun(x)
 
         full = s.x - step
-        one = numpy.ones((), before.dtype)
-        scale, x, value = while_loop(too_long, halve, (one, full, fun(full)))
+        one = jnp.ones((), before.dtype)
+        scale, x, value = wl.while_loop(too_long, halve, (one, full, fun(full)))
         done = before == 0
         return _State(
-            numpy.where(done, s.x, x),
-            numpy.where(done, s.value, value),
+            jnp.where(done, s.x, x),
+            jnp.where(done, s.value, value),
             s.iterations + 1,
             done | short,
-            ~numpy.isfinite(length) | (scale <= 1e-9),
+            ~jnp.isfinite(length) | (scale <= 1e-9),
         )
 
-    no = numpy.zeros((), dtypes.bool_)
-    first = _State(x0, fun(x0), numpy.zeros((), dtypes.int32), no, no)
-    last = while_loop(going, step, first)
-    return last.x, Info(last.converged, last.iterations, norm(last.value))
+    no = jnp.zeros((), dtypes.bool_)
+    first = _State(x0, fun(x0), jnp.zeros((), dtypes.int32), no, no)
+    last = wl.while_loop(going, step, first)
+    return last.x, information.Info(last.converged, last.iterations, krylov.norm(last.value))
 
 
 class _Bracket(NamedTuple):
@@ -89,32 +87,32 @@ class _Bracket(NamedTuple):
 
 
 def bisection(
-    fun: Operator, low: Array, high: Array, tol: float | None, maxiter: int
-) -> tuple[Array, Info]:
+    fun: krylov.Operator, low: Array, high: Array, tol: float | None, maxiter: int
+) -> tuple[Array, information.Info]:
     """Find a zero of a scalar function between two points where its signs differ; else NaN."""
     least = 2.0 * float(np.finfo(low.dtype).eps) if tol is None else tol
     at_low, at_high = fun(low), fun(high)
 
     def going(s: _Bracket) -> Array:
-        size = numpy.maximum(numpy.abs(s.low), numpy.abs(s.high))
-        return (numpy.abs(s.high - s.low) > least * size) & (s.iterations < maxiter)
+        size = jnp.maximum(jnp.abs(s.low), jnp.abs(s.high))
+        return (jnp.abs(s.high - s.low) > least * size) & (s.iterations < maxiter)
 
     def step(s: _Bracket) -> _Bracket:
         middle = s.low + (s.high - s.low) / 2
-        same = numpy.sign(fun(middle)) == s.sign
+        same = jnp.sign(fun(middle)) == s.sign
         return _Bracket(
-            numpy.where(same, middle, s.low),
-            numpy.where(same, s.high, middle),
+            jnp.where(same, middle, s.low),
+            jnp.where(same, s.high, middle),
             s.sign,
             s.iterations + 1,
         )
 
-    first = _Bracket(low, high, numpy.sign(at_low), numpy.zeros((), dtypes.int32))
-    last = while_loop(going, step, first)
-    x = numpy.where(at_low == 0, low, numpy.where(at_high == 0, high, last.high))
-    valid = numpy.sign(at_low) * numpy.sign(at_high) <= 0
-    x = numpy.where(valid, x, float("nan"))
-    short = ~going(last._replace(iterations=numpy.zeros_like(last.iterations)))
-    return x, Info(
-        valid & (short | (at_low == 0) | (at_high == 0)), last.iterations, numpy.abs(fun(x))
+    first = _Bracket(low, high, jnp.sign(at_low), jnp.zeros((), dtypes.int32))
+    last = wl.while_loop(going, step, first)
+    x = jnp.where(at_low == 0, low, jnp.where(at_high == 0, high, last.high))
+    valid = jnp.sign(at_low) * jnp.sign(at_high) <= 0
+    x = jnp.where(valid, x, float("nan"))
+    short = ~going(last._replace(iterations=jnp.zeros_like(last.iterations)))
+    return x, information.Info(
+        valid & (short | (at_low == 0) | (at_high == 0)), last.iterations, jnp.abs(fun(x))
     )

@@ -6,25 +6,17 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Literal, TypeVar, overload
 
-from tinyjax import dtypes, numpy, tree
-from tinyjax.api import jvp, vjp, vmap
-from tinyjax.control_flow.scan import scan
+from tinyjax import api, custom_derivatives, dtypes, frames, numpy as jnp, tree
+from tinyjax.control_flow import scan as sc
+from tinyjax.core import calling, checking, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import as_arrays, leaf_path
-from tinyjax.core.checking import checked
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.primitive import ZERO
-from tinyjax.core.trace import Tracer
 from tinyjax.core.varying import axes_of, union
-from tinyjax.custom_derivatives import custom_derivative
 from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.frames import Function, describe_function
+from tinyjax.implicit import runge_kutta
 from tinyjax.implicit.information import Info
-from tinyjax.implicit.runge_kutta import Steps, integrate
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
-from tinyjax.primitives.collective import pvary
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives import collective as col, elementwise as ew
 
 T = TypeVar("T")
 
@@ -62,7 +54,7 @@ def odeint(
 ) -> T: ...
 @overload
 def odeint(
-    func: Function[object],
+    func: frames.Function[object],
     y0: ArrayLike,
     t: ArrayLike,
     arg: Any,
@@ -78,7 +70,7 @@ def odeint(
 ) -> Array: ...
 @overload
 def odeint(
-    func: Function[object],
+    func: frames.Function[object],
     y0: T,
     t: ArrayLike,
     arg: Any,
@@ -94,7 +86,7 @@ def odeint(
 ) -> T: ...
 @overload
 def odeint(
-    func: Function[object],
+    func: frames.Function[object],
     y0: Any,
     t: ArrayLike,
     *args: Any,
@@ -106,7 +98,7 @@ def odeint(
     checkpoints: int = ...,
     has_aux: bool,
 ) -> Any: ...
-@checked
+@checking.checked
 def odeint(  # noqa: PLR0913
     func: Callable[..., Any],
     y0: Any,
@@ -163,39 +155,39 @@ def odeint(  # noqa: PLR0913
         (0.3679, -0.3679)
     """
     _check_settings(rtol, atol, mxstep, hmax, gradient, checkpoints)
-    times = strong(numpy.asarray(t))
+    times = strong(jnp.asarray(t))
     if times.ndim != 1 or not times.shape[0] or dtypes.is_complex(times.dtype):
         raise ArgumentError(
             f"t of odeint must be a vector of at least one real time, but it is {times.aval}."
         )
     closed, consts, state, space = _stage(func, y0, times, args)
     varying = [
-        i for i, c in enumerate(consts) if isinstance(c, Tracer) and dtypes.is_inexact(c.dtype)
+        i for i, c in enumerate(consts) if isinstance(c, tr.Tracer) and dtypes.is_inexact(c.dtype)
     ]
     # Where slopes differ between devices, so do states and steps, and the cotangents of the rest.
     axes = union(axes_of(closed.jaxpr.out_avals))
-    state, times, *consts = [pvary(x, axes) for x in (state, times, *consts)]
+    state, times, *consts = [col.pvary(x, axes) for x in (state, times, *consts)]
     real = dtypes.real_part(space.dtype)
     times = times.astype(dtypes.promote_types(times.dtype, real))
     # time always increases: where it does not, the equation is turned round
-    sign = numpy.where(times[-1] < times[0], -1, 1).astype(times.dtype)
+    sign = jnp.where(times[-1] < times[0], -1, 1).astype(times.dtype)
 
     def flow(consts: Sequence[Array], y: Array, time: Array) -> Array:
         *inner, sign = consts
-        directed_time = convert_element_type(sign * time, time.dtype)
+        directed_time = ew.convert_element_type(sign * time, time.dtype)
         slope = space.join(closed.flat(inner, *space.split(y), directed_time))
         return sign.astype(slope.dtype) * slope
 
-    steps = Steps(rtol, atol, mxstep, hmax, checkpoints)
+    steps = runge_kutta.Steps(rtol, atol, mxstep, hmax, checkpoints)
     all_consts = [*consts, sign]
     if gradient == "checkpointed":
-        states, info = integrate(
+        states, info = runge_kutta.integrate(
             lambda y, time: flow(all_consts, y, time), state, sign * times, steps
         )
     else:
         states, info = solve_flow(flow, state, sign * times, all_consts, steps, varying)
     leaves = [
-        convert_element_type(part.reshape(times.shape + aval.shape), aval.dtype)
+        ew.convert_element_type(part.reshape(times.shape + aval.shape), aval.dtype)
         for part, aval in zip(_columns(states, space), space.avals, strict=True)
     ]
     ys = tree.unflatten(space.treedef, leaves)
@@ -214,7 +206,7 @@ def _check_settings(
             f"rtol and atol of odeint must not be negative, nor both zero, but they are {rtol} and "
             f"{atol}."
         )
-    if not is_one_of(gradient, ("adjoint", "checkpointed")):
+    if not ints.is_one_of(gradient, ("adjoint", "checkpointed")):
         raise ArgumentError(
             f"gradient of odeint is {shortened(gradient)}. Say 'adjoint' or 'checkpointed'."
         )
@@ -234,7 +226,7 @@ def _stage(
 ) -> tuple[Closed, list[Array], Array, Space]:
     """Stage the field: a function of what it depends on, the state's leaves and the time."""
     leaves, treedef = tree.flatten(y0)
-    guesses = as_arrays(leaves, func, tree.structure(((y0,), {})))
+    guesses = calling.as_arrays(leaves, func, tree.structure(((y0,), {})))
     arrays = [strong(x) for x in guesses]
 
     def run(arrays: Sequence[Array]) -> tuple[Closed, list[Array]]:
@@ -261,25 +253,26 @@ def _like_state(slope: Any, y0: Any) -> Any:
     """Give a derivative the state's tree, if it has as many numbers in another one."""
     leaves, treedef = tree.flatten(y0)
     parts = tree.leaves(slope)
-    sizes = [numpy.size(x) for x in leaves]
-    if tree.structure(slope) == treedef or sum(map(numpy.size, parts)) != sum(sizes):
+    sizes = [jnp.size(x) for x in leaves]
+    if tree.structure(slope) == treedef or sum(map(jnp.size, parts)) != sum(sizes):
         return slope
-    flat = numpy.concatenate([numpy.ravel(x) for x in parts])
-    pieces = numpy.split(flat, list(accumulate(sizes))[:-1])
-    shaped = [numpy.reshape(p, numpy.shape(x)) for p, x in zip(pieces, leaves, strict=True)]
+    flat = jnp.concatenate([jnp.ravel(x) for x in parts])
+    pieces = jnp.split(flat, list(accumulate(sizes))[:-1])
+    shaped = [jnp.reshape(p, jnp.shape(x)) for p, x in zip(pieces, leaves, strict=True)]
     return tree.unflatten(treedef, shaped)
 
 
 def _check_slope(
     func: Callable[..., Any], closed: Closed, treedef: tree.PyTreeDef, arrays: Sequence[Array]
 ) -> None:
-    what = f"{describe_function(func)}, the derivative in odeint, must return"
+    what = f"{frames.describe_function(func)}, the derivative in odeint, must return"
     if closed.out_tree != treedef:
         raise ArgumentError(f"{what} a tree like y0, {treedef}, but returned {closed.out_tree}.")
     for i, (x, aval) in enumerate(zip(arrays, closed.jaxpr.out_avals, strict=True)):
         if x.shape != aval.shape:
             raise ArgumentError(
-                f"{what} for {leaf_path('y0', treedef, i)}, of type {x.aval}, an array of its "
+                f"{what} for {calling.leaf_path('y0', treedef, i)}, of type {x.aval}, an array of "
+                "its "
                 f"shape, but returned {aval}."
             )
 
@@ -289,7 +282,7 @@ def solve_flow(
     y0: Array,
     times: Array,
     consts: Sequence[Array],
-    steps: Steps,
+    steps: runge_kutta.Steps,
     varying: Sequence[int],
 ) -> tuple[Array, Info]:
     """Solve an equation; the derivative of the solution solves equations in its turn.
@@ -309,16 +302,16 @@ def solve_flow(
     num = len(consts)
     of_directions = [*varying, *range(num, num + len(varying))]
 
-    @custom_derivative
+    @custom_derivatives.custom_derivative
     def solution(y0: Array, times: Array, consts: list[Array]) -> tuple[Array, Info]:
-        return integrate(lambda y, time: flow(consts, y, time), y0, times, steps)
+        return runge_kutta.integrate(lambda y, time: flow(consts, y, time), y0, times, steps)
 
     @solution.defderivative
     def rule(
         y0: Array, times: Array, consts: list[Array]
     ) -> tuple[tuple[Array, Info], Callable[[Array, Array, list[Array]], tuple[Array, object]]]:
         states, info = solution(y0, times, consts)
-        slopes = vmap(lambda y, time: flow(consts, y, time))(states, times)
+        slopes = api.vmap(lambda y, time: flow(consts, y, time))(states, times)
         residuals = [states, times, *consts]
 
         def tangent_map(
@@ -330,7 +323,7 @@ def solve_flow(
             (changes,) = linear_call(variation, adjoint, residuals, [moved, *directions])
             return (
                 changes + slopes * of_times.astype(dtype)[:, None],
-                tree.map(lambda _: ZERO, info),
+                tree.map(lambda _: prim.ZERO, info),
             )
 
         return (states, info), tangent_map
@@ -349,14 +342,14 @@ def solve_flow(
 
         def both(consts: Sequence[Array], y: Array, time: Array) -> Array:
             inner, directions = consts[:num], consts[num:]
-            slope, slope_change = jvp(
+            slope, slope_change = api.jvp(
                 lambda y, *cs: flow(with_varying(inner, cs), y, time),
                 (y[:n], *(inner[i] for i in varying)),
                 (y[n:], *directions),
             )
-            return numpy.concatenate([slope, slope_change])
+            return jnp.concatenate([slope, slope_change])
 
-        start = numpy.concatenate([states[0], change])
+        start = jnp.concatenate([states[0], change])
         all_consts = [*consts, *directions]
         solution, _ = solve_flow(both, start, times, all_consts, steps, of_directions)
         return [solution[:, n:]]
@@ -371,32 +364,32 @@ def solve_flow(
 
         def back(consts: Sequence[Array], y: Array, time: Array) -> Array:
             # with time turned round; of a constant the cotangent adds up along the way
-            value, pull = vjp(
+            value, pull = api.vjp(
                 lambda y, *cs: flow(with_varying(consts, cs), y, -time),
                 y[:n],
                 *(consts[i] for i in varying),
             )
             of_y, *of_chosen = pull(y[n : 2 * n])
             parts = [-value, of_y, *(c.reshape(-1).astype(y.dtype) for c in of_chosen)]
-            return numpy.concatenate(parts)
+            return jnp.concatenate(parts)
 
         def segment(
             carry: tuple[Array, Array], xs: tuple[Array, Array, Array, Array]
         ) -> tuple[tuple[Array, Array], None]:
             ct, total = carry
             state, at_start, end, begin = xs
-            start = numpy.concatenate([state, ct, total])
-            both = numpy.stack([-end, -begin])
+            start = jnp.concatenate([state, ct, total])
+            both = jnp.stack([-end, -begin])
             solution, _ = solve_flow(back, start, both, consts, steps, varying)
             return (solution[1, n : 2 * n] + at_start, solution[1, 2 * n :]), None
 
-        total = numpy.zeros(sum(sizes), cts.dtype)
+        total = jnp.zeros(sum(sizes), cts.dtype)
         segments = (states[1:], cts[:-1], times[1:], times[:-1])
-        (ct, total), _ = scan(segment, (cts[-1], total), segments, reverse=True)
+        (ct, total), _ = sc.scan(segment, (cts[-1], total), segments, reverse=True)
         results, start = [ct], 0
         for c, size in zip(chosen, sizes, strict=True):
             piece = total[start : start + size].reshape(c.shape)
-            results.append(convert_element_type(piece, c.dtype))
+            results.append(ew.convert_element_type(piece, c.dtype))
             start += size
         return results
 

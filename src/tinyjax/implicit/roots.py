@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from tinyjax import numpy, tree
-from tinyjax.api import linearize
+from tinyjax import api, custom_derivatives, dtypes, numpy as jnp, tree
+from tinyjax.core import calling, checking, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import split_aux
-from tinyjax.core.checking import checked
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.operands import as_array
-from tinyjax.custom_derivatives import (
-    SymbolicZero,
-    closure_convert,
-    custom_derivative,
-    zero_from_primal,
-)
-from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import Function, describe_function
-from tinyjax.implicit.information import Info, default_tolerance
+from tinyjax.implicit import information, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import bisection, newton
-from tinyjax.implicit.theorem import change_along, solve_implicitly
-from tinyjax.implicit.vectors import Equation, equation
-from tinyjax.primitives.stop_gradient import stop_gradient
-from tinyjax.transforms.constant import without_derivatives
+from tinyjax.primitives import stop_gradient as sg
+from tinyjax.transforms import constant
 
 T = TypeVar("T")
 
@@ -110,7 +97,7 @@ def root(
     maxiter: int | None = ...,
     has_aux: bool,
 ) -> Any: ...
-@checked
+@checking.checked
 def root(  # noqa: PLR0913
     f: Callable[..., Any],
     x0: Any = None,
@@ -165,7 +152,7 @@ def root(  # noqa: PLR0913
     """
     check_maxiter("root", maxiter)
     chosen = method or ("newton" if bracket is None else "bisection")
-    if not is_one_of(chosen, ("newton", "bisection")):
+    if not ints.is_one_of(chosen, ("newton", "bisection")):
         raise ArgumentError(f"method of root is {method!r}. Say 'newton' or 'bisection'.")
     if chosen == "bisection":
         if bracket is None:
@@ -179,7 +166,7 @@ def root(  # noqa: PLR0913
         raise ArgumentError("root needs x0, a first guess, or a bracket for a scalar.")
     if bracket is not None:
         raise ArgumentError("Newton's method takes x0 and no bracket. Say method='bisection'.")
-    problem = equation("root", f, x0, args)
+    problem = vectors.equation("root", f, x0, args)
     solution, info = newton_root(problem, linear_solver, tol, maxiter)
     x = problem.space.unflatten(solution)
     return (x, info) if has_aux else x
@@ -232,29 +219,29 @@ def custom_root(
             )
         return value
 
-    equations, closed_over = closure_convert(
+    equations, closed_over = custom_derivatives.closure_convert(
         lambda x: like_the_guess("function", f, f(x)), initial_guess
     )
 
-    with without_derivatives():
+    with constant.without_derivatives():
         result = solve(lambda x: equations(x, *closed_over), initial_guess)
     # the solver may return what it closes over, whose derivative would count twice
     result = tree.map(_constant, result)
-    root, aux = split_aux(solve, result) if has_aux else (result, ())
+    root, aux = calling.split_aux(solve, result) if has_aux else (result, ())
 
-    @custom_derivative
+    @custom_derivatives.custom_derivative
     def solution(x: Any, *_consts: Array) -> Any:
         return x
 
     def rule(x: Any, *consts: Array) -> tuple[Any, Callable[..., Any]]:
         x = solution(x, *consts)
-        _, slope = linearize(lambda x: equations(x, *consts), x)
+        _, slope = api.linearize(lambda x: equations(x, *consts), x)
 
         def tangent_map(_of_x: Any, *of_consts: Any) -> Any:
-            if all(isinstance(t, SymbolicZero) for t in of_consts):
-                return zero_from_primal(x, True)
-            change = change_along(lambda *cs: equations(x, *cs), consts, of_consts)
-            return tangent_solve(slope, tree.map(numpy.negative, change))
+            if all(isinstance(t, custom_derivatives.SymbolicZero) for t in of_consts):
+                return custom_derivatives.zero_from_primal(x, True)
+            change = theorem.change_along(lambda *cs: equations(x, *cs), consts, of_consts)
+            return tangent_solve(slope, tree.map(jnp.negative, change))
 
         return x, tangent_map
 
@@ -264,8 +251,8 @@ def custom_root(
 
 
 def _constant(leaf: Any) -> Array:
-    x = as_array(leaf)
-    return stop_gradient(x) if is_inexact(x.dtype) else x
+    x = opd.as_array(leaf)
+    return sg.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
 
 
 def check_maxiter(name: str, maxiter: int | None) -> None:
@@ -275,13 +262,13 @@ def check_maxiter(name: str, maxiter: int | None) -> None:
 
 
 def newton_root(
-    problem: Equation, linear_solver: LinearSolver, tol: float | None, maxiter: int | None
-) -> tuple[Array, Info]:
+    problem: vectors.Equation, linear_solver: LinearSolver, tol: float | None, maxiter: int | None
+) -> tuple[Array, information.Info]:
     """Find a root by Newton's method."""
     space = problem.space
-    least = default_tolerance(space.dtype) if tol is None else tol
+    least = information.default_tolerance(space.dtype) if tol is None else tol
 
-    def search(consts: Sequence[Array], start: Array) -> tuple[Array, Info]:
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
         return newton(
             lambda x: problem.values(consts, x),
             start,
@@ -290,7 +277,7 @@ def newton_root(
             50 if maxiter is None else maxiter,
         )
 
-    return solve_implicitly(
+    return theorem.solve_implicitly(
         problem.values, search, problem.consts, problem.start, space, linear_solver
     )
 
@@ -302,22 +289,22 @@ def _bisect(
     linear_solver: LinearSolver,
     tol: float | None,
     maxiter: int | None,
-) -> tuple[Array, Info]:
-    low, high = (numpy.asarray(end) for end in bracket)
+) -> tuple[Array, information.Info]:
+    low, high = (jnp.asarray(end) for end in bracket)
     if low.shape or high.shape:
         raise ArgumentError(
             f"the ends of root's bracket must be scalars, but are {low.aval} and {high.aval}. For "
             "many brackets use vmap."
         )
-    problem = equation("root", f, low + 0 * high, args)
-    ends = numpy.stack([low, high]).astype(problem.space.dtype)
+    problem = vectors.equation("root", f, low + 0 * high, args)
+    ends = jnp.stack([low, high]).astype(problem.space.dtype)
 
     def scalar(consts: Sequence[Array], x: Array) -> Array:
         return problem.values(consts, x.reshape(1))[0]
 
     at_ends = [scalar(problem.consts, end) for end in ends]
     try:
-        one_sign = bool(numpy.sign(at_ends[0]) * numpy.sign(at_ends[1]) > 0)
+        one_sign = bool(jnp.sign(at_ends[0]) * jnp.sign(at_ends[1]) > 0)
     except ConcretizationError:  # under jit or vmap the result tells
         one_sign = False
     if one_sign:
@@ -327,12 +314,12 @@ def _bisect(
             "numbers where its signs differ."
         )
 
-    def search(consts: Sequence[Array], ends: Array) -> tuple[Array, Info]:
+    def search(consts: Sequence[Array], ends: Array) -> tuple[Array, information.Info]:
         most = 2000 if maxiter is None else maxiter
         x, info = bisection(lambda x: scalar(consts, x), ends[0], ends[1], tol, most)
         return x.reshape(1), info
 
-    solution, info = solve_implicitly(
+    solution, info = theorem.solve_implicitly(
         problem.values, search, problem.consts, ends, problem.space, linear_solver
     )
     return solution[0], info

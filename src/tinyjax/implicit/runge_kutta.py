@@ -14,10 +14,8 @@ from typing import Final, NamedTuple
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, numpy
-from tinyjax.control_flow.loops import fori_loop
-from tinyjax.control_flow.scan import scan
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import dtypes, numpy as jnp
+from tinyjax.control_flow import loops, scan as sc, while_loop as wl
 from tinyjax.core.array import Array
 from tinyjax.implicit.information import Info
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -126,10 +124,10 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
         def step(s: _State) -> _State:
             return _step(field, s, steps)
 
-        fresh = state._replace(iterations=numpy.zeros_like(state.iterations))
-        last = while_loop(going, step, fresh, checkpoints=steps.checkpoints)
+        fresh = state._replace(iterations=jnp.zeros_like(state.iterations))
+        last = wl.while_loop(going, step, fresh, checkpoints=steps.checkpoints)
         # so that a time that is NaN is not reached either
-        y = numpy.where(last.time >= time, _interpolate(last, time), float("nan"))
+        y = jnp.where(last.time >= time, _interpolate(last, time), float("nan"))
         return last._replace(iterations=state.iterations + last.iterations), y
 
     state = _State(
@@ -139,15 +137,15 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
         first,
         y0,
         times[0],
-        numpy.zeros_like(first),
-        numpy.zeros((7, y0.shape[0]), y0.dtype),
-        numpy.zeros((), dtypes.int32),
-        numpy.zeros((), dtypes.int32),
+        jnp.zeros_like(first),
+        jnp.zeros((7, y0.shape[0]), y0.dtype),
+        jnp.zeros((), dtypes.int32),
+        jnp.zeros((), dtypes.int32),
     )
-    last, ys = scan(target, state, times[1:])
-    converged = numpy.all(numpy.isfinite(stop_gradient(ys)))
-    residual = numpy.zeros((), real)
-    states = numpy.concatenate([y0[None], ys])
+    last, ys = sc.scan(target, state, times[1:])
+    converged = jnp.all(jnp.isfinite(stop_gradient(ys)))
+    residual = jnp.zeros((), real)
+    states = jnp.concatenate([y0[None], ys])
     return states, Info(converged, last.iterations, residual)
 
 
@@ -155,8 +153,8 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
     """Try a step; keep it if its error is small enough, and choose the next one's length."""
     h = s.step
     dtype = s.y.dtype
-    of_stages = numpy.asarray(_STAGES).astype(dtype)
-    times = numpy.asarray(_TIMES).astype(h.dtype)
+    of_stages = jnp.asarray(_STAGES).astype(dtype)
+    times = jnp.asarray(_TIMES).astype(h.dtype)
 
     # a loop, so that the field is compiled once: its derivatives are larger than it
     def stage(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -164,69 +162,65 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
         y = s.y + h.astype(dtype) * (of_stages[k] @ stages)
         return y, stages.at[k].set(field(y, s.time + times[k] * h))
 
-    empty = numpy.zeros((7, s.y.shape[0]), dtype)
-    y, stages = fori_loop(1, 7, stage, (s.y, empty.at[0].set(s.slope)))
-    weights = numpy.asarray(_ERROR).astype(dtype)
-    error = h * numpy.abs(weights @ stop_gradient(stages))
-    size = numpy.maximum(numpy.abs(stop_gradient(s.y)), numpy.abs(stop_gradient(y)))
-    ratio = numpy.sqrt(numpy.mean((error / (steps.atol + steps.rtol * size)) ** 2))
-    finite = numpy.isfinite(ratio)
+    empty = jnp.zeros((7, s.y.shape[0]), dtype)
+    y, stages = loops.fori_loop(1, 7, stage, (s.y, empty.at[0].set(s.slope)))
+    weights = jnp.asarray(_ERROR).astype(dtype)
+    error = h * jnp.abs(weights @ stop_gradient(stages))
+    size = jnp.maximum(jnp.abs(stop_gradient(s.y)), jnp.abs(stop_gradient(y)))
+    ratio = jnp.sqrt(jnp.mean((error / (steps.atol + steps.rtol * size)) ** 2))
+    finite = jnp.isfinite(ratio)
     good = ratio <= 1.0
-    least = numpy.where(good, 1.0, 0.2)
+    least = jnp.where(good, 1.0, 0.2)
     # a NaN means that the step led out of the field's domain
-    factor = numpy.where(
-        finite, numpy.clip(0.9 * numpy.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2
-    )
+    factor = jnp.where(finite, jnp.clip(0.9 * jnp.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2)
     # shorter ones are lost in the rounding of the time
     of_times = np.finfo(h.dtype)
-    time = numpy.abs(stop_gradient(s.time))
-    shortest = numpy.maximum(4 * float(of_times.eps) * time, float(of_times.tiny))
-    following = numpy.maximum(h * factor.astype(h.dtype), shortest)
+    time = jnp.abs(stop_gradient(s.time))
+    shortest = jnp.maximum(4 * float(of_times.eps) * time, float(of_times.tiny))
+    following = jnp.maximum(h * factor.astype(h.dtype), shortest)
     is_shortest = ~(h > shortest)  # also if it is NaN
     accepted = good | (is_shortest & finite)
-    forced = numpy.where(
-        is_shortest & ~good, s.forced + numpy.where(finite, 1, _MOST_FORCED + 1), s.forced
+    forced = jnp.where(
+        is_shortest & ~good, s.forced + jnp.where(finite, 1, _MOST_FORCED + 1), s.forced
     )
     return _State(
-        numpy.where(accepted, y, s.y),
-        numpy.where(accepted, stages[6], s.slope),
-        numpy.where(accepted, s.time + h, s.time),
-        numpy.minimum(following, steps.hmax),
-        numpy.where(accepted, s.y, s.start),
-        numpy.where(accepted, s.time, s.begin),
-        numpy.where(accepted, h, s.length),
-        numpy.where(accepted, stages, s.stages),
+        jnp.where(accepted, y, s.y),
+        jnp.where(accepted, stages[6], s.slope),
+        jnp.where(accepted, s.time + h, s.time),
+        jnp.minimum(following, steps.hmax),
+        jnp.where(accepted, s.y, s.start),
+        jnp.where(accepted, s.time, s.begin),
+        jnp.where(accepted, h, s.length),
+        jnp.where(accepted, stages, s.stages),
         s.iterations + 1,
-        numpy.where(good & (h > 100 * shortest), 0, forced),
+        jnp.where(good & (h > 100 * shortest), 0, forced),
     )
 
 
 def _interpolate(s: _State, time: Array) -> Array:
     """The state at a time in the last step."""
     moved = s.length > 0
-    part = numpy.where(moved, (time - s.begin) / numpy.where(moved, s.length, 1), 0)
-    weights = numpy.asarray(_DENSE).astype(part.dtype)
-    powers = numpy.stack([part, part**2, part**3, part**4])
-    change = numpy.sum(weights * powers, axis=1).astype(s.y.dtype) @ s.stages
+    part = jnp.where(moved, (time - s.begin) / jnp.where(moved, s.length, 1), 0)
+    weights = jnp.asarray(_DENSE).astype(part.dtype)
+    powers = jnp.stack([part, part**2, part**3, part**4])
+    change = jnp.sum(weights * powers, axis=1).astype(s.y.dtype) @ s.stages
     return s.start + s.length.astype(s.y.dtype) * change
 
 
 def _first_step(field: Field, y0: Array, slope: Array, time: Array, steps: Steps) -> Array:
     """Hairer's guess of the first step's length."""
-    scale = steps.atol + steps.rtol * numpy.abs(y0)
+    scale = steps.atol + steps.rtol * jnp.abs(y0)
 
     def size(x: Array) -> Array:
-        return numpy.sqrt(numpy.mean((numpy.abs(x) / scale) ** 2))
+        return jnp.sqrt(jnp.mean((jnp.abs(x) / scale) ** 2))
 
     d0, d1 = size(y0), size(slope)
     slow = (d0 < 1e-5) | (d1 < 1e-5)
-    h0 = numpy.where(slow, 1e-6, 0.01 * d0 / numpy.where(slow, 1.0, d1))
+    h0 = jnp.where(slow, 1e-6, 0.01 * d0 / jnp.where(slow, 1.0, d1))
     h0 = h0.astype(time.dtype)
     ahead = field(y0 + h0.astype(y0.dtype) * slope, time + h0)
     d2 = size(ahead - slope) / h0
-    most = numpy.maximum(d1, d2)
+    most = jnp.maximum(d1, d2)
     flat = most <= 1e-15
-    h1 = numpy.where(
-        flat, numpy.maximum(1e-6, 1e-3 * h0), (0.01 / numpy.where(flat, 1.0, most)) ** 0.2
-    )
-    return numpy.minimum(numpy.minimum(100 * h0, h1.astype(h0.dtype)), steps.hmax)
+    h1 = jnp.where(flat, jnp.maximum(1e-6, 1e-3 * h0), (0.01 / jnp.where(flat, 1.0, most)) ** 0.2)
+    return jnp.minimum(jnp.minimum(100 * h0, h1.astype(h0.dtype)), steps.hmax)

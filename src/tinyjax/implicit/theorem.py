@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from tinyjax import tree
-from tinyjax.api import linearize
+from tinyjax import api, tree
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import ZERO
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
+from tinyjax.implicit import linear_systems, vectors
 from tinyjax.implicit.information import Info
-from tinyjax.implicit.linear_systems import LinearSolver, prepared
-from tinyjax.implicit.vectors import Space, VectorFunction
 
 #: A tangent, which may be known to be zero.
 Direction: TypeAlias = Array | SymbolicZero
@@ -27,12 +25,12 @@ Search = Callable[[Sequence[Array], Array], tuple[Array, Info]]
 
 
 def solve_implicitly(
-    equations: VectorFunction,
+    equations: vectors.VectorFunction,
     search: Search,
     consts: Sequence[Array],
     start: Array,
-    space: Space,
-    linear_solver: LinearSolver,
+    space: vectors.Space,
+    linear_solver: linear_systems.LinearSolver,
 ) -> tuple[Array, Info]:
     """Find the ``x`` with ``equations(consts, x) = 0``, as a differentiable function of ``consts``.
 
@@ -53,8 +51,8 @@ def solve_implicitly(
         consts: list[Array], start: Array
     ) -> tuple[tuple[Array, Info], Callable[[Directions, Direction], tuple[object, object]]]:
         x, info = solution(consts, start)
-        _, slope = linearize(lambda x: equations(consts, x), x)
-        solve = prepared(linear_solver, slope, space)
+        _, slope = api.linearize(lambda x: equations(consts, x), x)
+        solve = linear_systems.prepared(linear_solver, slope, space)
 
         def tangent_map(of_consts: Directions, of_start: Direction) -> tuple[object, object]:
             if all(isinstance(t, SymbolicZero) for t in of_consts):
@@ -84,5 +82,5 @@ def change_along(
             full[i] = x
         return fun(*full)
 
-    _, change = linearize(of_moving, *[primals[i] for i in moving])
+    _, change = api.linearize(of_moving, *[primals[i] for i in moving])
     return change(*[tangents[i] for i in moving])

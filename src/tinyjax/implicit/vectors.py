@@ -11,17 +11,11 @@ from typing import Any
 
 import attrs
 
-from tinyjax import dtypes, numpy, tree
-from tinyjax.control_flow.common import stage_function
+from tinyjax import dtypes, errors, frames, numpy as jnp, tree
+from tinyjax.control_flow import common as cf
+from tinyjax.core import avals as av, calling, jaxpr as jx
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import as_arrays, leaf_path
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.tree import PyTreeDef
+from tinyjax.primitives import elementwise as ew
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]
@@ -37,9 +31,9 @@ class Space:
         dtype: that of the vectors.
     """
 
-    treedef: PyTreeDef
-    avals: tuple[ShapedArray, ...]
-    dtype: DType
+    treedef: tree.PyTreeDef
+    avals: tuple[av.ShapedArray, ...]
+    dtype: dtypes.DType
 
     @property
     def size(self) -> int:
@@ -47,12 +41,12 @@ class Space:
 
     def flatten(self, value: Any) -> Array:
         """Make a vector of a tree."""
-        return self.join([numpy.asarray(x) for x in tree.leaves(value)])
+        return self.join([jnp.asarray(x) for x in tree.leaves(value)])
 
     def join(self, leaves: Sequence[Array]) -> Array:
         """Make a vector of a tree's leaves."""
-        pieces = [convert_element_type(x.reshape(-1), self.dtype) for x in leaves]
-        return pieces[0] if len(pieces) == 1 else numpy.concatenate(pieces)
+        pieces = [ew.convert_element_type(x.reshape(-1), self.dtype) for x in leaves]
+        return pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces)
 
     def split(self, vector: Array) -> list[Array]:
         """Make a tree's leaves of a vector."""
@@ -60,7 +54,7 @@ class Space:
         start = 0
         for aval in self.avals:
             piece = vector[start : start + aval.size]
-            leaves.append(convert_element_type(piece.reshape(aval.shape), aval.dtype))
+            leaves.append(ew.convert_element_type(piece.reshape(aval.shape), aval.dtype))
             start += aval.size
         return leaves
 
@@ -69,17 +63,17 @@ class Space:
         return tree.unflatten(self.treedef, self.split(vector))
 
 
-def space_of(treedef: PyTreeDef, avals: Sequence[ShapedArray], what: str) -> Space:
+def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> Space:
     """The vectors for a tree's type.
 
     Raises:
         ArgumentError: there are no leaves, or real ones beside complex ones.
     """
     if not avals:
-        raise ArgumentError(f"{what} must hold at least one array, but it is {treedef}.")
+        raise errors.ArgumentError(f"{what} must hold at least one array, but it is {treedef}.")
     kinds = {dtypes.is_complex(a.dtype) for a in avals}
     if len(kinds) > 1:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{what} must be all real or all complex, but its leaves are "
             f"{', '.join(map(str, avals))}. Convert them with .astype(...)."
         )
@@ -91,12 +85,12 @@ def space_of(treedef: PyTreeDef, avals: Sequence[ShapedArray], what: str) -> Spa
 class Closed:
     """A staged function of trees, whose first argument is what it closes over."""
 
-    jaxpr: Jaxpr
-    out_tree: PyTreeDef
+    jaxpr: jx.Jaxpr
+    out_tree: tree.PyTreeDef
 
     def flat(self, consts: Sequence[Array], *leaves: Array) -> list[Array]:
         """Apply it to leaves."""
-        return list(eval_jaxpr(self.jaxpr, [*consts, *leaves]))
+        return list(jx.eval_jaxpr(self.jaxpr, [*consts, *leaves]))
 
     def __call__(self, consts: Sequence[Array], *args: Any) -> Any:
         return tree.unflatten(self.out_tree, self.flat(consts, *tree.leaves(args)))
@@ -105,16 +99,16 @@ class Closed:
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
     """Stage a function; return it as one of what it closes over, and that."""
     leaves, in_tree = tree.flatten_arguments(args, {})
-    arrays = as_arrays(leaves, fun, in_tree)
-    staged, out_tree = stage_function(fun, in_tree, [x.aval for x in arrays])
+    arrays = calling.as_arrays(leaves, fun, in_tree)
+    staged, out_tree = cf.stage_function(fun, in_tree, [x.aval for x in arrays])
     return Closed(staged.jaxpr, out_tree), list(staged.consts)
 
 
 def strong(x: Array) -> Array:
     """The array, with a dtype that it keeps; an integer becomes a float."""
     if not dtypes.is_inexact(x.dtype):
-        x = numpy.asarray(x) * 1.0
-    return convert_element_type(x, x.dtype)
+        x = jnp.asarray(x) * 1.0
+    return ew.convert_element_type(x, x.dtype)
 
 
 @attrs.frozen(eq=False)
@@ -161,7 +155,7 @@ def equation(
         ArgumentError: the value is of another structure or shape.
     """
     leaves, treedef = tree.flatten(x0)
-    guesses = as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    guesses = calling.as_arrays(leaves, fun, tree.structure(((x0,), {})))
     arrays = [strong(x) for x in guesses]
     closed, consts, promoted = _stage(name, fun, treedef, guesses, arrays, args, scalar)
     if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
@@ -174,7 +168,7 @@ def equation(
 def _stage(
     name: str,
     fun: Callable[..., Any],
-    treedef: PyTreeDef,
+    treedef: tree.PyTreeDef,
     guesses: Sequence[Array],
     arrays: Sequence[Array],
     args: tuple[Any, ...],
@@ -186,8 +180,9 @@ def _stage(
     if scalar:
         if len(outs) != 1 or outs[0].shape or not dtypes.is_float(outs[0].dtype):
             result_type = f"{outs[0]}" if len(outs) == 1 else f"{closed.out_tree}"
-            raise ArgumentError(
-                f"{describe_function(fun)}, the function of {name}, must return a real scalar, but "
+            raise errors.ArgumentError(
+                f"{frames.describe_function(fun)}, the function of {name}, must return a real "
+                "scalar, but "
                 f"returned {result_type}."
             )
         outs = (outs[0],) * len(arrays)
@@ -197,7 +192,7 @@ def _stage(
 
 
 def follow(
-    arrays: Sequence[Array], guesses: Sequence[Array], outs: Sequence[ShapedArray]
+    arrays: Sequence[Array], guesses: Sequence[Array], outs: Sequence[av.ShapedArray]
 ) -> list[Array]:
     """Promote to the dtypes of values what was given as Python numbers."""
     return [
@@ -210,19 +205,19 @@ def _check_values(
     name: str,
     fun: Callable[..., Any],
     closed: Closed,
-    treedef: PyTreeDef,
-    avals: Sequence[ShapedArray],
+    treedef: tree.PyTreeDef,
+    avals: Sequence[av.ShapedArray],
 ) -> None:
-    what = f"{describe_function(fun)}, the function of {name}, must return"
+    what = f"{frames.describe_function(fun)}, the function of {name}, must return"
     if closed.out_tree != treedef:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{what} what is like its unknown, of the structure {treedef}, but returned "
             f"{closed.out_tree}. There are as many equations as unknowns."
         )
     for i, (a, b) in enumerate(zip(avals, closed.jaxpr.out_avals, strict=True)):
         if a.shape != b.shape:
-            path = leaf_path("result", treedef, i)
-            raise ArgumentError(
+            path = calling.leaf_path("result", treedef, i)
+            raise errors.ArgumentError(
                 f"{what} at {path} an array of shape {a.shape}, like its unknown, but returned "
                 f"{b}. There are as many equations as unknowns."
             )

@@ -12,15 +12,14 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyjax import xla
-from tinyjax.records import Record
+from tinyjax import records, xla
 
 #: Devices in the order of the mesh, one group in each row.
 Groups = NDArray[np.int64]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Collective(Record):
+class Collective(records.Record):
     """An operation by which devices tell each other something.
 
     Attributes:
@@ -59,7 +58,7 @@ class Collective(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Communication(Record):
+class Communication(records.Record):
     """What the devices of a program tell each other, and what each of them holds.
 
     Attributes:

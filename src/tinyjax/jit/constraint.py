@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tinyjax import tree
-from tinyjax.core.avals import ExplicitArray, lie_alike
-from tinyjax.core.devices import is_place
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import is_in_program
-from tinyjax.errors import ShardingTypeError
-from tinyjax.primitives.constraint import as_typed, check_inside, constrain
+from tinyjax import errors, tree
+from tinyjax.core import avals as av, devices as dev, operands as opd, trace as tr
+from tinyjax.primitives import constraint as con
 
 T = TypeVar("T")
 
@@ -97,7 +93,7 @@ def constrained(
         ShardingTypeError: one does not.
     """
     treedef = tree.structure(x)
-    wanted = tree.flatten_prefix(shardings, treedef, is_place, "shardings")
+    wanted = tree.flatten_prefix(shardings, treedef, dev.is_place, "shardings")
     placed: list[Any] = []
     for (path, leaf), where in zip(tree.leaves_with_path(x), wanted, strict=True):
         if where is None:
@@ -106,23 +102,23 @@ def constrained(
         # Programs on one device need no meshes.
         from tinyjax.core.sharding import checked  # noqa: PLC0415
 
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         name = tree.path_str(what, path)
-        pads = written == "staged" and is_in_program()
+        pads = written == "staged" and tr.is_in_program()
         sharding = checked(where, array.shape, function, name, pads)
-        check_inside(sharding)
+        con.check_inside(sharding)
         own = array.aval
-        if checks and isinstance(own, ExplicitArray):
+        if checks and isinstance(own, av.ExplicitArray):
             sharding = sharding.beside(own.entries)
         asked = own.plain.lying(sharding)
-        both_say = isinstance(own, ExplicitArray) and isinstance(asked, ExplicitArray)
-        if checks and both_say and not lie_alike(own, asked):
-            raise ShardingTypeError(
+        both_say = isinstance(own, av.ExplicitArray) and isinstance(asked, av.ExplicitArray)
+        if checks and both_say and not av.lie_alike(own, asked):
+            raise errors.ShardingTypeError(
                 f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "
                 "whose type says how it lies: use tinyjax.reshard."
             )
         if written == "typed":
-            sharding = as_typed(sharding, array.ndim)
-        placed.append(constrain(array, sharding, as_given=written == "given"))
+            sharding = con.as_typed(sharding, array.ndim)
+        placed.append(con.constrain(array, sharding, as_given=written == "given"))
     result: T = tree.unflatten(treedef, placed)
     return result

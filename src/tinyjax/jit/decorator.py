@@ -11,15 +11,10 @@ from importlib import import_module
 from types import EllipsisType
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
-from tinyjax import tree, xla
-from tinyjax.config import Tier, settings
-from tinyjax.core.checking import checked
-from tinyjax.core.devices import Device, Sharding, devices_on, first_device, is_place, on_first
-from tinyjax.core.integers import integers, one_or_more
+from tinyjax import config, frames, tree, xla
+from tinyjax.core import checking, devices as dev, integers as ints
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
-from tinyjax.jit import deferred
-from tinyjax.jit.options import CompilerOptions, ControlFlow
+from tinyjax.jit import deferred, options
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,12 +40,12 @@ def jit(
     static_argnames: str | Sequence[str] | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
-    control_flow: ControlFlow = ...,
-    tier: Tier | None = ...,
-    compiler_options: CompilerOptions | None = ...,
+    control_flow: options.ControlFlow = ...,
+    tier: config.Tier | None = ...,
+    compiler_options: options.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: Device | Sharding | None = ...,
+    device: dev.Device | dev.Sharding | None = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
@@ -62,17 +57,17 @@ def jit(
     static_argnames: str | Sequence[str] | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
-    control_flow: ControlFlow = ...,
-    tier: Tier | None = ...,
-    compiler_options: CompilerOptions | None = ...,
+    control_flow: options.ControlFlow = ...,
+    tier: config.Tier | None = ...,
+    compiler_options: options.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: Device | Sharding | None = ...,
+    device: dev.Device | dev.Sharding | None = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
 ) -> Callable[[Callable[P, R]], deferred.JitFunction[P, R]]: ...
-@checked
+@checking.checked
 def jit(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R] | EllipsisType = ...,
     *,
@@ -80,12 +75,12 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
-    control_flow: ControlFlow = "python",
-    tier: Tier | None = None,
-    compiler_options: CompilerOptions | None = None,
+    control_flow: options.ControlFlow = "python",
+    tier: config.Tier | None = None,
+    compiler_options: options.CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
-    device: Device | Sharding | None = None,
+    device: dev.Device | dev.Sharding | None = None,
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -175,8 +170,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         return decorate
     _check_function(fun)
     if backend is not None:
-        first, *_ = devices_on(backend)
-        device = first if device is None and first != first_device() else device
+        first, *_ = dev.devices_on(backend)
+        device = first if device is None and first != dev.first_device() else device
     if device is not None and (in_shardings is not None or out_shardings is not None):
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
@@ -187,7 +182,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     for module in companions:
         import_module(module)
     companions.clear()
-    if (tier or settings().tier) != "compiled":
+    if (tier or config.settings().tier) != "compiled":
         import_module("tinyjax.xla.background")
     parameters = deferred.Parameters(
         fun,
@@ -211,23 +206,23 @@ def _check_function(fun: Callable[..., object]) -> None:
     if inspect.isgeneratorfunction(fun):
         raise ArgumentError(
             f"jit takes a function that returns arrays, but got a generator function: "
-            f"{describe_function(fun)}. Return a list."
+            f"{frames.describe_function(fun)}. Return a list."
         )
 
 
 def _positions(name: str, given: int | Sequence[int] | None) -> tuple[int, ...]:
-    return () if given is None else integers(one_or_more(given, name), name)
+    return () if given is None else ints.integers(ints.one_or_more(given, name), name)
 
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
-def _places(shardings: Any, device: Device | Sharding | None) -> Any:
+def _places(shardings: Any, device: dev.Device | dev.Sharding | None) -> Any:
     """Where arguments or results lie; None where nothing else is said than the first device."""
     wanted = device if shardings is None else shardings
     if wanted is None:
         return None
-    places = tree.leaves(wanted, is_place)
-    first = (None, first_device(), on_first())
+    places = tree.leaves(wanted, dev.is_place)
+    first = (None, dev.first_device(), dev.on_first())
     return None if all(where in first for where in places) else wanted

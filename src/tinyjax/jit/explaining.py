@@ -8,18 +8,16 @@ from typing import Any
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import records, tree
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import argument_path, parameter_name
 from tinyjax.core.primitive import MappedAxis
 from tinyjax.jit.signatures import Signature, same_value
-from tinyjax.records import Record
-from tinyjax.tree import PyTreeDef
 from tinyjax.tree.treedef import first_difference
 
 
 @attrs.frozen(eq=False, repr=False)
-class Explanation(Record):
+class Explanation(records.Record):
     """Say what a call of a jitted function would do, and why.
 
     Attributes:
@@ -142,7 +140,7 @@ def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list
     return lines
 
 
-_Arguments = dict[str, PyTreeDef]
+_Arguments = dict[str, tree.PyTreeDef]
 
 
 def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:

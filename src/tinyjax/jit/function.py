@@ -28,44 +28,22 @@ from typing import (
 import attrs
 from numpy import ndarray
 
-from tinyjax import tree, xla
-from tinyjax.config import Process, Tier, is_tracing_forbidden, local_settings, settings
+from tinyjax import config, errors, tracebacks, tree, xla
+from tinyjax.core import (
+    calling,
+    devices as dev,
+    jaxpr as jx,
+    key_reuse,
+    refs as rf,
+    sharded_array as sa,
+    staging as stg,
+    trace as tr,
+)
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.calling import (
-    BoundMethod,
-    FlatFunction,
-    as_argument,
-    as_arrays,
-    as_avals,
-    watched,
-)
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Sharding, is_place, on_first
 from tinyjax.core.events import timed
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.key_reuse import carry_over, pass_on
 from tinyjax.core.operands import PYTHON_NUMBERS
-from tinyjax.core.refs import (
-    HOLDERS,
-    Holders,
-    Ref,
-    Refilled,
-    Watch,
-    can_be_used,
-    check_given_once,
-    discharge,
-    freeze,
-    in_use,
-    refilled,
-)
-from tinyjax.core.sharded_array import ShardedArray, any_sharded
-from tinyjax.core.staging import NOTHING_USED, Staged, stage, stand_ins
-from tinyjax.core.trace import EVAL, PLACED, EvalTrace, Tracer, bind, check_concrete, current_trace
-from tinyjax.errors import (
-    OuterRefError,
-    TracingForbiddenError,
-)
 from tinyjax.frames import describe_function, imitate, warn_user
 from tinyjax.jit.program import JitParams, jit_p
 from tinyjax.jit.signatures import Parameters, Signature, StaticArguments, make_signature
@@ -79,12 +57,10 @@ from tinyjax.jit.traces import (
     no_short_call,
     traces_of,
 )
-from tinyjax.tracebacks import fold
-from tinyjax.tree import PyTreeDef
 
 if TYPE_CHECKING:
+    from tinyjax.jit import stages
     from tinyjax.jit.explaining import Explanation
-    from tinyjax.jit.stages import Lowered, Traced
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -117,7 +93,7 @@ class Shardings:
     @property
     def options(self) -> Hashable:
         """What tells them from others."""
-        leaves, structure = tree.flatten((self.ins, self.outs), is_place)
+        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
         return tuple(leaves), structure
 
 
@@ -142,7 +118,7 @@ class JitFunction(Generic[P, R]):
         self,
         fun: Callable[P, R],
         parameters: Parameters,
-        tier: Tier | None = None,
+        tier: config.Tier | None = None,
         flags: xla.Flags = (),
         shardings: Shardings | None = None,
         inline: bool = False,
@@ -159,7 +135,7 @@ class JitFunction(Generic[P, R]):
         self._inline = inline
         self._traces: Traces = NO_TRACES
         # References that the function has used from outside, and programs of their contents.
-        self._refs: tuple[Ref, ...] = ()
+        self._refs: tuple[rf.Ref, ...] = ()
         self._with_refs: dict[tuple[Hashable, ...], Entry] = {}
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -190,9 +166,9 @@ class JitFunction(Generic[P, R]):
         try:
             # A call like the last one, or like an earlier one, is made in short.
             plans = self._traces.plans
-            trace = current_trace()
-            if (trace is EVAL or trace is PLACED) and (
-                plans.settings is (local_settings() or Process.settings)
+            trace = tr.current_trace()
+            if (trace is tr.EVAL or trace is tr.PLACED) and (
+                plans.settings is (config.local_settings() or config.Process.settings)
             ):
                 found: R = plans.short(args, kwargs)
                 if found is not NotImplemented:
@@ -231,7 +207,7 @@ class JitFunction(Generic[P, R]):
                                 return found
             return self._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
-            fold(error, sys._getframe())
+            tracebacks.fold(error, sys._getframe())
             raise
 
     def _key(
@@ -244,36 +220,36 @@ class JitFunction(Generic[P, R]):
         call = xla.call_key(dynamic, keywords)
         return call and (call[0], (*call[1], static))
 
-    @watched
+    @calling.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        if settings().disable_jit:
+        if config.settings().disable_jit:
             return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        if in_use():
-            holders = Holders(leaves, in_tree)
+        if rf.in_use():
+            holders = rf.Holders(leaves, in_tree)
             if self._refs or holders:
                 return self._call_with_refs(holders, static)
-        arrays = as_arrays(leaves, self._fun, in_tree, static.positions)
+        arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = make_signature(in_tree, [x.aval for x in arrays], static)
         traces = self._find()
         entry = traces.entries.get(signature)
         if entry is None:
             try:
                 entry = self._trace(signature)
-            except OuterRefError:
-                return self._call_with_refs(Holders(leaves, in_tree), static)
-        trace = current_trace()
+            except errors.OuterRefError:
+                return self._call_with_refs(rf.Holders(leaves, in_tree), static)
+        trace = tr.current_trace()
         operands = (*entry.consts, *arrays)
-        if entry.uses is not NOTHING_USED:
+        if entry.uses is not stg.NOTHING_USED:
             return self._call_with_keys(entry, operands)
-        if trace is EVAL or trace is PLACED:
-            check_concrete(operands)
+        if trace is tr.EVAL or trace is tr.PLACED:
+            tr.check_concrete(operands)
             evaluated: R = entry.run(operands)
             if signature in traces.entries:
                 self._plan(args, kwargs, leaves, in_tree, entry)
             return evaluated
         outs = (
-            eval_jaxpr(entry.params.jaxpr, operands)
+            jx.eval_jaxpr(entry.params.jaxpr, operands)
             if self._inline
             else trace.process(jit_p, operands, entry.params)
         )
@@ -287,13 +263,13 @@ class JitFunction(Generic[P, R]):
             KeyReuseError: one was used before.
         """
         jaxpr = entry.params.jaxpr
-        pass_on(jaxpr, operands, entry.uses)
-        outs = bind(jit_p, operands, entry.params)
-        carry_over(jaxpr.outs, outs, entry.uses)
+        key_reuse.pass_on(jaxpr, operands, entry.uses)
+        outs = tr.bind(jit_p, operands, entry.params)
+        key_reuse.carry_over(jaxpr.outs, outs, entry.uses)
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
-    def _call_with_refs(self, holders: Holders, static: StaticArguments) -> R:
+    def _call_with_refs(self, holders: rf.Holders, static: StaticArguments) -> R:
         """Call the function where it uses references made outside of it.
 
         The program takes their contents and returns what it leaves of them.
@@ -302,15 +278,15 @@ class JitFunction(Generic[P, R]):
             holders: the arguments.
             static: the static arguments.
         """
-        arrays = as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
+        arrays = calling.as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
         signature = make_signature(holders.in_tree, [x.aval for x in arrays], static)
         entry, closed = self._find_with_refs(holders, signature)
         operands = (*entry.consts, *[ref.contents for ref in closed], *arrays)
-        pass_on(entry.params.jaxpr, operands, entry.uses)
-        trace = current_trace()
-        outcome: tuple[dict[int, Array], Sequence[Refilled], R]
-        if trace is EVAL or trace is PLACED:
-            check_concrete(operands)
+        key_reuse.pass_on(entry.params.jaxpr, operands, entry.uses)
+        trace = tr.current_trace()
+        outcome: tuple[dict[int, Array], Sequence[rf.Refilled], R]
+        if trace is tr.EVAL or trace is tr.PLACED:
+            tr.check_concrete(operands)
             outcome = entry.run(operands)
         else:
             outs = trace.process(jit_p, operands, entry.params)
@@ -318,17 +294,17 @@ class JitFunction(Generic[P, R]):
         return holders.keep(closed, outcome)
 
     def _find_with_refs(
-        self, holders: Holders, signature: Signature
-    ) -> tuple[Entry, tuple[Ref, ...]]:
+        self, holders: rf.Holders, signature: Signature
+    ) -> tuple[Entry, tuple[rf.Ref, ...]]:
         """Return the program of a function that uses references, and those not passed to it.
 
         Raises:
             RefError: a reference is passed twice, or is passed and used from outside as well.
         """
-        passed = tuple([i for i, x in enumerate(holders.leaves) if isinstance(x, Ref)])
+        passed = tuple([i for i, x in enumerate(holders.leaves) if isinstance(x, rf.Ref)])
         while True:
-            self._refs = closed = tuple(filter(can_be_used, self._refs))
-            check_given_once((*closed, *holders.refs), describe_function(self._fun))
+            self._refs = closed = tuple(filter(rf.can_be_used, self._refs))
+            rf.check_given_once((*closed, *holders.refs), describe_function(self._fun))
             key = (signature, passed, closed)
             entry = self._with_refs.get(key)
             if entry is not None:
@@ -340,7 +316,7 @@ class JitFunction(Generic[P, R]):
                 return entry, closed
 
     def _stage_with_refs(
-        self, signature: Signature, passed: tuple[int, ...], closed: tuple[Ref, ...]
+        self, signature: Signature, passed: tuple[int, ...], closed: tuple[rf.Ref, ...]
     ) -> tuple[Entry | None, bool]:
         """Record the program of a function of references' contents and arrays.
 
@@ -349,34 +325,34 @@ class JitFunction(Generic[P, R]):
         these are known afterwards.
         """
         bound = signature.static.bind(self._fun)
-        others: list[Ref] = []
+        others: list[rf.Ref] = []
 
         def program(
             known: Sequence[Array], leaves: Sequence[Array]
-        ) -> tuple[dict[int, Array], list[Refilled], R]:
-            own: dict[int, Ref] = {}
+        ) -> tuple[dict[int, Array], list[rf.Refilled], R]:
+            own: dict[int, rf.Ref] = {}
 
             def call() -> R:
-                own.update((i, Ref(leaves[i])) for i in passed)
+                own.update((i, rf.Ref(leaves[i])) for i in passed)
                 mixed = [own.get(i, x) for i, x in enumerate(leaves)]
                 args, kwargs = tree.unflatten_arguments(signature.in_tree, mixed)
                 out: R = bound(*args, **kwargs)
                 return out
 
             contents = dict(zip(closed, known, strict=True))
-            with refilled() as changed:
-                kept, out = discharge(call, contents, others)
+            with rf.refilled() as changed:
+                kept, out = rf.discharge(call, contents, others)
             left = {i: kept[ref] for i, ref in enumerate(closed) if ref in kept}
             for place, i in enumerate(passed, len(closed)):
                 if own[i].is_written:
-                    left[place] = freeze(own[i])
+                    left[place] = rf.freeze(own[i])
             return left, changed, out
 
         avals = [ref.aval for ref in closed]
         in_tree = tree.structure(((avals, list(signature.avals)), {}))
-        flat = FlatFunction(program, in_tree, user_fun=self._fun)
-        before = stand_ins.get()
-        staged = stage(flat.__call__, [*avals, *signature.avals], self._fun)
+        flat = calling.FlatFunction(program, in_tree, user_fun=self._fun)
+        before = stg.stand_ins.get()
+        staged = stg.stage(flat.__call__, [*avals, *signature.avals], self._fun)
         if others:
             self._refs = (*closed, *others)
             return None, False
@@ -387,11 +363,11 @@ class JitFunction(Generic[P, R]):
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         given = [
             x
-            if isinstance(x, Array | Ref) or type(x) in HOLDERS
-            else as_argument(x, self._fun, in_tree, i, static.positions)
+            if isinstance(x, Array | rf.Ref) or type(x) in rf.HOLDERS
+            else calling.as_argument(x, self._fun, in_tree, i, static.positions)
             for i, x in enumerate(leaves)
         ]
-        flat = FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
+        flat = calling.FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
         outs = flat(*given)
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -401,13 +377,13 @@ class JitFunction(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         leaves: Sequence[Any],
-        in_tree: PyTreeDef,
+        in_tree: tree.PyTreeDef,
         entry: Entry,
     ) -> None:
         """Prepare for calls like this one."""
         program = entry.executable
         placed = (
-            any_sharded(leaves) or current_trace() is PLACED
+            sa.any_sharded(leaves) or tr.current_trace() is tr.PLACED
         )  # the program at hand is not the one that was run
         if not placed and (program is None or program.host_program is not None or program.donated):
             return
@@ -459,7 +435,7 @@ class JitFunction(Generic[P, R]):
         self, plans: Plans, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry
     ) -> None:
         """Prepare for calls whose arguments have these types and lie as these do."""
-        kinds = (ConcreteArray, ShardedArray, ndarray, *PYTHON_NUMBERS)
+        kinds = (ConcreteArray, sa.ShardedArray, ndarray, *PYTHON_NUMBERS)
         if not all(type(x) in kinds for x in leaves):
             return
         params = entry.params
@@ -493,7 +469,7 @@ class JitFunction(Generic[P, R]):
     @overload
     def __get__(
         self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
-    ) -> BoundMethod[Q, R]: ...
+    ) -> calling.BoundMethod[Q, R]: ...
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -510,7 +486,7 @@ class JitFunction(Generic[P, R]):
         static, dynamic, keywords = self._parameters.separate(args, kwargs)
         return static.bind(self), dynamic, keywords
 
-    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> stages.Lowered:
         """Stage and lower the function for these arguments without running it.
 
         Args:
@@ -526,18 +502,18 @@ class JitFunction(Generic[P, R]):
         from tinyjax.jit.stages import Lowered, References  # noqa: PLC0415 (most programs do not use it)
 
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        holders = Holders(leaves, in_tree)
-        avals = as_avals(holders.values, self._fun, holders.in_tree, static.positions)
+        holders = rf.Holders(leaves, in_tree)
+        avals = calling.as_avals(holders.values, self._fun, holders.in_tree, static.positions)
         signature = make_signature(holders.in_tree, avals, static)
         entry: Entry | None = None
         references: References | None = None
-        closed: tuple[Ref, ...] = ()
+        closed: tuple[rf.Ref, ...] = ()
         if not (self._refs or holders):
-            with suppress(OuterRefError):
+            with suppress(errors.OuterRefError):
                 entry = self._find().entries.get(signature) or self._trace(signature)
         if entry is None:
             entry, closed = self._find_with_refs(holders, signature)
-            passed = tuple([isinstance(x, Ref) for x in holders.leaves])
+            passed = tuple([isinstance(x, rf.Ref) for x in holders.leaves])
             references = References(closed, passed, entry.out_tree)
         params = entry.params
         captured = [*entry.consts, *[ref.contents for ref in closed]]
@@ -550,7 +526,7 @@ class JitFunction(Generic[P, R]):
             references,
         )
 
-    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> stages.Traced:
         """Stage the function for these arguments without lowering it.
 
         Args:
@@ -609,7 +585,7 @@ class JitFunction(Generic[P, R]):
             elif not different:
                 reasons.append("the function closes over a value that is being traced")
         params = entry.params
-        if entry.executable is None and (params.tier or settings().tier) != "compiled":
+        if entry.executable is None and (params.tier or config.settings().tier) != "compiled":
             reasons.append(xla.decide(params.jaxpr).reason)
         compiled = entry.executable is not None or xla.is_compiled(params.compilation)
         if compiled and known is None:
@@ -619,7 +595,7 @@ class JitFunction(Generic[P, R]):
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        avals = as_avals(leaves, self._fun, in_tree, static.positions)
+        avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
         return make_signature(in_tree, avals, static)
 
     def _cache_size(self) -> int:
@@ -635,8 +611,8 @@ class JitFunction(Generic[P, R]):
         self._with_refs.clear()
 
     def _trace(self, signature: Signature) -> Entry:
-        if is_tracing_forbidden():
-            raise TracingForbiddenError(
+        if config.is_tracing_forbidden():
+            raise errors.TracingForbiddenError(
                 f"{describe_function(self._fun)} would be traced for a call, but no_tracing is in "
                 "force here: it was not called before with arguments of these types."
             )
@@ -651,17 +627,17 @@ class JitFunction(Generic[P, R]):
         """Record the program of a signature; tell also whether it is good for later calls."""
         in_tree, static = signature.in_tree, signature.static
         bound = static.bind(self._fun)
-        watch = Watch() if in_use() else None
+        watch = rf.Watch() if rf.in_use() else None
         called = bound if watch is None else watch.over(bound)
         if self._shardings is not None:
             called = self._shardings.around(called)
-        flat = FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
-        before = stand_ins.get()
+        flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
+        before = stg.stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
-            staged = stage(flat, signature.avals, self._fun)
+            staged = stg.stage(flat, signature.avals, self._fun)
         if watch:
             self._refs = tuple(watch.refs)
-            raise OuterRefError(
+            raise errors.OuterRefError(
                 f"{describe_function(self._fun)} uses a Ref that was made outside of it. It can be "
                 "called, but its program is no function of its arguments: pass in ref[...], and "
                 "return the new value."
@@ -669,11 +645,11 @@ class JitFunction(Generic[P, R]):
         donated: list[int] = []
         if not signature.settings.debugging:  # which may have to run the program again
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
-        if donated and isinstance(current_trace(), EvalTrace):
+        if donated and isinstance(tr.current_trace(), tr.EvalTrace):
             self._check_donations(staged.jaxpr, donated)
         return self._entry_of(staged, flat.out_tree, tuple(donated), before)
 
-    def _check_donations(self, jaxpr: Jaxpr, donated: Sequence[int]) -> None:
+    def _check_donations(self, jaxpr: jx.Jaxpr, donated: Sequence[int]) -> None:
         """Warn where the memory of an argument is given up in vain."""
         taken = xla.match_donations(jaxpr, tuple(donated))
         # As in JAX, of an argument with as many elements as a result nothing is said.
@@ -690,7 +666,7 @@ class JitFunction(Generic[P, R]):
                 "no further one. Donate what it updates."
             )
 
-    def retraced(self, wanted: Container[bytes]) -> Iterator[Jaxpr]:
+    def retraced(self, wanted: Container[bytes]) -> Iterator[jx.Jaxpr]:
         """Trace again, under the settings in force, what has given programs of these digests.
 
         What the function gives another program for now, or nothing, is left out.
@@ -704,7 +680,7 @@ class JitFunction(Generic[P, R]):
                         yield found
 
     def _entry_of(
-        self, staged: Staged, out_tree: PyTreeDef, donated: tuple[int, ...], before: int
+        self, staged: stg.Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int
     ) -> tuple[Entry, bool]:
         """Make the entry of a program; tell also whether it is good for later calls.
 
@@ -717,12 +693,12 @@ class JitFunction(Generic[P, R]):
         params = JitParams(staged.jaxpr, self._name, donated, self._tier, self._flags)
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
-        closed_over = any(isinstance(c, Tracer) for c in staged.consts)
-        return Entry(params, staged, out_tree), stand_ins.get() == before and not closed_over
+        closed_over = any(isinstance(c, tr.Tracer) for c in staged.consts)
+        return Entry(params, staged, out_tree), stg.stand_ins.get() == before and not closed_over
 
 
-def _sharding_of(leaf: object) -> Sharding | None:
+def _sharding_of(leaf: object) -> dev.Sharding | None:
     """How an argument lies; None for one that goes where it is wanted."""
-    if not isinstance(leaf, ShardedArray | ShapeDtypeStruct) or leaf.sharding == on_first():
+    if not isinstance(leaf, sa.ShardedArray | ShapeDtypeStruct) or leaf.sharding == dev.on_first():
         return None
     return leaf.sharding if isinstance(leaf, ShapeDtypeStruct) or leaf.committed else None

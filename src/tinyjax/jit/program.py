@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.config import Tier, settings
+from tinyjax import config, xla
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitive import Arrays, LinearizeResult, Params, Primitive
@@ -34,7 +33,7 @@ class JitParams(Params):
     jaxpr: Jaxpr
     name: str = attrs.field(default="f", eq=False)
     donated: tuple[int, ...] = ()
-    tier: Tier | None = attrs.field(default=None, eq=False)
+    tier: config.Tier | None = attrs.field(default=None, eq=False)
     flags: xla.Flags = attrs.field(default=(), eq=False)
 
     @property
@@ -48,7 +47,7 @@ class JitParams(Params):
         keep: Callable[[xla.Executable], None] = lambda executable: None,
     ) -> Arrays:
         """Evaluate it, or run the compiled program, as ``xla.run`` does."""
-        return xla.run(self.compilation, args, self.tier or settings().tier, keep)
+        return xla.run(self.compilation, args, self.tier or config.settings().tier, keep)
 
 
 jit_p: Primitive[JitParams] = Primitive("jit", JitParams)

@@ -16,15 +16,9 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import records, tree
-from tinyjax.config import Settings, settings
+from tinyjax import config, errors, frames, records, tree
+from tinyjax.core import avals as av, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import MappedAxis
-from tinyjax.core.trace import enclosing_axes
-from tinyjax.errors import ArgumentError, StaticArgumentError
-from tinyjax.frames import describe_function
-from tinyjax.tree import PyTreeDef
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -86,7 +80,7 @@ def same_value(a: Any, b: Any) -> bool:
     try:
         differ = bool(a != b)
     except Exception as error:
-        raise StaticArgumentError(
+        raise errors.StaticArgumentError(
             f"static arguments are compared by == at every call, but comparing two of type "
             f"{type(a).__name__} raised {type(error).__name__}: {error}"
         ) from error
@@ -140,18 +134,18 @@ class Signature:
         axes: the named axes of each enclosing ``vmap``.
     """
 
-    in_tree: PyTreeDef
-    avals: tuple[ShapedArray, ...]
+    in_tree: tree.PyTreeDef
+    avals: tuple[av.ShapedArray, ...]
     static: StaticArguments
-    settings: Settings
-    axes: tuple[MappedAxis, ...]
+    settings: config.Settings
+    axes: tuple[prim.MappedAxis, ...]
 
 
 def make_signature(
-    in_tree: PyTreeDef, avals: Iterable[ShapedArray], static: StaticArguments
+    in_tree: tree.PyTreeDef, avals: Iterable[av.ShapedArray], static: StaticArguments
 ) -> Signature:
     """The signature of a call that is made here."""
-    return Signature(in_tree, tuple(avals), static, settings(), enclosing_axes())
+    return Signature(in_tree, tuple(avals), static, config.settings(), tr.enclosing_axes())
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -186,12 +180,13 @@ class Parameters:
         donated = (self.donate_argnums, self.donate_argnames)
         if not any((*static, *donated)) or self._parameters is None:
             return
-        self._check("static", *static, StaticArgumentError)
-        self._check("donate", *donated, ArgumentError)
+        self._check("static", *static, errors.StaticArgumentError)
+        self._check("donate", *donated, errors.ArgumentError)
         both = self._named(*static) & self._named(*donated)
         if both:
-            raise ArgumentError(
-                f"{' and '.join(sorted(both))} of {describe_function(self.fun)} cannot be both "
+            raise errors.ArgumentError(
+                f"{' and '.join(sorted(both))} of {frames.describe_function(self.fun)} cannot be "
+                "both "
                 "static and donated, static_argnames and donate_argnames cannot intersect: what is "
                 "static is no array, and has no memory to give up."
             )
@@ -201,7 +196,7 @@ class Parameters:
         kind: str,
         numbers: tuple[int, ...],
         names: tuple[str, ...],
-        error: type[StaticArgumentError | ArgumentError],
+        error: type[errors.StaticArgumentError | errors.ArgumentError],
     ) -> None:
         """Raise where the function has no such argument."""
         kinds = {p.kind for p in self._parameters or ()}
@@ -209,7 +204,7 @@ class Parameters:
         for i in numbers:
             if not -count <= i < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
                 raise error(
-                    f"{kind}_argnums names argument {i}, but {describe_function(self.fun)} "
+                    f"{kind}_argnums names argument {i}, but {frames.describe_function(self.fun)} "
                     f"only accepts {count} positional arguments."
                 )
         by_name = [p.name for p in self._parameters or () if p.kind in _BY_NAME]
@@ -219,7 +214,7 @@ class Parameters:
             if unknown or name in others:
                 raise error(
                     f"invalid argnames: {kind}_argnames names '{name}', but "
-                    f"{describe_function(self.fun)} takes by name "
+                    f"{frames.describe_function(self.fun)} takes by name "
                     f"{', '.join(by_name) or 'nothing'}."
                 )
 
@@ -257,7 +252,7 @@ class Parameters:
 
     def split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], PyTreeDef, StaticArguments]:
+    ) -> tuple[list[Any], tree.PyTreeDef, StaticArguments]:
         """Take the static arguments out of a call, and flatten what is left.
 
         Raises:
@@ -306,8 +301,8 @@ class Parameters:
             return value
         place = f"argument {at}" if isinstance(at, int) else f"'{at}'"
         if isinstance(value, Array):
-            raise StaticArgumentError(
-                f"static {place} of {describe_function(self.fun)} is an array of type "
+            raise errors.StaticArgumentError(
+                f"static {place} of {frames.describe_function(self.fun)} is an array of type "
                 f"{value.aval}. A "
                 "static argument is compared by value at every call: leave arrays out of "
                 "static_argnums, or pass a Python number."
@@ -315,15 +310,15 @@ class Parameters:
         try:
             hash(value)
         except TypeError:
-            raise StaticArgumentError(
-                f"static {place} of {describe_function(self.fun)} is of type "
+            raise errors.StaticArgumentError(
+                f"static {place} of {frames.describe_function(self.fun)} is of type "
                 f"{type(value).__name__}, "
                 "which is not hashable. Non-hashable static arguments cannot be told apart. Pass a "
                 "tuple instead of a list, or a frozen class."
             ) from None
         return value
 
-    def donated(self, in_tree: PyTreeDef, static: StaticArguments) -> list[int]:
+    def donated(self, in_tree: tree.PyTreeDef, static: StaticArguments) -> list[int]:
         """Which leaves of ``(args, kwargs)``, less the static ones, are donated."""
         if not (self.donate_argnums or self.donate_argnames):
             return []

@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import attrs
 
 from tinyjax import tree, xla
+from tinyjax.core import avals as av, calling, checking, jaxpr as jx, refs as rf, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.calling import as_arrays, watched
-from tinyjax.core.checking import explained
 from tinyjax.core.devices import on_first
 from tinyjax.core.integers import is_one_of
-from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, close, effects, eval_jaxpr
 from tinyjax.core.lowering import location_text
-from tinyjax.core.refs import Holders, Ref, check_given_once
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import Tracer, base_trace, check_concrete
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
 from tinyjax.jit.options import CompilerOptions
 from tinyjax.records import Record
-from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
@@ -48,7 +42,7 @@ class Wrapped(Protocol):
 class ArgInfo(Record):
     """The type of an argument, and whether its memory may be reused."""
 
-    aval: ShapedArray
+    aval: av.ShapedArray
     donated: bool
 
     @property
@@ -69,12 +63,12 @@ class _Stage:
         raise NotImplementedError
 
     @property
-    def in_tree(self) -> PyTreeDef:
+    def in_tree(self) -> tree.PyTreeDef:
         """The structure of ``(args, kwargs)``, less the static ones."""
         return self.lowered.in_tree
 
     @property
-    def out_tree(self) -> PyTreeDef:
+    def out_tree(self) -> tree.PyTreeDef:
         """The structure of the result."""
         return self.lowered.out_tree
 
@@ -97,7 +91,7 @@ class _Stage:
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, in their structure."""
         outs = self._of_result(self.lowered.jaxpr.out_avals)
-        return tree.unflatten(self.out_tree, [ShapeDtypeStruct.like(aval) for aval in outs])
+        return tree.unflatten(self.out_tree, [av.ShapeDtypeStruct.like(aval) for aval in outs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -120,9 +114,9 @@ class References(Record):
             objects that hold some, and the result.
     """
 
-    closed: tuple[Ref, ...]
+    closed: tuple[rf.Ref, ...]
     passed: tuple[bool, ...]
-    out_tree: PyTreeDef
+    out_tree: tree.PyTreeDef
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -141,9 +135,9 @@ class Traced(_Stage):
         return self.lowered.name
 
     @property
-    def jaxpr(self) -> ClosedJaxpr:
+    def jaxpr(self) -> jx.ClosedJaxpr:
         """The program."""
-        return close(self.lowered.jaxpr, self.lowered.captured())
+        return jx.close(self.lowered.jaxpr, self.lowered.captured())
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lower the program to StableHLO.
@@ -174,8 +168,8 @@ class Lowered(_Stage):
 
     compilation: xla.Compilation
     consts: tuple[Array, ...]
-    in_tree: PyTreeDef
-    out_tree: PyTreeDef
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
     references: References | None = None
 
     @property
@@ -183,7 +177,7 @@ class Lowered(_Stage):
         return self
 
     @property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> jx.Jaxpr:
         """The program; its first parameters are the constants."""
         return self.compilation.jaxpr
 
@@ -198,7 +192,7 @@ class Lowered(_Stage):
         return self.compilation.donated
 
     @property
-    def arguments(self) -> tuple[ShapedArray, ...]:
+    def arguments(self) -> tuple[av.ShapedArray, ...]:
         """The types of the arguments, in the order of ``in_tree``."""
         return self.jaxpr.in_avals[self.num_captured :]
 
@@ -302,7 +296,7 @@ class Compiled(_Stage):
         found = self._executable
         return None if isinstance(found, xla.Executable) else found.placement
 
-    @watched
+    @calling.watched
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program on arguments of the types it was compiled for, without static arguments.
 
@@ -313,10 +307,10 @@ class Compiled(_Stage):
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         references = lowered.references
         if references is not None:
-            return self._call_with_refs(references, Holders(leaves, in_tree))
+            return self._call_with_refs(references, rf.Holders(leaves, in_tree))
         return tree.unflatten(lowered.out_tree, self._run(leaves, in_tree))
 
-    def _call_with_refs(self, references: References, holders: Holders) -> Any:
+    def _call_with_refs(self, references: References, holders: rf.Holders) -> Any:
         """Run a program of references' contents, and write what it leaves of them.
 
         Raises:
@@ -324,7 +318,7 @@ class Compiled(_Stage):
                 given twice.
         """
         name = self.lowered.name
-        passed = tuple([isinstance(x, Ref) for x in holders.leaves])
+        passed = tuple([isinstance(x, rf.Ref) for x in holders.leaves])
         if passed != references.passed and holders.in_tree == self.in_tree:
             first = [a == b for a, b in zip(passed, references.passed, strict=True)].index(False)
             place = _place(self.in_tree, first)
@@ -333,21 +327,21 @@ class Compiled(_Stage):
                 f"'{name}' was compiled for {kinds[references.passed[first]]} at {place}, but was "
                 f"called with {kinds[passed[first]]}."
             )
-        check_given_once((*references.closed, *holders.refs), f"'{name}'")
+        rf.check_given_once((*references.closed, *holders.refs), f"'{name}'")
         outs = self._run(holders.values, holders.in_tree)
         return holders.keep(references.closed, tree.unflatten(references.out_tree, outs))
 
-    def _run(self, leaves: Sequence[Any], in_tree: PyTreeDef) -> Sequence[Array]:
+    def _run(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> Sequence[Array]:
         lowered = self.lowered
-        arrays = as_arrays(leaves, self.__call__, in_tree)
+        arrays = calling.as_arrays(leaves, self.__call__, in_tree)
         for x in arrays:
-            if isinstance(x, Tracer) and x._trace.live:
+            if isinstance(x, tr.Tracer) and x._trace.live:
                 raise ArgumentError(
                     f"'{lowered.name}' is compiled, which leaves nothing to transform, but was "
                     f"called with a value traced by {x._trace.describe()}. Call the jitted "
                     "function instead."
                 )
-        check_concrete(arrays)
+        tr.check_concrete(arrays)
         check_arguments(
             lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
         )
@@ -358,10 +352,10 @@ class Compiled(_Stage):
         operands = tuple(
             [x if x.committed or type(x) is not ShardedArray else x.gathered for x in operands]
         )
-        if lowered.donated or effects(lowered.jaxpr).any:
+        if lowered.donated or jx.effects(lowered.jaxpr).any:
             return self._executable(operands)
-        evaluate = partial(eval_jaxpr, lowered.jaxpr)
-        return base_trace().run_program(self._executable, evaluate, operands)
+        evaluate = partial(jx.eval_jaxpr, lowered.jaxpr)
+        return tr.base_trace().run_program(self._executable, evaluate, operands)
 
     @property
     def out_info(self) -> Any:
@@ -370,7 +364,7 @@ class Compiled(_Stage):
             return super().out_info
         lies = zip(self.lowered.jaxpr.out_avals, self._placement.outs, strict=True)
         outs = [
-            ShapeDtypeStruct(
+            av.ShapeDtypeStruct(
                 aval.shape, aval.dtype, aval.weak_type, sharding=sharding and sharding.plain
             )
             for aval, sharding in lies
@@ -458,7 +452,7 @@ class Compiled(_Stage):
         return Communication(found, exact, held)
 
 
-@explained
+@checking.explained
 def precompile(*programs: Lowered) -> list[Compiled]:
     """Compile several programs in parallel; later calls of their functions find them compiled.
 
@@ -483,9 +477,9 @@ def precompile(*programs: Lowered) -> list[Compiled]:
 def check_arguments(
     name: str,
     verb: str,
-    in_tree: PyTreeDef,
-    in_avals: Sequence[ShapedArray],
-    given_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
+    in_avals: Sequence[av.ShapedArray],
+    given_tree: tree.PyTreeDef,
     given: Sequence[Array],
 ) -> None:
     """Check that a program is called with the structure and the types it was made for.
@@ -515,8 +509,8 @@ def check_arguments(
             )
 
 
-def _place(in_tree: PyTreeDef, position: int) -> str:
+def _place(in_tree: tree.PyTreeDef, position: int) -> str:
     """Name a leaf of ``(args, kwargs)``, such as ``args[0]['w']``."""
     numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
     (which, *rest), _ = tree.leaves_with_path(numbered)[position]
-    return path_str("args" if which == SequenceKey(0) else "kwargs", rest)
+    return tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)

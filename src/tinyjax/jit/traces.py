@@ -21,17 +21,15 @@ from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tinyjax import tree
-from tinyjax.config import Settings, settings
+from tinyjax import config, tree
 from tinyjax.core.sharded_array import any_sharded
 
 if TYPE_CHECKING:
     from tinyjax import xla
+    from tinyjax.core import staging as stg
     from tinyjax.core.array import Array
-    from tinyjax.core.staging import Staged, Uses
     from tinyjax.jit.program import JitParams
     from tinyjax.jit.signatures import Signature
-    from tinyjax.tree import PyTreeDef
 
 
 class Entry:
@@ -39,12 +37,12 @@ class Entry:
 
     __slots__ = ("consts", "executable", "out_tree", "params", "settings", "uses")
 
-    def __init__(self, params: JitParams, staged: Staged, out_tree: PyTreeDef) -> None:
+    def __init__(self, params: JitParams, staged: stg.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
         self.consts: tuple[Array, ...] = staged.consts
-        self.uses: Uses = staged.uses
-        self.out_tree: PyTreeDef = out_tree
-        self.settings: Settings = settings()
+        self.uses: stg.Uses = staged.uses
+        self.out_tree: tree.PyTreeDef = out_tree
+        self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
 
     def run(self, operands: Sequence[Array]) -> Any:
@@ -100,8 +98,8 @@ class Plans:
 
     __slots__ = ("flat", "nested", "settings", "short")
 
-    def __init__(self, settings: Settings | None) -> None:
-        self.settings: Settings | None = settings
+    def __init__(self, settings: config.Settings | None) -> None:
+        self.settings: config.Settings | None = settings
         self.short: ShortCall = no_short_call
         self.flat: dict[tuple[Hashable, ...], Plan | None] = {}
         self.nested: dict[tuple[Hashable, ...], Plan | None] = {}
@@ -132,7 +130,7 @@ class Traces:
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
 
-    def plan_for(self, wanted: Settings) -> Plans:
+    def plan_for(self, wanted: config.Settings) -> Plans:
         """Keep plans for these settings from now on."""
         plans = self.plans
         if plans.settings is not wanted:

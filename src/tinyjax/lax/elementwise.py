@@ -16,15 +16,17 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.numpy.promotion import convert
-from tinyjax.primitives import barrier as _barrier
-from tinyjax.primitives import bitcast as _bitcast
-from tinyjax.primitives import bits as _bits
-from tinyjax.primitives import broadcast as _bc
-from tinyjax.primitives import elementwise as _ew
-from tinyjax.primitives import identities as _id
-from tinyjax.primitives import precision as _precision
-from tinyjax.primitives import shape as _sh
-from tinyjax.primitives import special as _sp
+from tinyjax.primitives import (
+    barrier as _barrier,
+    bitcast as _bitcast,
+    bits as _bits,
+    broadcast as _bc,
+    elementwise as _ew,
+    identities as _id,
+    precision as _precision,
+    shape as _sh,
+    special as _sp,
+)
 from tinyjax.primitives.stop_gradient import stop_gradient_p
 
 T = TypeVar("T")

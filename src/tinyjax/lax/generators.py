@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, put
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.operands import as_array
+from tinyjax.core import array as arr, devices as dev, integers as ints, operands as opd
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy.creation import canonical_shape
-from tinyjax.primitives import philox
-from tinyjax.primitives.bitcast import bitcast_convert_type
-from tinyjax.primitives.shape import reshape
+from tinyjax.numpy import creation as cr
+from tinyjax.primitives import bitcast, philox, shape as sh
 
 
 class RandomAlgorithm(IntEnum):
@@ -35,7 +31,7 @@ def rng_bit_generator(
     dtype: DTypeLike = dtypes.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> tuple[Array, Array]:
     """Draw unsigned integers of random bits, by Philox-4x32.
 
@@ -64,18 +60,18 @@ def rng_bit_generator(
         >>> after, bits
         (Array([0, 1, 3, 3], dtype=uint32), Array([ 895509795, 3230209149], dtype=uint32))
     """
-    if not is_one_of(algorithm, (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX)):
+    if not ints.is_one_of(algorithm, (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX)):
         raise ArgumentError(
             "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
             f"{shortened(algorithm)}. tinyjax.random draws by Threefry."
         )
-    state, sizes, requested = as_array(key), canonical_shape(shape), dtypes.check(dtype)
+    state, sizes, requested = opd.as_array(key), cr.canonical_shape(shape), dtypes.check(dtype)
     if state.dtype != dtypes.uint64:
         after, bits = philox.rng_bit_generator(state, sizes, requested)
-        return after, put(bits, out_sharding, "rng_bit_generator")
+        return after, arr.put(bits, out_sharding, "rng_bit_generator")
     if state.shape != (2,):
         raise ShapeError(f"rng_bit_generator has a state of four words, but got {state.aval}.")
-    words = reshape(bitcast_convert_type(state, dtypes.uint32), (4,))
+    words = sh.reshape(bitcast.bitcast_convert_type(state, dtypes.uint32), (4,))
     after, bits = philox.rng_bit_generator(words, sizes, requested)
-    after = bitcast_convert_type(reshape(after, (2, 2)), dtypes.uint64)
-    return after, put(bits, out_sharding, "rng_bit_generator")
+    after = bitcast.bitcast_convert_type(sh.reshape(after, (2, 2)), dtypes.uint64)
+    return after, arr.put(bits, out_sharding, "rng_bit_generator")

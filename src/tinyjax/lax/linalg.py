@@ -17,15 +17,17 @@ from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.polar import qdwh
 from tinyjax.lazy import loader
-from tinyjax.primitives import eigen as _eigen
-from tinyjax.primitives import householder as _householder
-from tinyjax.primitives import lu as _lu
-from tinyjax.primitives import matrices as _matrices
-from tinyjax.primitives import qr as _qr
-from tinyjax.primitives import spectral as _spectral
-from tinyjax.primitives import triangular as _triangular
-from tinyjax.primitives import tridiagonal_solve as _tridiagonal
-from tinyjax.primitives import updates as _updates
+from tinyjax.primitives import (
+    eigen as _eigen,
+    householder as _householder,
+    lu as _lu,
+    matrices as _matrices,
+    qr as _qr,
+    spectral as _spectral,
+    triangular as _triangular,
+    tridiagonal_solve as _tridiagonal,
+    updates as _updates,
+)
 from tinyjax.primitives.eigen import eig_p, schur_p
 from tinyjax.primitives.householder import (
     hessenberg_p,
@@ -33,8 +35,7 @@ from tinyjax.primitives.householder import (
     ormqr_p,
     tridiagonal_p,
 )
-from tinyjax.primitives.lu import lu_p
-from tinyjax.primitives.lu import pivots_to_permutation_p as lu_pivots_to_permutation_p
+from tinyjax.primitives.lu import lu_p, pivots_to_permutation_p as lu_pivots_to_permutation_p
 from tinyjax.primitives.qr import qr_p
 from tinyjax.primitives.shape import expand_dims, squeeze
 from tinyjax.primitives.slicing import slice_in_dim

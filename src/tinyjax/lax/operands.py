@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.numpy.promotion import broadcast as _broadcast_arrays
-from tinyjax.numpy.promotion import convert
+from tinyjax.numpy.promotion import broadcast as _broadcast_arrays, convert
 
 
 def named(fun: Callable[..., Array], name: str, doc: str) -> None:

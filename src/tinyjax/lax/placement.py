@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tinyjax import tree
+from tinyjax import errors, tree
+from tinyjax.core import integers as ints, operands as opd
 from tinyjax.core.array import Array
-from tinyjax.core.integers import integer, is_one_of
-from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, IndexingError, ShardingError, shortened
-from tinyjax.primitives.collective import (
-    AxisName,
-    all_gather,
-    axes_of_devices,
-    axis_size,
-    pvary,
-    recast,
-    shared_along,
-    shared_axes,
-)
+from tinyjax.primitives import collective as col
 
 T = TypeVar("T")
 
 
-def pbroadcast(x: T, axis_name: AxisName | Sequence[AxisName], source: int) -> T:
+def pbroadcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], source: int) -> T:
     """Return one example's values in every example.
 
     Args:
@@ -42,12 +31,12 @@ def pbroadcast(x: T, axis_name: AxisName | Sequence[AxisName], source: int) -> T
         >>> tinyjax.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([1, 2]))
         Array([2, 2], dtype=int32)
     """
-    place, count = integer(source, "source"), axis_size(axis_name)
+    place, count = ints.integer(source, "source"), col.axis_size(axis_name)
     if not 0 <= place < count:
-        raise IndexingError(
+        raise errors.IndexingError(
             f"pbroadcast: source is {place}, but the examples go from 0 to {count - 1}."
         )
-    picked: T = tree.map(lambda all_of_them: all_of_them[place], all_gather(x, axis_name))
+    picked: T = tree.map(lambda all_of_them: all_of_them[place], col.all_gather(x, axis_name))
     return picked
 
 
@@ -58,7 +47,7 @@ _ADVICE = {
 }
 
 
-def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
+def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) -> T:
     """Return arrays as values of which each device has its own, though they are still equal.
 
     Inside ``shard_map`` a derivative with respect to a value that all devices share is the sum of
@@ -90,25 +79,26 @@ def pcast(x: T, axis_name: AxisName | Sequence[AxisName], *, to: str) -> T:
         >>> mean_gradient(jnp.ones(3), jnp.arange(3.0))
         Array([0., 1., 2.], dtype=float32)
     """
-    axis_size(axis_name)
-    if not is_one_of(to, ("varying", "reduced", "unreduced")):
-        raise ArgumentError(
-            f"pcast takes to='varying', 'reduced' or 'unreduced', but got {shortened(to)}. Devices "
+    col.axis_size(axis_name)
+    if not ints.is_one_of(to, ("varying", "reduced", "unreduced")):
+        raise errors.ArgumentError(
+            f"pcast takes to='varying', 'reduced' or 'unreduced', but got {errors.shortened(to)}. "
+            "Devices "
             "have the same after lax.psum, lax.pmax or lax.all_gather(..., to='invarying')."
         )
-    axes = axes_of_devices(axis_name)
-    shared = shared_axes(axis_name)
+    axes = col.axes_of_devices(axis_name)
+    shared = col.shared_axes(axis_name)
 
     def one(leaf: object) -> Array:
-        array = pvary(as_array(leaf), axes.difference(shared))
+        array = col.pvary(opd.as_array(leaf), axes.difference(shared))
         for name in shared:
-            own, target = shared_along(array.aval.across, name), to[0].upper()
+            own, target = col.shared_along(array.aval.across, name), to[0].upper()
             if own != target and (own, target) not in _CASTS:
-                raise ShardingError(
+                raise errors.ShardingError(
                     f"pcast: {array.aval} cannot be made {to} along {name!r}."
                     + _ADVICE.get((own, target), " Combine what devices have by lax.psum.")
                 )
-            array = recast(array, name, target)
+            array = col.recast(array, name, target)
         return array
 
     varying: T = tree.map(one, x)

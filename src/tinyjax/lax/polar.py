@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from tinyjax import dtypes
-from tinyjax import numpy as jnp
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import dtypes, errors, numpy as jnp
+from tinyjax.control_flow import while_loop as wl
+from tinyjax.core import checking, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import checked
-from tinyjax.core.operands import as_array
-from tinyjax.errors import ShapeError
 
 _State = tuple[Array, Array, Array, Array]
 
 
-@checked
+@checking.checked
 def qdwh(
     x: ArrayLike,
     *,
@@ -55,9 +52,9 @@ def qdwh(
         (Array([[3., 0.],
                [0., 2.]], dtype=float32), True)
     """
-    matrix = as_array(x)
+    matrix = opd.as_array(x)
     if matrix.ndim != 2 or matrix.shape[0] < matrix.shape[1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"qdwh takes a matrix with at least as many rows as columns: {matrix.aval}"
         )
     if dynamic_shape is not None:
@@ -96,6 +93,6 @@ def qdwh(
 
     lowest = jnp.asarray(precision, magnitudes.dtype)
     begin = (start, lowest, jnp.asarray(0), jnp.asarray(False))
-    u, _, count, converged = while_loop(goes_on, step, begin)
+    u, _, count, converged = wl.while_loop(goes_on, step, begin)
     h = u.conj().T @ matrix
     return u, (h + h.conj().T) / 2, count, converged

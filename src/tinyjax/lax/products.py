@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
@@ -15,13 +15,10 @@ from tinyjax.core.operands import as_array
 from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
-from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.dot import DotParams, dot_general_p, keeping
-from tinyjax.primitives.elementwise import mul
-from tinyjax.primitives.shape import reshape
 
 
 class Precision(Enum):
@@ -107,9 +104,9 @@ def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNum
     try:
         (x_contract, y_contract), (x_batch, y_batch) = dimension_numbers
     except (TypeError, ValueError):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"dimension_numbers of {name} are ((lhs_contract, rhs_contract), (lhs_batch, "
-            f"rhs_batch)), but got {shortened(dimension_numbers)}."
+            f"rhs_batch)), but got {errors.shortened(dimension_numbers)}."
         ) from None
     return (x_contract, y_contract), (x_batch, y_batch)
 
@@ -124,7 +121,7 @@ def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
     elif preferred is not None:
         wide = dtypes.float32
     else:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"dot_general of {x.aval} and {y.aval} has no dtype of its own: say which result you "
             "want by preferred_element_type, such as jnp.float32."
         )
@@ -154,7 +151,7 @@ def dot(
     x, y = as_array(lhs), as_array(rhs)
     if dimension_numbers is None:
         if x.ndim not in (1, 2) or y.ndim not in (1, 2) or x.shape[-1] != y.shape[0]:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"dot multiplies vectors and matrices that fit, but got {x.aval} and {y.aval}."
             )
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
@@ -176,7 +173,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
     """
     x, y = as_array(lhs), as_array(rhs)
     if x.ndim != y.ndim or x.ndim < 2:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"batch_matmul needs as many axes of either, two at least, but got {x.aval} and "
             f"{y.aval}."
         )
@@ -223,7 +220,7 @@ def scaled_dot(
     x, y = as_array(lhs), as_array(rhs)
     if dimension_numbers is None:
         if x.ndim != y.ndim or x.ndim < 2:
-            raise ShapeError(
+            raise errors.ShapeError(
                 "scaled_dot needs as many axes of either operand, two at least, but got "
                 f"{x.aval} and {y.aval}."
             )
@@ -251,7 +248,7 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
         for i, (n, size) in enumerate(zip(x.shape, factors.shape, strict=True))
     )
     if not fits:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name}_scale of scaled_dot has one element for each two or more of {name} along the "
             f"contracted axes {tuple(axes)}, and as many along the others, but got "
             f"{factors.aval} for {x.aval}."
@@ -260,9 +257,9 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
     pairs = [
         (size, n // size if size else 1) for n, size in zip(x.shape, factors.shape, strict=True)
     ]
-    spread = broadcast_in_dim(
+    spread = bc.broadcast_in_dim(
         convert(factors, dtypes.bfloat16),
         tuple([n for pair in pairs for n in pair]),
         tuple(range(0, 2 * x.ndim, 2)),
     )
-    return mul(narrow, reshape(spread, x.shape))
+    return ew.mul(narrow, sh.reshape(spread, x.shape))

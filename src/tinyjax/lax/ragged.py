@@ -7,20 +7,17 @@ from typing import Any
 
 import attrs
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integers
 from tinyjax.core.operands import as_array
 from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lax.operands import one_dtype
 from tinyjax.lax.products import dot_general
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import select
-from tinyjax.primitives.shape import full, iota, transpose
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 
 Axes = tuple[int, ...]
 
@@ -33,9 +30,9 @@ def _pairs(numbers: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
     try:
         (left, right), (left_batch, right_batch) = numbers
     except (TypeError, ValueError):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "dot_dimension_numbers are ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), but "
-            f"got {shortened(numbers)}."
+            f"got {errors.shortened(numbers)}."
         ) from None
     return (_axes(left), _axes(right)), (_axes(left_batch), _axes(right_batch))
 
@@ -98,7 +95,7 @@ def ragged_dot(
     x, y = one_dtype("ragged_dot", (as_array(lhs), as_array(rhs)))
     sizes = as_array(group_sizes)
     if x.ndim != 2 or y.ndim != 3 or x.shape[1] != y.shape[1] or sizes.shape != y.shape[:1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             "ragged_dot takes shapes (m, k), (g, k, n) and (g,), but got "
             f"{x.shape}, {y.shape} and {sizes.shape}."
         )
@@ -153,9 +150,9 @@ def ragged_dot_general(
     x, y = one_dtype("ragged_dot_general", (as_array(lhs), as_array(rhs)))
     sizes, numbers = as_array(group_sizes), ragged_dot_dimension_numbers
     if not isinstance(numbers, RaggedDotDimensionNumbers):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "ragged_dot_dimension_numbers must be RaggedDotDimensionNumbers, "
-            f"but got {shortened(numbers)}."
+            f"but got {errors.shortened(numbers)}."
         )
     _check_groups("ragged_dot_general", sizes, group_offset)
     return _product(x, y, sizes, numbers, preferred_element_type)
@@ -163,16 +160,16 @@ def ragged_dot_general(
 
 def _check_groups(name: str, sizes: Array, offset: ArrayLike | None) -> None:
     if offset is not None:
-        raise ArgumentError(f"{name} takes no group_offset.")
+        raise errors.ArgumentError(f"{name} takes no group_offset.")
     if dtypes.kind(sizes.dtype) not in "iu":
-        raise DtypeError(f"{name} takes integers for group_sizes, but got {sizes.aval}.")
+        raise errors.DtypeError(f"{name} takes integers for group_sizes, but got {sizes.aval}.")
     if not sizes.ndim:
-        raise ShapeError(f"{name} takes a size for each group, but group_sizes is a scalar.")
+        raise errors.ShapeError(f"{name} takes a size for each group, but group_sizes is a scalar.")
 
 
 def _one(axes: Axes, ndim: int, what: str) -> int:
     if len(axes) != 1 or not 0 <= axes[0] < ndim:
-        raise ArgumentError(f"ragged_dot_general needs one axis for {what}, but got {axes}.")
+        raise errors.ArgumentError(f"ragged_dot_general needs one axis for {what}, but got {axes}.")
     return axes[0]
 
 
@@ -186,7 +183,7 @@ def _product(
     if ragged in free:
         group = _one(numbers.rhs_group_dimensions, y.ndim, "rhs_group_dimensions")
         if group in (*y_contract, *y_batch) or y.shape[group] != sizes.shape[-1]:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"ragged_dot_general: axis {group} of {y.aval} must be neither contracted nor "
                 f"aligned, and have an element for each of {sizes.shape[-1]} groups."
             )
@@ -195,7 +192,7 @@ def _product(
         pairs = ((*_up(x_contract), 0), (*y_contract, group)), (_up(x_batch), y_batch)
         return dot_general(spread, y, pairs, **options)
     if numbers.rhs_group_dimensions:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "ragged_dot_general has rhs_group_dimensions only where lhs's divided axis is neither "
             f"contracted nor aligned, but got {numbers.rhs_group_dimensions}."
         )
@@ -203,7 +200,7 @@ def _product(
         return dot_general(x, y, numbers.dot_dimension_numbers, **options)
     before = x_contract.index(ragged)
     if len(y_contract) != len(x_contract):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"as many axes of lhs as of rhs are contracted, but got {x_contract} and {y_contract}."
         )
     left = _by_group(x, ragged, sizes, (*x_batch, *x_contract[:before]))
@@ -228,7 +225,7 @@ def _by_group(x: Array, axis: int, sizes: Array, outer: Axes) -> Array:
     if sizes.ndim == 1:
         outer = ()
     elif sizes.shape[:-1] != tuple(x.shape[i] for i in outer):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"ragged_dot_general: group_sizes has one axis, or those of shape "
             f"{tuple(x.shape[i] for i in outer)} before it, but got {sizes.aval}."
         )
@@ -239,9 +236,9 @@ def _by_group(x: Array, axis: int, sizes: Array, outer: Axes) -> Array:
     ends = cumsum(sizes, axis=-1)
 
     def spread(bound: Array) -> Array:
-        return broadcast_in_dim(transpose(bound, (len(outer), *order)), shape, along)
+        return bc.broadcast_in_dim(sh.transpose(bound, (len(outer), *order)), shape, along)
 
-    places = iota(shape, sizes.dtype, axis + 1)
+    places = sh.iota(shape, sizes.dtype, axis + 1)
     inside = (places >= spread(ends - sizes)) & (places < spread(ends))
-    repeated = broadcast_in_dim(x, shape, tuple(range(1, x.ndim + 1)))
-    return select(inside, repeated, full(shape, 0, x.dtype))
+    repeated = bc.broadcast_in_dim(x, shape, tuple(range(1, x.ndim + 1)))
+    return ew.select(inside, repeated, sh.full(shape, 0, x.dtype))

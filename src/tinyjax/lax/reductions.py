@@ -28,11 +28,13 @@ from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import broadcast as _bc
-from tinyjax.primitives import cumulative as _cu
-from tinyjax.primitives import elementwise as _ew
-from tinyjax.primitives import reduce as _rd
-from tinyjax.primitives import reduce_window as _wi
+from tinyjax.primitives import (
+    broadcast as _bc,
+    cumulative as _cu,
+    elementwise as _ew,
+    reduce as _rd,
+    reduce_window as _wi,
+)
 from tinyjax.primitives.slicing import pad, slice_
 
 

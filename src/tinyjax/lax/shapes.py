@@ -31,9 +31,7 @@ from tinyjax.errors import (
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
-from tinyjax.primitives import broadcast as _bc
-from tinyjax.primitives import shape as _sh
-from tinyjax.primitives import slicing as _sl
+from tinyjax.primitives import broadcast as _bc, shape as _sh, slicing as _sl
 from tinyjax.stablehlo.types import MOST_AXES
 
 

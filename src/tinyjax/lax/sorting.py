@@ -12,9 +12,7 @@ from tinyjax.core.integers import integers, listed
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax.elementwise import neg
-from tinyjax.primitives import elementwise as _ew
-from tinyjax.primitives import shape as _sh
-from tinyjax.primitives import sort as _so
+from tinyjax.primitives import elementwise as _ew, shape as _sh, sort as _so
 from tinyjax.primitives.gather import take_front
 from tinyjax.primitives.wrap_index import canonical_indices
 

@@ -9,9 +9,7 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike, check
 from tinyjax.lax.operands import pair
 from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.special import bessel as _bessel
-from tinyjax.special import beta as _beta
-from tinyjax.special import gamma as _gamma
+from tinyjax.special import bessel as _bessel, beta as _beta, gamma as _gamma
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integers
-from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.fft import FftKind
-from tinyjax.primitives.fft import fft as _fft
+from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives.fft import FftKind, fft as _fft
 
 
 class FftType(Enum):
@@ -50,27 +47,27 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     requested: object = fft_type.name if isinstance(fft_type, FftType) else fft_type
     name = requested.upper() if isinstance(requested, str) else ""
     if name not in FftKind.__members__:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "fft takes 'FFT', 'IFFT', 'RFFT' or 'IRFFT' for fft_type, "
-            f"but got {shortened(fft_type)}."
+            f"but got {errors.shortened(fft_type)}."
         )
     kind = FftKind[name]
-    a = as_array(x)
-    lengths = integers(fft_lengths, "fft_lengths")
+    a = opd.as_array(x)
+    lengths = ints.integers(fft_lengths, "fft_lengths")
     if kind is FftKind.RFFT and dtypes.is_complex(a.dtype):
-        raise DtypeError(f"RFFT takes real numbers, but got {a.dtype.name}.")
+        raise errors.DtypeError(f"RFFT takes real numbers, but got {a.dtype.name}.")
     if len(lengths) > a.ndim:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"fft over {len(lengths)} axes needs an array of as many, but got shape {a.shape}."
         )
     if kind is not FftKind.RFFT and not dtypes.is_complex(a.dtype):
-        a = convert_element_type(a, dtypes.to_complex(a.dtype))
+        a = ew.convert_element_type(a, dtypes.to_complex(a.dtype))
     if not lengths:
         return a
     first = a.ndim - len(lengths)
     expected = (*lengths[:-1], lengths[-1] // 2 + 1 if kind is FftKind.IRFFT else lengths[-1])
     if a.shape[first:] != expected:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} of lengths {lengths} takes an array whose last axes are {expected}, but got "
             f"shape {a.shape}."
         )

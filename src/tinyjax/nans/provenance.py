@@ -22,10 +22,7 @@ from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evalu
 from tinyjax.frames import ExampleAxis, TracedSource, traced_source
 from tinyjax.nans.origins import add_examples, belong_to_tangents, next_serial
 from tinyjax.nans.trace import backward_pass, direction_here
-from tinyjax.transforms.batching import BatchTrace, BatchTracer
-from tinyjax.transforms.jvp import JVPTrace, JVPTracer
-from tinyjax.transforms.linear_trace import LinearTrace
-from tinyjax.transforms.transpose import ApplyTranspose, Transposer
+from tinyjax.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
 
 P = TypeVar("P")
 
@@ -53,14 +50,14 @@ def _add_examples(
 ) -> None:
     """Note on what a rule has computed or recorded along which axes its examples lie."""
     match value:
-        case BatchTracer():
+        case bt.BatchTracer():
             trace, axis = value._trace, value.axis
             deeper = [example.shifted(axis) for example in below]
             if isinstance(trace, LaneTrace):
                 deeper.append(ExampleAxis(axis, trace.mapped.size, trace.mapped))
             shifted = tuple([example.shifted(axis) for example in examples])
             _add_examples(value.value, shifted, tuple(deeper), since)
-        case JVPTracer():
+        case jv.JVPTracer():
             _add_examples(value.primal, examples, below, since)
             _add_examples(value.tangent, examples, below, since)
         case StagingTracer():
@@ -86,7 +83,7 @@ def _annotate(
                 eqns[i] = attrs.evolve(eqn, source=attrs.evolve(source, examples=(*known, *more)))
 
 
-class LaneTrace(BatchTrace):
+class LaneTrace(bt.BatchTrace):
     """A ``BatchTrace`` that says where its examples are."""
 
     __slots__ = ()
@@ -103,7 +100,7 @@ class LaneTrace(BatchTrace):
         finally:
             set_evaluated_source(source)
         for out in outs:
-            if type(out) is BatchTracer and out._trace is self:
+            if type(out) is bt.BatchTracer and out._trace is self:
                 own = ExampleAxis(out.axis, self.mapped.size, self.mapped)
                 shifted = [example.shifted(out.axis) for example in old]
                 examples = tuple(shifted) if self.mapped.of_basis else (own, *shifted)
@@ -113,7 +110,7 @@ class LaneTrace(BatchTrace):
         return outs
 
 
-class SourcedLinearTrace(LinearTrace):
+class SourcedLinearTrace(linear_trace.LinearTrace):
     """A ``LinearTrace`` that records the user's lines."""
 
     __slots__ = ()
@@ -126,7 +123,7 @@ class SourcedLinearTrace(LinearTrace):
         return self.parent.process(primitive, args, params)
 
 
-class SourcedJVPTrace(JVPTrace):
+class SourcedJVPTrace(jv.JVPTrace):
     """A ``JVPTrace`` that says what belongs to tangents."""
 
     __slots__ = ()
@@ -147,9 +144,9 @@ class SourcedJVPTrace(JVPTrace):
 def _grounds(value: Array) -> Iterator[Array]:
     """The arrays, and the recorded values, that a value is made of."""
     match value:
-        case BatchTracer():
+        case bt.BatchTracer():
             yield from _grounds(value.value)
-        case JVPTracer():
+        case jv.JVPTracer():
             yield from _grounds(value.primal)
             yield from _grounds(value.tangent)
         case _:
@@ -167,10 +164,10 @@ def _relabel(recorder: Recorder, start: int, primals: Sequence[Array]) -> None:
             recorder.eqns[i] = attrs.evolve(eqn, source=traced_source(eqn.source, "tangent"))
 
 
-class SourcedTransposer(Transposer):
+class SourcedTransposer(tp.Transposer):
     """Transposes equations, each as belonging to the backward pass of its line."""
 
-    def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
+    def __init__(self, eqns: Sequence[JaxprEqn], rule: tp.ApplyTranspose | None = None) -> None:
         super().__init__(eqns, rule)
         self._examples_of: dict[Var, tuple[ExampleAxis, ...]] = {}
         for eqn in eqns:

@@ -6,26 +6,22 @@ import inspect
 from collections.abc import Callable
 from typing import Final
 
-from tinyjax import tree
-from tinyjax.config import settings
-from tinyjax.core.array import followed
-from tinyjax.core.concrete import ConcreteArray, on_read
-from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.errors import NanError, TinyjaxError
-from tinyjax.frames import PACKAGE_DIRECTORY, Direction, describe_function
-from tinyjax.nans.origins import Birth, first_birth
+from tinyjax import config, errors, frames, tree
+from tinyjax.core import array as arr, concrete as conc, trace as tr
+from tinyjax.core.concrete import ConcreteArray
+from tinyjax.nans import origins
 
 
 def check_result(result: object, call: Callable[..., object], *args: object) -> None:
     """Raise if a NaN that was born is in what a transformed function returned."""
     try:
         leaves = tree.leaves_with_path(result)
-    except TinyjaxError:  # a container that cannot be taken apart holds nothing that we know
+    except errors.TinyjaxError:  # a container that cannot be taken apart holds nothing that we know
         return
     found = [
         (birth, path)
         for path, leaf in leaves
-        if isinstance(leaf, ConcreteArray) and (birth := first_birth(leaf)) is not None
+        if isinstance(leaf, ConcreteArray) and (birth := origins.first_birth(leaf)) is not None
     ]
     if found:
         birth, path = min(found, key=lambda pair: pair[0].serial)
@@ -39,31 +35,31 @@ def _users_function(*candidates: object) -> str | None:
     for fun in candidates:
         if callable(fun):
             code = getattr(inspect.unwrap(fun), "__code__", None)
-            if code is not None and not code.co_filename.startswith(PACKAGE_DIRECTORY):
-                return describe_function(fun)
+            if code is not None and not code.co_filename.startswith(frames.PACKAGE_DIRECTORY):
+                return frames.describe_function(fun)
     return None
 
 
 def _check_read(array: ConcreteArray) -> None:
     """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
-    if not followed or not settings().debugging or current_trace() is EVAL:
+    if not arr.followed or not config.settings().debugging or tr.current_trace() is tr.EVAL:
         return
-    birth = first_birth(array)
+    birth = origins.first_birth(array)
     if birth is not None and not birth.reported:
         raise _error(birth, f"It was read in an array of type {array.aval}.")
 
 
-on_read.append(_check_read)
+conc.on_read.append(_check_read)
 
 
-_PASSES: Final[dict[Direction, str]] = {
+_PASSES: Final[dict[frames.Direction, str]] = {
     "forward": "",
     "tangent": ", in the tangent of this line",
     "backward": ", in the backward pass of this line",
 }
 
 
-def _error(birth: Birth, end: str) -> NanError:
+def _error(birth: origins.Birth, end: str) -> errors.NanError:
     birth.reported = True
     parts = [f"{birth.what} was born in {birth.primitive}{_PASSES[birth.direction]}"]
     for iteration in birth.iterations:
@@ -79,7 +75,7 @@ def _error(birth: Birth, end: str) -> NanError:
             " Zero times an infinite derivative is NaN. If a where hides the value that this is "
             "the derivative of, choose the argument as well: where(ok, f(where(ok, x, 1.0)), y)."
         )
-    return NanError(
+    return errors.NanError(
         "".join(parts),
         birth.location,
         birth.primitive,

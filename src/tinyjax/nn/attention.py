@@ -13,17 +13,14 @@ from typing import Final, Literal, TypeAlias, overload
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
-from tinyjax.checkpointing import checkpoint
+from tinyjax import checkpointing, dtypes
 from tinyjax.control_flow.scan import scan
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import SymbolicSize, is_one_of
 from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.nn.functions import softmax
-from tinyjax.primitives.shape import iota
-from tinyjax.primitives.slicing import slice_in_dim
-from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.primitives import shape as sh, slicing as sl, stop_gradient as sg
 from tinyjax.scipy.special import logsumexp
 
 Window: TypeAlias = int | tuple[int, int]
@@ -83,11 +80,11 @@ class _Attention:
             within = rows.positions < self.query_lengths[:, None]
             out = out * within[:, :, None, None, None].astype(out.dtype)
         sums = logsumexp(logits, -1).astype(self.key.dtype)
-        return out, stop_gradient(jnp.moveaxis(sums, -1, 1))
+        return out, sg.stop_gradient(jnp.moveaxis(sums, -1, 1))
 
     def _allowed(self, rows: _Rows) -> Array | None:
         """Return which keys the queries attend to, with axes of (B, K, G, t, S); None for all."""
-        at, keys = rows.positions[:, None], iota((self.key.shape[1],), dtypes.int32, 0)
+        at, keys = rows.positions[:, None], sh.iota((self.key.shape[1],), dtypes.int32, 0)
         masks = [] if rows.mask is None else [rows.mask]
         if self.is_causal:
             masks.append(at >= keys)
@@ -216,7 +213,7 @@ def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
         jnp.reshape(q, (batch, length, groups, per_group, size)),
         _grouped("bias", bias, groups, logits),
         _grouped("mask", mask, groups, logits),
-        iota((length,), dtypes.int32, 0),
+        sh.iota((length,), dtypes.int32, 0),
     )
     if rows.mask is not None and rows.mask.dtype != dtypes.bool_:
         raise DtypeError(f"dot_product_attention takes a mask of bools, but got {rows.mask.aval}.")
@@ -280,7 +277,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
         return attention.of(rows)
     whole = count * _BLOCK
 
-    @checkpoint
+    @checkpointing.checkpoint
     def attend(block: _Block) -> tuple[Array, Array]:
         query, bias, mask, positions = block
         bias, mask = rows.bias if bias is None else bias, rows.mask if mask is None else mask
@@ -292,13 +289,13 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
         def part(x: Array | None, axis: int) -> Array | None:
             if x is None or x.shape[axis] == 1:
                 return None
-            return slice_in_dim(x, start, stop, axis=axis)
+            return sl.slice_in_dim(x, start, stop, axis=axis)
 
         return (
-            slice_in_dim(rows.query, start, stop, axis=1),
+            sl.slice_in_dim(rows.query, start, stop, axis=1),
             part(rows.bias, 3),
             part(rows.mask, 3),
-            slice_in_dim(rows.positions, start, stop),
+            sl.slice_in_dim(rows.positions, start, stop),
         )
 
     def blocks(x: Array, axis: int) -> Array:

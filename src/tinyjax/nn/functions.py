@@ -9,33 +9,12 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import Axis, canonical_axis
-from tinyjax.core.integers import integer, is_one_of
-from tinyjax.core.replay import replayed
-from tinyjax.dtypes import DTypeLike, default_float
-from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy.creation import Nested, asarray
-from tinyjax.numpy.elementwise import (
-    add,
-    expm1,
-    logaddexp,
-    maximum,
-    minimum,
-    pick,
-    sqrt,
-    square,
-    subtract,
-    tanh,
-)
-from tinyjax.numpy.promotion import array_of, arrays, inexact, promote_inexact, strong
-from tinyjax.numpy.reductions import max as maximum_of
-from tinyjax.numpy.reductions import mean
-from tinyjax.numpy.reductions import sum as sum_of
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.shape import full_like, iota
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.special import erfc
 from tinyjax.primitives.stop_gradient import stop_gradient
@@ -52,7 +31,7 @@ def identity(x: ArrayLike) -> Array:
         >>> float(nn.identity(3.0))
         3.0
     """
-    return array_of("identity", x)
+    return pm.array_of("identity", x)
 
 
 def relu(x: ArrayLike) -> Array:
@@ -67,13 +46,13 @@ def relu(x: ArrayLike) -> Array:
         >>> nn.relu(jnp.array([-1.0, 0.0, 2.0]))
         Array([0., 0., 2.], dtype=float32)
     """
-    a = array_of("relu", x)
+    a = pm.array_of("relu", x)
     # a selection and no maximum, whose derivative at 0 is a half; NaN passes through
-    zero = full_like(a, 0)
+    zero = sh.full_like(a, 0)
     return ew.select(ew.le(a, zero), zero, a)
 
 
-@replayed
+@replay.replayed
 def relu6(x: ArrayLike) -> Array:
     """Return ``min(max(x, 0), 6)``, whose derivative at 0 and 6 is 0.
 
@@ -86,12 +65,12 @@ def relu6(x: ArrayLike) -> Array:
         >>> nn.relu6(jnp.array([-1.0, 2.0, 9.0]))
         Array([0., 2., 6.], dtype=float32)
     """
-    a = inexact(x, "relu6")
-    six = full_like(a, 6.0)
+    a = pm.inexact(x, "relu6")
+    six = sh.full_like(a, 6.0)
     return relu(ew.select(ew.ge(a, six), six, a))
 
 
-@replayed
+@replay.replayed
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Return ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
 
@@ -104,11 +83,11 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
         >>> float(nn.leaky_relu(-2.0, 0.5))
         -1.0
     """
-    a = array_of("leaky_relu", x)
-    return pick(ew.ge(a, full_like(a, 0)), a, negative_slope * a)
+    a = pm.array_of("leaky_relu", x)
+    return uf.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
 
 
-@replayed
+@replay.replayed
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``x`` where it is positive, ``alpha (exp(x) - 1)`` elsewhere.
 
@@ -121,14 +100,14 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> round(float(nn.elu(-1.0)), 4)
         -0.6321
     """
-    a, scale = promote_inexact(*arrays("elu", x, alpha))
-    zero = full_like(a, 0.0)
+    a, scale = pm.promote_inexact(*pm.arrays("elu", x, alpha))
+    zero = sh.full_like(a, 0.0)
     positive = ew.gt(a, zero)
     # the exponential of a large number would make its derivative inf * 0
-    return pick(positive, a, scale * ew.expm1(ew.select(positive, zero, a)))
+    return uf.pick(positive, a, scale * ew.expm1(ew.select(positive, zero, a)))
 
 
-@replayed
+@replay.replayed
 def selu(x: ArrayLike) -> Array:
     """Return a scaled ``elu`` that keeps mean 0 and variance 1 through layers.
 
@@ -145,7 +124,7 @@ def selu(x: ArrayLike) -> Array:
     return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
 
 
-@replayed
+@replay.replayed
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``max(x, 0) + min(0, alpha (exp(x / alpha) - 1))``, smooth for every ``alpha``.
 
@@ -158,11 +137,11 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> round(float(nn.celu(-1.0, 2.0)), 4)
         -0.7869
     """
-    a, scale = promote_inexact(*arrays("celu", x, alpha))
-    return maximum(a, 0.0) + scale * expm1(minimum(a, 0.0) / scale)
+    a, scale = pm.promote_inexact(*pm.arrays("celu", x, alpha))
+    return uf.maximum(a, 0.0) + scale * uf.expm1(uf.minimum(a, 0.0) / scale)
 
 
-@replayed
+@replay.replayed
 def hard_tanh(x: ArrayLike) -> Array:
     """Return ``min(max(x, -1), 1)``, whose derivative at -1 and 1 is 1.
 
@@ -174,14 +153,14 @@ def hard_tanh(x: ArrayLike) -> Array:
         >>> float(nn.hard_tanh(3.0))
         1.0
     """
-    a = array_of("hard_tanh", x)
-    at_most_one = pick(ew.gt(a, full_like(a, 1)), 1, a)
+    a = pm.array_of("hard_tanh", x)
+    at_most_one = uf.pick(ew.gt(a, sh.full_like(a, 1)), 1, a)
     if dtypes.kind(a.dtype) in "bu":
         return at_most_one
-    return pick(ew.lt(a, full_like(a, -1)), -1, at_most_one)
+    return uf.pick(ew.lt(a, sh.full_like(a, -1)), -1, at_most_one)
 
 
-@replayed
+@replay.replayed
 def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 up to -1, ``x`` from 1 on, and the parabola ``(x + 1)^2 / 4`` between.
 
@@ -193,9 +172,9 @@ def sparse_plus(x: ArrayLike) -> Array:
         >>> float(nn.sparse_plus(0.0))
         0.25
     """
-    a = inexact(x, "sparse_plus")
-    parabola = square(a + 1.0) / 4
-    return pick(a <= -1.0, 0.0, pick(a >= 1.0, a, parabola))
+    a = pm.inexact(x, "sparse_plus")
+    parabola = uf.square(a + 1.0) / 4
+    return uf.pick(a <= -1.0, 0.0, uf.pick(a >= 1.0, a, parabola))
 
 
 # Smooth activations
@@ -212,10 +191,10 @@ def sigmoid(x: ArrayLike) -> Array:
         >>> float(nn.sigmoid(0.0))
         0.5
     """
-    return ew.logistic(inexact(x, "sigmoid"))
+    return ew.logistic(pm.inexact(x, "sigmoid"))
 
 
-@replayed
+@replay.replayed
 def hard_sigmoid(x: ArrayLike) -> Array:
     """Return ``relu6(x + 3) / 6``.
 
@@ -227,10 +206,10 @@ def hard_sigmoid(x: ArrayLike) -> Array:
         >>> float(nn.hard_sigmoid(0.0))
         0.5
     """
-    return relu6(inexact(x, "hard_sigmoid") + 3.0) / 6.0
+    return relu6(pm.inexact(x, "hard_sigmoid") + 3.0) / 6.0
 
 
-@replayed
+@replay.replayed
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return ``(x + 1) / 2``, kept between 0 and 1; the derivative of ``sparse_plus``.
 
@@ -242,11 +221,11 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
         >>> float(nn.sparse_sigmoid(0.5))
         0.75
     """
-    a = inexact(x, "sparse_sigmoid")
-    return 0.5 * minimum(maximum(a + 1.0, 0.0), 2.0)
+    a = pm.inexact(x, "sparse_sigmoid")
+    return 0.5 * uf.minimum(uf.maximum(a + 1.0, 0.0), 2.0)
 
 
-@replayed
+@replay.replayed
 def log_sigmoid(x: ArrayLike) -> Array:
     """Return ``log(sigmoid(x))``.
 
@@ -258,10 +237,10 @@ def log_sigmoid(x: ArrayLike) -> Array:
         >>> float(nn.log_sigmoid(-1000.0))
         -1000.0
     """
-    return -softplus(-inexact(x, "log_sigmoid"))
+    return -softplus(-pm.inexact(x, "log_sigmoid"))
 
 
-@replayed
+@replay.replayed
 def softplus(x: ArrayLike) -> Array:
     """Return ``log(1 + exp(x))``.
 
@@ -273,10 +252,10 @@ def softplus(x: ArrayLike) -> Array:
         >>> float(nn.softplus(1000.0))
         1000.0
     """
-    return logaddexp(x, 0.0)
+    return uf.logaddexp(x, 0.0)
 
 
-@replayed
+@replay.replayed
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Return ``(x + sqrt(x^2 + b)) / 2``, an algebraic ``softplus``.
 
@@ -289,11 +268,11 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         >>> float(nn.squareplus(0.0))
         1.0
     """
-    a, width = promote_inexact(*arrays("squareplus", x, b))
-    return (a + sqrt(square(a) + width)) / 2
+    a, width = pm.promote_inexact(*pm.arrays("squareplus", x, b))
+    return (a + uf.sqrt(uf.square(a) + width)) / 2
 
 
-@replayed
+@replay.replayed
 def soft_sign(x: ArrayLike) -> Array:
     """Return ``x / (|x| + 1)``.
 
@@ -305,11 +284,11 @@ def soft_sign(x: ArrayLike) -> Array:
         >>> float(nn.soft_sign(1.0))
         0.5
     """
-    a = inexact(x, "soft_sign")
+    a = pm.inexact(x, "soft_sign")
     return a / (ew.abs_(a) + 1)
 
 
-@replayed
+@replay.replayed
 def log1mexp(x: ArrayLike) -> Array:
     """Return ``log(1 - exp(-x))`` to full precision, for ``x >= 0``.
 
@@ -324,14 +303,14 @@ def log1mexp(x: ArrayLike) -> Array:
         >>> round(float(nn.log1mexp(1e-20)), 3)
         -46.052
     """
-    a = inexact(x, "log1mexp")
-    near = ew.lt(a, full_like(a, math.log(2.0)))
-    one = full_like(a, 1.0)  # takes the place of what either formula is not for
+    a = pm.inexact(x, "log1mexp")
+    near = ew.lt(a, sh.full_like(a, math.log(2.0)))
+    one = sh.full_like(a, 1.0)  # takes the place of what either formula is not for
     low = ew.log(ew.neg(ew.expm1(ew.neg(ew.select(near, a, one)))))
     return ew.select(near, low, ew.log1p(ew.neg(ew.exp(ew.neg(ew.select(near, one, a))))))
 
 
-@replayed
+@replay.replayed
 def silu(x: ArrayLike) -> Array:
     """Return ``x sigmoid(x)``, also known as swish.
 
@@ -343,14 +322,14 @@ def silu(x: ArrayLike) -> Array:
         >>> round(float(nn.silu(1.0)), 4)
         0.7311
     """
-    a = inexact(x, "silu")
+    a = pm.inexact(x, "silu")
     return ew.mul(a, ew.logistic(a))
 
 
 swish = silu
 
 
-@replayed
+@replay.replayed
 def hard_silu(x: ArrayLike) -> Array:
     """Return ``x hard_sigmoid(x)``.
 
@@ -362,14 +341,14 @@ def hard_silu(x: ArrayLike) -> Array:
         >>> float(nn.hard_silu(3.0))
         3.0
     """
-    a = inexact(x, "hard_silu")
+    a = pm.inexact(x, "hard_silu")
     return a * hard_sigmoid(a)
 
 
 hard_swish = hard_silu
 
 
-@replayed
+@replay.replayed
 def mish(x: ArrayLike) -> Array:
     """Return ``x tanh(softplus(x))``.
 
@@ -381,11 +360,11 @@ def mish(x: ArrayLike) -> Array:
         >>> round(float(nn.mish(1.0)), 4)
         0.8651
     """
-    a = inexact(x, "mish")
-    return a * tanh(softplus(a))
+    a = pm.inexact(x, "mish")
+    return a * uf.tanh(softplus(a))
 
 
-@replayed
+@replay.replayed
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return ``x`` times the standard normal distribution function of ``x``.
 
@@ -400,14 +379,14 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         >>> round(float(nn.gelu(1.0, approximate=False)), 4)
         0.8413
     """
-    a = inexact(x, "gelu")
+    a = pm.inexact(x, "gelu")
     if approximate:
         inner = math.sqrt(2 / math.pi) * (a + 0.044715 * ew.integer_pow(a, 3))
-        return a * (0.5 * (1.0 + tanh(inner)))
+        return a * (0.5 * (1.0 + uf.tanh(inner)))
     return 0.5 * a * erfc(-a * math.sqrt(0.5))
 
 
-@replayed
+@replay.replayed
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Return the first half along an axis times the sigmoid of the second half.
 
@@ -425,11 +404,11 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
         >>> nn.glu(jnp.array([4.0, 0.0]))
         Array([2.], dtype=float32)
     """
-    a = inexact(x, "glu")
-    axis = canonical_axis(axis, a.ndim)
+    a = pm.inexact(x, "glu")
+    axis = ax.canonical_axis(axis, a.ndim)
     half, odd = divmod(a.shape[axis], 2)
     if odd:
-        raise ShapeError(f"glu halves an axis, but axis {axis} of {a.aval} has an odd size.")
+        raise errors.ShapeError(f"glu halves an axis, but axis {axis} of {a.aval} has an odd size.")
     value, gate = (slice_in_dim(a, i * half, (i + 1) * half, axis=axis) for i in range(2))
     return ew.mul(value, ew.logistic(gate))
 
@@ -437,19 +416,19 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 # Normalisations
 
 
-def _shifted(name: str, x: ArrayLike, axis: Axis, where: ArrayLike | None) -> Array:
+def _shifted(name: str, x: ArrayLike, axis: ax.Axis, where: ArrayLike | None) -> Array:
     """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
-    a = strong(inexact(x, name))
+    a = pm.strong(pm.inexact(x, name))
     if where is not None:
-        a = pick(where, a, -math.inf)
+        a = uf.pick(where, a, -math.inf)
     # before the maximum, so that nothing is computed of a derivative that is dropped
     start = None if type(a.size) is int and a.size else -math.inf
-    greatest = maximum_of(stop_gradient(a), axis, keepdims=True, initial=start)
-    return subtract(a, greatest)
+    greatest = red.max(stop_gradient(a), axis, keepdims=True, initial=start)
+    return uf.subtract(a, greatest)
 
 
-@replayed
-def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+@replay.replayed
+def softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
@@ -467,12 +446,12 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
         Array([0., 0., 1.], dtype=float32)
     """
     unnormalised = ew.exp(_shifted("softmax", x, axis, where))
-    out = unnormalised / sum_of(unnormalised, axis, keepdims=True, where=where)
-    return out if where is None else pick(where, out, 0.0)
+    out = unnormalised / red.sum(unnormalised, axis, keepdims=True, where=where)
+    return out if where is None else uf.pick(where, out, 0.0)
 
 
-@replayed
-def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
+@replay.replayed
+def log_softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -490,14 +469,14 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
         Array([-1000.,     0.], dtype=float32)
     """
     shifted = _shifted("log_softmax", x, axis, where)
-    total = sum_of(ew.exp(shifted), axis, keepdims=True, where=where)
+    total = red.sum(ew.exp(shifted), axis, keepdims=True, where=where)
     out = shifted - ew.log(total)
-    return out if where is None else pick(where, out, -math.inf)
+    return out if where is None else uf.pick(where, out, -math.inf)
 
 
-@replayed
+@replay.replayed
 def logmeanexp(
-    x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+    x: ArrayLike, axis: ax.Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
     """Return ``log(mean(exp(x)))`` over axes, without overflow.
 
@@ -516,16 +495,16 @@ def logmeanexp(
         >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
         1000.0
     """
-    a = strong(inexact(x, "logmeanexp"))
+    a = pm.strong(pm.inexact(x, "logmeanexp"))
     summed = logsumexp(a, axis, keepdims=keepdims, where=where)
-    count = sum_of(full_like(a, 1.0), axis, keepdims=keepdims, where=where)
+    count = red.sum(sh.full_like(a, 1.0), axis, keepdims=keepdims, where=where)
     return summed - ew.log(count)
 
 
-@replayed
+@replay.replayed
 def standardize(
     x: ArrayLike,
-    axis: Axis = -1,
+    axis: ax.Axis = -1,
     mean: ArrayLike | None = None,
     variance: ArrayLike | None = None,
     epsilon: ArrayLike = 1e-5,
@@ -555,28 +534,28 @@ def standardize(
         >>> nn.standardize(jnp.array([-1.0, 1.0]), epsilon=0.0)
         Array([-1.,  1.], dtype=float32)
     """
-    if not is_one_of(algorithm, ("fast", "stable")):
-        raise ArgumentError(
+    if not ints.is_one_of(algorithm, ("fast", "stable")):
+        raise errors.ArgumentError(
             "standardize has the algorithms 'fast' and 'stable', but algorithm is "
-            f"{shortened(algorithm)}."
+            f"{errors.shortened(algorithm)}."
         )
-    a = inexact(x, "standardize")
+    a = pm.inexact(x, "standardize")
     centre = _mean(a, axis, where) if mean is None else mean
     if variance is None:
         if algorithm == "stable":
-            variance = _mean(square(subtract(a, centre)), axis, where)
+            variance = _mean(uf.square(uf.subtract(a, centre)), axis, where)
         else:
             # rounding can make the difference negative
-            variance = maximum(_mean(square(a), axis, where) - square(centre), 0)
-    return subtract(a, centre) * ew.rsqrt(inexact(add(variance, epsilon), "standardize"))
+            variance = uf.maximum(_mean(uf.square(a), axis, where) - uf.square(centre), 0)
+    return uf.subtract(a, centre) * ew.rsqrt(pm.inexact(uf.add(variance, epsilon), "standardize"))
 
 
-def _mean(x: Array, axis: Axis, where: ArrayLike | None) -> Array:
-    return mean(x, axis, keepdims=True, where=where)
+def _mean(x: Array, axis: ax.Axis, where: ArrayLike | None) -> Array:
+    return red.mean(x, axis, keepdims=True, where=where)
 
 
-@replayed
-def one_hot(x: Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
+@replay.replayed
+def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
     """Return vectors that are 1 at the given places and 0 elsewhere.
 
     Args:
@@ -599,12 +578,14 @@ def one_hot(x: Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int =
         Array([[1., 0., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    places, num_classes = asarray(x), integer(num_classes, "num_classes")
+    places, num_classes = cr.asarray(x), ints.integer(num_classes, "num_classes")
     if num_classes < 0:
-        raise ArgumentError(f"one_hot needs num_classes of at least 0, but got {num_classes}.")
-    result_dtype = default_float() if dtype is None else dtypes.check(dtype)
-    axis = canonical_axis(axis, places.ndim + 1)
+        raise errors.ArgumentError(
+            f"one_hot needs num_classes of at least 0, but got {num_classes}."
+        )
+    result_dtype = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    axis = ax.canonical_axis(axis, places.ndim + 1)
     shape = (*places.shape[:axis], num_classes, *places.shape[axis:])
     others = tuple(i for i in range(len(shape)) if i != axis)
-    spread = broadcast_in_dim(strong(places), shape, others)
-    return ew.convert_element_type(ew.eq(spread, iota(shape, places.dtype, axis)), result_dtype)
+    spread = bc.broadcast_in_dim(pm.strong(places), shape, others)
+    return ew.convert_element_type(ew.eq(spread, sh.iota(shape, places.dtype, axis)), result_dtype)

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, random
+from tinyjax import dtypes, errors, lazy, random
+from tinyjax.core import axes as ax, devices as dev, integers as ints, result_placement as placing
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import is_one_of, one_or_more
-from tinyjax.core.result_placement import placed
-from tinyjax.dtypes import DType, DTypeLike, HostArray, default_float
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.lazy import loader
-from tinyjax.numpy.creation import canonical_shape, full
-from tinyjax.numpy.manipulation import moveaxis, reshape
-from tinyjax.numpy.promotion import array_of
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
 from tinyjax.primitives import elementwise as ew
 
 Shape: TypeAlias = int | Sequence[int]
@@ -54,7 +47,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {})
+    __getattr__ = lazy.loader(__name__, {})
 
 #: The standard deviation of a standard normal variable conditioned on lying in (-2, 2).
 _TRUNCATED_DEVIATION = 0.87962566103423978
@@ -75,32 +68,32 @@ class Initializer(Protocol):
         shape: Shape,
         dtype: DTypeLike = None,
         *,
-        out_sharding: Placement = None,
+        out_sharding: dev.Placement = None,
     ) -> Array: ...
 
 
-def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> DType:
+def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> dtypes.DType:
     requested = fallback if dtype is None else dtype
-    return default_float() if requested is None else dtypes.check(requested)
+    return dtypes.default_float() if requested is None else dtypes.check(requested)
 
 
 def _initializer(
-    draw: Callable[[ArrayLike, tuple[int, ...], DType], Array], fallback: DTypeLike
+    draw: Callable[[ArrayLike, tuple[int, ...], dtypes.DType], Array], fallback: DTypeLike
 ) -> Initializer:
     """Make an initializer of a function that draws numbers of a shape and a dtype from a key."""
 
-    @placed
+    @placing.placed
     def init(
-        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+        key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: dev.Placement = None
     ) -> Array:
-        return draw(key, canonical_shape(shape), _dtype(dtype, fallback))
+        return draw(key, cr.canonical_shape(shape), _dtype(dtype, fallback))
 
     return init
 
 
-@placed
+@placing.placed
 def zeros(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: dev.Placement = None
 ) -> Array:
     """Return zeros.
 
@@ -115,12 +108,12 @@ def zeros(
         >>> tinyjax.nn.initializers.zeros(tinyjax.random.key(0), (2,))
         Array([0., 0.], dtype=float32)
     """
-    return full(shape, 0, _dtype(dtype, None))
+    return cr.full(shape, 0, _dtype(dtype, None))
 
 
-@placed
+@placing.placed
 def ones(
-    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: Shape, dtype: DTypeLike = None, *, out_sharding: dev.Placement = None
 ) -> Array:
     """Return ones.
 
@@ -135,7 +128,7 @@ def ones(
         >>> tinyjax.nn.initializers.ones(tinyjax.random.key(0), (2,))
         Array([1., 1.], dtype=float32)
     """
-    return full(shape, 1, _dtype(dtype, None))
+    return cr.full(shape, 1, _dtype(dtype, None))
 
 
 def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
@@ -150,7 +143,7 @@ def constant(value: ArrayLike, dtype: DTypeLike = None) -> Initializer:
         >>> tinyjax.nn.initializers.constant(2.5)(tinyjax.random.key(0), (2,))
         Array([2.5, 2.5], dtype=float32)
     """
-    return _initializer(lambda key, shape, dtype: full(shape, value, dtype), dtype)
+    return _initializer(lambda key, shape, dtype: cr.full(shape, value, dtype), dtype)
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -167,7 +160,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         True
     """
 
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
         return _scaled(random.uniform(key, shape, dtype), scale)
 
     return _initializer(draw, dtype)
@@ -186,7 +179,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         (2, 3)
     """
 
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
         return _scaled(random.normal(key, shape, dtype), stddev)
 
     return _initializer(draw, dtype)
@@ -213,19 +206,19 @@ def truncated_normal(
         True
     """
 
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
         return _scaled(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
 
     return _initializer(draw, dtype)
 
 
-def _scaled(x: Array, factor: ArrayLike | HostArray) -> Array:
+def _scaled(x: Array, factor: ArrayLike | dtypes.HostArray) -> Array:
     """Multiply, in the dtype of ``x``."""
-    return ew.mul(x, full(x.shape, factor, x.dtype))
+    return ew.mul(x, cr.full(x.shape, factor, x.dtype))
 
 
 def _around_zero(
-    key: ArrayLike, shape: tuple[int, ...], dtype: DType, radius: Callable[[Array], Array]
+    key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType, radius: Callable[[Array], Array]
 ) -> Array:
     """Draw complex numbers whose angles are uniform, and whose radii are a function of uniforms."""
     of_radii, of_angles = random.split(key)
@@ -241,7 +234,7 @@ def _truncated_radius(u: Array) -> Array:
 
 
 def _axes(axes: Axes, ndim: int) -> list[int]:
-    return [canonical_axis(a, ndim) for a in one_or_more(axes, "axis")]
+    return [ax.canonical_axis(a, ndim) for a in ints.one_or_more(axes, "axis")]
 
 
 def _fans(
@@ -253,7 +246,7 @@ def _fans(
     """
     ndim = len(shape)
     if isinstance(in_axis, int) and in_axis == -2 and ndim <= 1:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"weights of shape {shape} have no input and output axes: give at least two axes, or "
             "in_axis."
         )
@@ -261,7 +254,7 @@ def _fans(
         math.prod(shape[a] for a in _axes(axes, ndim)) for axes in (in_axis, out_axis, batch_axis)
     )
     if 0 in (inputs, outputs, batches):
-        raise ShapeError(f"weights of shape {shape} have no elements to scale.")
+        raise errors.ShapeError(f"weights of shape {shape} have no elements to scale.")
     window = math.prod(shape) / inputs / outputs / batches
     return inputs * window, outputs * window
 
@@ -302,22 +295,22 @@ def variance_scaling(
         >>> abs(float(weights.std()) - 0.05) < 0.001
         True
     """
-    if not is_one_of(mode, ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")):
-        raise ArgumentError(
+    if not ints.is_one_of(mode, ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")):
+        raise errors.ArgumentError(
             "variance_scaling has the modes 'fan_in', 'fan_out', 'fan_avg' and 'fan_geo_avg', but "
-            f"mode is {shortened(mode)}."
+            f"mode is {errors.shortened(mode)}."
         )
-    if not is_one_of(distribution, ("truncated_normal", "normal", "uniform")):
-        raise ArgumentError(
+    if not ints.is_one_of(distribution, ("truncated_normal", "normal", "uniform")):
+        raise errors.ArgumentError(
             "variance_scaling has the distributions 'truncated_normal', 'normal' and 'uniform', "
-            f"but distribution is {shortened(distribution)}."
+            f"but distribution is {errors.shortened(distribution)}."
         )
-    if dtypes.is_complex(array_of("variance_scaling", scale).dtype):
-        raise DtypeError(f"variance_scaling takes a real scale, but got {scale}.")
+    if dtypes.is_complex(pm.array_of("variance_scaling", scale).dtype):
+        raise errors.DtypeError(f"variance_scaling takes a real scale, but got {scale}.")
 
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
         if not dtypes.is_inexact(dtype):
-            raise DtypeError(
+            raise errors.DtypeError(
                 f"variance_scaling draws floats or complex numbers, but dtype is {dtype.name}."
             )
         into, out_of = _fans(shape, in_axis, out_axis, batch_axis)
@@ -498,18 +491,18 @@ def orthogonal(
         True
     """
 
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
         if len(shape) < 2:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"orthogonal makes weights of at least two axes, but the shape is {shape}."
             )
-        axis = canonical_axis(column_axis, len(shape))
+        axis = ax.canonical_axis(column_axis, len(shape))
         if 0 in shape:
-            return full(shape, 0, dtype)
+            return cr.full(shape, 0, dtype)
         rest = shape[:axis] + shape[axis + 1 :]
         matrix = random.orthogonal(key, math.prod(rest), (), dtype, shape[axis])
-        moved = moveaxis(reshape(matrix, (*rest, shape[axis])), -1, axis)
-        return ew.mul(full(shape, scale, dtype), moved)
+        moved = mn.moveaxis(mn.reshape(matrix, (*rest, shape[axis])), -1, axis)
+        return ew.mul(cr.full(shape, scale, dtype), moved)
 
     return _initializer(draw, dtype)
 
@@ -539,14 +532,14 @@ def delta_orthogonal(
         (True, 0.0)
     """
 
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
         if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
-            raise ShapeError(
+            raise errors.ShapeError(
                 "delta_orthogonal makes kernels of shape (*kernel, in, out), of one to three axes, "
                 f"where in is at most out, but the shape is {shape}."
             )
         matrix = orthogonal(scale, column_axis)(key, shape[-2:], dtype)
         centre = tuple([(n - 1) // 2 for n in shape[:-2]])
-        return full(shape, 0, dtype).at[centre].set(matrix)
+        return cr.full(shape, 0, dtype).at[centre].set(matrix)
 
     return _initializer(draw, dtype)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax import DotDimensionNumbers, dot_general
-from tinyjax.numpy.promotion import convert
-from tinyjax.numpy.taking import repeat
+from tinyjax.numpy import promotion as pm, taking
 
 
 def scaled_matmul(
@@ -45,8 +43,8 @@ def scaled_matmul(
         >>> nn.scaled_matmul(x, y, jnp.array([[[0.5]]]), jnp.array([[[2.0]]]))
         Array([[[32.]]], dtype=float32)
     """
-    x, y = as_array(lhs), as_array(rhs)
-    of_x, of_y = as_array(lhs_scales), as_array(rhs_scales)
+    x, y = opd.as_array(lhs), opd.as_array(rhs)
+    of_x, of_y = opd.as_array(lhs_scales), opd.as_array(rhs_scales)
     fits = (
         all(a.ndim == 3 for a in (x, y, of_x, of_y))
         and (x.shape[0], x.shape[2]) == (y.shape[0], y.shape[2])
@@ -55,17 +53,17 @@ def scaled_matmul(
         and all(a.shape[2] and x.shape[2] % a.shape[2] == 0 for a in (of_x, of_y))
     )
     if not fits:
-        raise ShapeError(
+        raise errors.ShapeError(
             "scaled_matmul takes shapes (b, m, k) and (b, n, k), and scales of shapes (b, m, k/s) "
             f"and (b, n, k/t), but got {', '.join(str(a.aval) for a in (x, y, of_x, of_y))}."
         )
     wide = [
-        convert(a, dtypes.float32)
-        * repeat(convert(scales, dtypes.float32), a.shape[2] // scales.shape[2], 2)
+        pm.convert(a, dtypes.float32)
+        * taking.repeat(pm.convert(scales, dtypes.float32), a.shape[2] // scales.shape[2], 2)
         for a, scales in ((x, of_x), (y, of_y))
     ]
     out = dot_general(wide[0], wide[1], (((2,), (2,)), ((0,), (0,))))
-    return convert(out, dtypes.check(preferred_element_type))
+    return pm.convert(out, dtypes.check(preferred_element_type))
 
 
 def scaled_dot_general(
@@ -98,7 +96,7 @@ def scaled_dot_general(
         Array([3., 3.], dtype=float32)
     """
     if configs is not None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "scaled_dot_general takes no configs: their dtypes of scales are not there. "
             "scaled_matmul multiplies what has been rounded by blocks."
         )

@@ -6,47 +6,39 @@ from typing import Literal
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.control_flow.while_loop import while_loop
+from tinyjax.core import axes as ax, integers as ints, replay, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integer, is_one_of
-from tinyjax.core.replay import replayed
-from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.errors import ArgumentError, DtypeError, shortened
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import copysign, ldexp, not_equal, pick
-from tinyjax.numpy.manipulation import swapaxes
+from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.padding import pad
-from tinyjax.numpy.promotion import array_of, convert, inexact, operands
-from tinyjax.numpy.reductions import any as any_
-from tinyjax.numpy.reductions import sum as total
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.primitives.bitcast import bitcast_convert_type
-from tinyjax.primitives.shape import full, full_like, iota, reshape
 
 BitOrder = Literal["big", "little"]
 
 
 def _places(bitorder: str) -> Array:
     """How far each of eight bits is shifted."""
-    if not is_one_of(bitorder, ("big", "little")):
-        raise ArgumentError(f"bitorder is 'big' or 'little', not {shortened(bitorder)}.")
-    up = iota((8,), dtypes.uint8, 0)
-    return up if bitorder == "little" else ew.sub(full_like(up, 7), up)
+    if not ints.is_one_of(bitorder, ("big", "little")):
+        raise errors.ArgumentError(
+            f"bitorder is 'big' or 'little', not {errors.shortened(bitorder)}."
+        )
+    up = sh.iota((8,), dtypes.uint8, 0)
+    return up if bitorder == "little" else ew.sub(sh.full_like(up, 7), up)
 
 
 def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     """The array with the axis moved to the end, and where it was."""
-    x = array_of(name, a)
+    x = pm.array_of(name, a)
     if axis is None:
-        return reshape(x, (x.size,)), 0
-    along = canonical_axis(axis, x.ndim)
-    return swapaxes(x, along, -1), along
+        return sh.reshape(x, (x.size,)), 0
+    along = ax.canonical_axis(axis, x.ndim)
+    return mn.swapaxes(x, along, -1), along
 
 
-@replayed
+@replay.replayed
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") -> Array:
     """Pack eight bools into each byte.
 
@@ -70,14 +62,14 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     shifts = _places(bitorder)
     x, along = _last("packbits", a, axis)
     if not dtypes.is_integer(x.dtype) and x.dtype != dtypes.bool_:
-        raise DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
-    bits = convert(not_equal(x, 0), dtypes.uint8)
+        raise errors.DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
+    bits = pm.convert(uf.not_equal(x, 0), dtypes.uint8)
     bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8)])
-    bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
-    return swapaxes(total(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
+    bits = sh.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    return mn.swapaxes(red.sum(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
 
 
-@replayed
+@replay.replayed
 def unpackbits(
     a: ArrayLike,
     axis: int | None = None,
@@ -107,20 +99,20 @@ def unpackbits(
     shifts = _places(bitorder)
     x, along = _last("unpackbits", a, axis)
     if x.dtype != dtypes.uint8:
-        raise DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
+        raise errors.DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
     bits = (x[..., None] >> shifts) & 1
-    bits = reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
+    bits = sh.reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
     if count is not None:
-        most = integer(count, "count")
+        most = ints.integer(count, "count")
         missing = max(0, most - bits.shape[-1])
         bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])[..., :most]
-    return swapaxes(bits, along, -1)
+    return mn.swapaxes(bits, along, -1)
 
 
 def _whole(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
-    a, b = operands(name, x1, x2)
+    a, b = pm.operands(name, x1, x2)
     if not dtypes.is_integer(a.dtype):
-        raise DtypeError(f"{name} needs integers, but got {a.aval}.")
+        raise errors.DtypeError(f"{name} needs integers, but got {a.aval}.")
     return a, b
 
 
@@ -140,20 +132,20 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         Array([6, 1], dtype=int32)
     """
     a, b = _whole("gcd", x1, x2)
-    if type(a) is type(b) is ConcreteArray and current_trace() is EVAL and not a.weak_type:
+    if type(a) is type(b) is ConcreteArray and tr.current_trace() is tr.EVAL and not a.weak_type:
         return ConcreteArray(np.asarray(np.gcd(a.host, b.host)))
 
     def unfinished(pair: tuple[Array, Array]) -> Array:
-        return any_(not_equal(pair[1], 0))
+        return red.any(uf.not_equal(pair[1], 0))
 
     def divided(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         x, y = pair
-        done = ew.eq(y, full_like(y, 0))
-        rest = ew.rem(x, ew.select(done, full_like(y, 1), y))
-        return ew.select(done, x, y), ew.select(done, full_like(y, 0), rest)
+        done = ew.eq(y, sh.full_like(y, 0))
+        rest = ew.rem(x, ew.select(done, sh.full_like(y, 1), y))
+        return ew.select(done, x, y), ew.select(done, sh.full_like(y, 0), rest)
 
     # again at the end, for the least of all integers has no absolute value
-    return absolute(while_loop(unfinished, divided, (absolute(a), absolute(b)))[0])
+    return uf.abs(while_loop(unfinished, divided, (uf.abs(a), uf.abs(b)))[0])
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -172,14 +164,14 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
         Array([12, 42], dtype=int32)
     """
     a, b = _whole("lcm", x1, x2)
-    a, b = absolute(a), absolute(b)
+    a, b = uf.abs(a), uf.abs(b)
     divisor = gcd(a, b)
-    none = ew.eq(divisor, full_like(divisor, 0))
-    safe = ew.select(none, full_like(divisor, 1), divisor)
-    return ew.select(none, full_like(a, 0), ew.mul(a, ew.div(b, safe)))
+    none = ew.eq(divisor, sh.full_like(divisor, 0))
+    safe = ew.select(none, sh.full_like(divisor, 1), divisor)
+    return ew.select(none, sh.full_like(a, 0), ew.mul(a, ew.div(b, safe)))
 
 
-@replayed
+@replay.replayed
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split floats into a fraction and a power of two: ``x == fraction * 2**exponent``.
 
@@ -198,11 +190,11 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
         >>> jnp.frexp(jnp.array([1.0, 6.0]))
         (Array([0.5 , 0.75], dtype=float32), Array([1, 3], dtype=int32))
     """
-    a = inexact(x, "frexp")
+    a = pm.inexact(x, "frexp")
     if dtypes.is_complex(a.dtype):
-        raise DtypeError(f"frexp needs real numbers, but got {a.aval}.")
+        raise errors.DtypeError(f"frexp needs real numbers, but got {a.aval}.")
     exponent = _exponent(a)
-    fraction = ldexp(a, ew.neg(exponent))
+    fraction = uf.ldexp(a, ew.neg(exponent))
     return fraction, exponent
 
 
@@ -212,18 +204,18 @@ def _exponent(a: Array) -> Array:
     limits = dtypes.finfo(wide)
     integers = dtypes.int64 if wide == dtypes.float64 else dtypes.int32
     digits, low = int(limits.nmant), int(limits.minexp)
-    size = absolute(convert(a, wide))
-    small = ew.lt(size, full_like(size, float(limits.tiny)))
-    raised = ew.select(small, ew.mul(size, full_like(size, 2.0 ** (digits + 1))), size)
+    size = uf.abs(pm.convert(a, wide))
+    small = ew.lt(size, sh.full_like(size, float(limits.tiny)))
+    raised = ew.select(small, ew.mul(size, sh.full_like(size, 2.0 ** (digits + 1))), size)
     bits = bitcast_convert_type(raised, integers)
-    biased = ew.shift_right_logical(bits, full_like(bits, digits))
-    exponent = ew.add(convert(biased, dtypes.int32), full(biased.shape, low, dtypes.int32))
-    exponent = ew.sub(exponent, pick(small, digits + 1, full_like(exponent, 0)))
-    exponent = ew.select(ew.is_finite(size), exponent, full_like(exponent, 0))
-    return ew.select(ew.eq(size, full_like(size, 0)), full_like(exponent, 0), exponent)
+    biased = ew.shift_right_logical(bits, sh.full_like(bits, digits))
+    exponent = ew.add(pm.convert(biased, dtypes.int32), sh.full(biased.shape, low, dtypes.int32))
+    exponent = ew.sub(exponent, uf.pick(small, digits + 1, sh.full_like(exponent, 0)))
+    exponent = ew.select(ew.is_finite(size), exponent, sh.full_like(exponent, 0))
+    return ew.select(ew.eq(size, sh.full_like(size, 0)), sh.full_like(exponent, 0), exponent)
 
 
-@replayed
+@replay.replayed
 def spacing(x: ArrayLike, /) -> Array:
     """Return the distance of floats to the next one away from zero, with their sign.
 
@@ -238,12 +230,12 @@ def spacing(x: ArrayLike, /) -> Array:
         >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
         Array(True, dtype=bool)
     """
-    a = inexact(x, "spacing")
+    a = pm.inexact(x, "spacing")
     if dtypes.is_complex(a.dtype):
-        raise DtypeError(f"spacing needs real numbers, but got {a.aval}.")
-    away = full_like(a, float("inf"))
+        raise errors.DtypeError(f"spacing needs real numbers, but got {a.aval}.")
+    away = sh.full_like(a, float("inf"))
     if a.dtype != dtypes.float16:  # of which NumPy takes the next one above
-        away = copysign(away, a)
+        away = uf.copysign(away, a)
     step = ew.sub(ew.nextafter(a, away), a)
-    least = copysign(full_like(a, float(dtypes.finfo(a.dtype).smallest_subnormal)), a)
-    return ew.select(ew.eq(step, full_like(step, 0)), least, step)
+    least = uf.copysign(sh.full_like(a, float(dtypes.finfo(a.dtype).smallest_subnormal)), a)
+    return ew.select(ew.eq(step, sh.full_like(step, 0)), least, step)

@@ -6,47 +6,27 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import equal, logical_and, pick, remainder
-from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast,
-    broadcast_shapes,
-    broadcast_to_shape,
-    convert,
-    inexact_first,
-    promote_dtypes,
-    promote_inexact,
-    strong,
-)
-from tinyjax.numpy.sorting import argsort, cumsum
+from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt
 from tinyjax.numpy.taking import searchsorted
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.shape import full, full_like, reshape
-from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 
 
 def _at(x: Array, start: int, limit: int, axis: int) -> Array:
     """A slice along an axis, counted from the front or (below zero) from the back."""
     n = x.shape[axis]
-    return slice_in_dim(
+    return sl.slice_in_dim(
         x, start if start >= 0 else start + n, limit if limit > 0 else limit + n, 1, axis
     )
 
 
-@replayed
+@replay.replayed
 def gradient(
     f: ArrayLike,
     *varargs: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     edge_order: int | None = None,
 ) -> Array | list[Array]:
     """Estimate derivatives from samples by central differences, one-sided at the ends.
@@ -70,14 +50,14 @@ def gradient(
         >>> jnp.gradient(jnp.array([1.0, 2.0, 4.0, 7.0]))
         Array([1. , 1.5, 2.5, 3. ], dtype=float32)
     """
-    if not is_one_of(edge_order, (None, 1)):
+    if not ints.is_one_of(edge_order, (None, 1)):
         raise ArgumentError(f"gradient: edge_order must be 1, but got {edge_order}.")
-    operands = inexact_first("gradient", f, *(varargs or (1.0,)))
-    x, *spacings = [strong(a) for a in promote_inexact(*operands)]
+    operands = pm.inexact_first("gradient", f, *(varargs or (1.0,)))
+    x, *spacings = [pm.strong(a) for a in pm.promote_inexact(*operands)]
     axes = (
-        canonical_axes(axis, x.ndim)
+        ax.canonical_axes(axis, x.ndim)
         if not isinstance(axis, (list, tuple))
-        else tuple(canonical_axis(i, x.ndim) for i in axis)
+        else tuple(ax.canonical_axis(i, x.ndim) for i in axis)
     )
     if len(spacings) == 1:
         spacings *= len(axes)
@@ -105,7 +85,7 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
             raise ShapeError(
                 f"gradient needs {n} coordinates along axis {axis}, but got shape {h.shape}."
             )
-        widths = reshape(
+        widths = sh.reshape(
             _at(h, 1, 0, 0) - _at(h, 0, -1, 0),
             tuple([n - 1 if i == axis else 1 for i in range(x.ndim)]),
         )
@@ -118,10 +98,10 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
             if n > 2
             else None
         )
-    return concatenate([first, *([] if inner is None else [inner]), last], axis)
+    return mn.concatenate([first, *([] if inner is None else [inner]), last], axis)
 
 
-@replayed
+@replay.replayed
 def unwrap(
     p: ArrayLike,
     discont: ArrayLike | None = None,
@@ -144,23 +124,25 @@ def unwrap(
         >>> jnp.unwrap(jnp.array([0.0, 3.0, 2.0]), period=4.0)
         Array([ 0., -1., -2.], dtype=float32)
     """
-    x, period_ = promote_dtypes(*arrays("unwrap", p, period))
-    along = canonical_axis(axis, x.ndim)
+    x, period_ = pm.promote_dtypes(*pm.arrays("unwrap", p, period))
+    along = ax.canonical_axis(axis, x.ndim)
     if x.shape[along] < 2:
-        return strong(x)
+        return pm.strong(x)
     half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
     step = _at(x, 1, 0, along) - _at(x, 0, -1, along)
-    wrapped = remainder(step + half, period_) - half
+    wrapped = uf.remainder(step + half, period_) - half
     # a step of half a period keeps its sign
-    wrapped = pick(logical_and(equal(wrapped, -half), step > 0), half, wrapped)
-    least = half if discont is None else array_of("unwrap", discont)
-    correction = pick(absolute(step) < least, 0, wrapped - step)
-    return strong(
-        concatenate([_at(x, 0, 1, along), _at(x, 1, 0, along) + cumsum(correction, along)], along)
+    wrapped = uf.pick(uf.logical_and(uf.equal(wrapped, -half), step > 0), half, wrapped)
+    least = half if discont is None else pm.array_of("unwrap", discont)
+    correction = uf.pick(uf.abs(step) < least, 0, wrapped - step)
+    return pm.strong(
+        mn.concatenate(
+            [_at(x, 0, 1, along), _at(x, 1, 0, along) + srt.cumsum(correction, along)], along
+        )
     )
 
 
-@replayed
+@replay.replayed
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -181,24 +163,24 @@ def trapezoid(
         Array(4., dtype=float32)
     """
     if x is None:
-        samples, width = promote_inexact(*inexact_first("trapezoid", y, dx))
-        place = canonical_axis(axis, samples.ndim)
+        samples, width = pm.promote_inexact(*pm.inexact_first("trapezoid", y, dx))
+        place = ax.canonical_axis(axis, samples.ndim)
     else:
-        samples, points = promote_inexact(*inexact_first("trapezoid", y, x))
-        place = canonical_axis(axis, samples.ndim)
+        samples, points = pm.promote_inexact(*pm.inexact_first("trapezoid", y, x))
+        place = ax.canonical_axis(axis, samples.ndim)
         if points.ndim == 1:
             shape = tuple([-1 if i == place else 1 for i in range(samples.ndim)])
             points = points.reshape(shape)
-        along = canonical_axis(axis, points.ndim)
+        along = ax.canonical_axis(axis, points.ndim)
         width = _at(points, 1, 0, along) - _at(points, 0, -1, along)
     if samples.shape[place] < 1:
         raise ShapeError(f"trapezoid needs a sample along axis {axis} of shape {samples.shape}.")
     n = samples.shape[place]
-    pairs = slice_in_dim(samples, 1, n, 1, place) + slice_in_dim(samples, 0, n - 1, 1, place)
-    return strong(reduce_sum(pairs * width * 0.5, (place,)))
+    pairs = sl.slice_in_dim(samples, 1, n, 1, place) + sl.slice_in_dim(samples, 0, n - 1, 1, place)
+    return pm.strong(bc.reduce_sum(pairs * width * 0.5, (place,)))
 
 
-@replayed
+@replay.replayed
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
@@ -236,7 +218,7 @@ def interp(
     for end in (left, right):
         if isinstance(end, str) and end != "extrapolate":
             raise ArgumentError(f"interp: the only text for an end is 'extrapolate', not {end!r}.")
-    at, points, values = arrays("interp", x, xp, fp)
+    at, points, values = pm.arrays("interp", x, xp, fp)
     for coordinates in (at, points):
         if dtypes.is_complex(coordinates.dtype):
             raise DtypeError(f"interp takes real coordinates, but got {coordinates.aval}.")
@@ -249,21 +231,21 @@ def interp(
             f"shapes {points.shape} and {values.shape}."
         )
     if period is not None:
-        width = absolute(convert(array_of("interp", period), at.dtype))
+        width = uf.abs(pm.convert(pm.array_of("interp", period), at.dtype))
         if width.shape:
             raise ShapeError(f"interp: the period must be a scalar, but got {width.aval}.")
-        at, points = remainder(at, width), remainder(points, width)
-        order = argsort(points)
+        at, points = uf.remainder(at, width), uf.remainder(points, width)
+        order = srt.argsort(points)
         points, values = points[order], values[order]
-        points = concatenate([points[-1:] - width, points, points[:1] + width])
-        values = concatenate([values[-1:], values, values[:1]])
+        points = mn.concatenate([points[-1:] - width, points, points[:1] + width])
+        values = mn.concatenate([values[-1:], values, values[:1]])
     result = _piecewise_linear(at, points, values)
     if not isinstance(left, str):
-        below = full_like(result, 0) + (values[0] if left is None else left)
-        result = pick(at < points[0], below, result)
+        below = sh.full_like(result, 0) + (values[0] if left is None else left)
+        result = uf.pick(at < points[0], below, result)
     if not isinstance(right, str):
-        above = full_like(result, 0) + (values[-1] if right is None else right)
-        result = pick(at > points[-1], above, result)
+        above = sh.full_like(result, 0) + (values[-1] if right is None else right)
+        result = uf.pick(at > points[-1], above, result)
     return result
 
 
@@ -273,34 +255,34 @@ def _as_floats(at: Array, points: Array, values: Array) -> list[Array]:
     Coordinates are one kind of number and values another: integers of one kind are as good as
     Python's beside floats of the other, and become floats before they meet other integers.
     """
-    at, points = promote_dtypes(at, points)
+    at, points = pm.promote_dtypes(at, points)
     are_floats = [dtypes.is_inexact(x.dtype) for x in (at, values)]
     if are_floats == [False, False]:
-        (values,) = promote_inexact(values)
-        at, points = promote_inexact(at, points)
+        (values,) = pm.promote_inexact(values)
+        at, points = pm.promote_inexact(at, points)
     elif are_floats == [False, True]:
-        at, points = (convert(x, x.dtype, True) for x in (at, points))
+        at, points = (pm.convert(x, x.dtype, True) for x in (at, points))
     elif are_floats == [True, False]:
-        values = convert(values, values.dtype, True)
-    return [strong(a) for a in promote_inexact(at, points, values)]
+        values = pm.convert(values, values.dtype, True)
+    return [pm.strong(a) for a in pm.promote_inexact(at, points, values)]
 
 
 def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
     n = points.size
     if n == 1:
-        return broadcast_to_shape(values, at.shape) if at.ndim else reshape(values, ())
+        return pm.broadcast_to_shape(values, at.shape) if at.ndim else sh.reshape(values, ())
     # the piece each falls into; the first and last pieces also take what lies beyond
     piece = searchsorted(points, at, side="right") - 1
-    piece = ew.clamp(full_like(piece, 0), piece, full_like(piece, n - 2))
+    piece = ew.clamp(sh.full_like(piece, 0), piece, sh.full_like(piece, n - 2))
     low, value = points[piece], values[piece]
     width, rise = points[piece + 1] - low, values[piece + 1] - value
     # points may coincide: there the value jumps
-    flat = ew.eq(width, full_like(width, 0))
-    safe = ew.select(flat, full_like(width, 1), width)
+    flat = ew.eq(width, sh.full_like(width, 0))
+    safe = ew.select(flat, sh.full_like(width, 1), width)
     return ew.select(flat, value, value + (at - low) / safe * rise)
 
 
-@replayed
+@replay.replayed
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Evaluate a polynomial by Horner's scheme.
 
@@ -317,20 +299,20 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         >>> jnp.polyval(jnp.array([1, 0, 2]), 3)
         Array(11, dtype=int32)
     """
-    coefficients, at = promote_dtypes(*arrays("polyval", p, x))
+    coefficients, at = pm.promote_dtypes(*pm.arrays("polyval", p, x))
     if not coefficients.shape:
         raise ShapeError("polyval needs the coefficients along an axis, but got a scalar.")
-    shape = broadcast_shapes(coefficients.shape[1:], at.shape)
-    at = broadcast_to_shape(at, shape)
-    result: Array = full_like(at, 0)
+    shape = pm.broadcast_shapes(coefficients.shape[1:], at.shape)
+    at = pm.broadcast_to_shape(at, shape)
+    result: Array = sh.full_like(at, 0)
     for k in range(coefficients.shape[0]):
-        row = reshape(slice_in_dim(coefficients, k, k + 1), coefficients.shape[1:])
-        row = broadcast_to_shape(row, shape)
+        row = sh.reshape(sl.slice_in_dim(coefficients, k, k + 1), coefficients.shape[1:])
+        row = pm.broadcast_to_shape(row, shape)
         result = row if k == 0 else ew.add(ew.mul(result, at), row)
-    return strong(result)
+    return pm.strong(result)
 
 
-@replayed
+@replay.replayed
 def cross(
     a: ArrayLike,
     b: ArrayLike,
@@ -362,8 +344,8 @@ def cross(
     """
     if axis is not None:
         axisa = axisb = axisc = axis
-    x, y = promote_dtypes(*arrays("cross", a, b))
-    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    x, y = pm.promote_dtypes(*pm.arrays("cross", a, b))
+    x, y = mn.moveaxis(x, axisa, -1), mn.moveaxis(y, axisb, -1)
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
         raise ShapeError(
             f"cross needs vectors of size 2 or 3, but got {x.shape[-1]} and {y.shape[-1]}."
@@ -371,15 +353,15 @@ def cross(
 
     def component(v: Array, i: int) -> Array:
         if i >= v.shape[-1]:
-            return full(v.shape[:-1], 0, v.dtype)
-        return reshape(slice_in_dim(v, i, i + 1, 1, v.ndim - 1), v.shape[:-1])
+            return sh.full(v.shape[:-1], 0, v.dtype)
+        return sh.reshape(sl.slice_in_dim(v, i, i + 1, 1, v.ndim - 1), v.shape[:-1])
 
     def minor(i: int, j: int) -> Array:
-        x_i, x_j, y_i, y_j = broadcast(
+        x_i, x_j, y_i, y_j = pm.broadcast(
             [component(x, i), component(x, j), component(y, i), component(y, j)], "cross"
         )
         return ew.sub(ew.mul(x_i, y_j), ew.mul(x_j, y_i))
 
     if x.shape[-1] == y.shape[-1] == 2:
         return minor(0, 1)
-    return stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=axisc)
+    return mn.stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=axisc)

@@ -17,23 +17,17 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import axes as ax, checking, integers as ints, result_placement as placing
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import listed, one_or_more
 from tinyjax.core.operands import as_array
 from tinyjax.core.replay import replayed
-from tinyjax.core.result_placement import placed, put_result
-from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, AxisError, ShapeError, shortened
-from tinyjax.numpy.promotion import arrays, convert, promote_dtypes
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import promotion as pm
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.shape import moveaxis, reshape, squeeze, transpose
 from tinyjax.primitives.slicing import slice_
 from tinyjax.records import Record
 
@@ -44,33 +38,33 @@ DotGeneral: TypeAlias = Callable[..., ArrayLike]
 
 def _prepare(
     name: str, operands: Sequence[ArrayLike], preferred: DTypeLike
-) -> tuple[list[Array], DType]:
+) -> tuple[list[Array], dtypes.DType]:
     """Promote the operands, and say which dtype the result has."""
-    xs = arrays(name, *operands)
+    xs = pm.arrays(name, *operands)
     first = xs[0]._aval or xs[0].aval
     dtype = first.dtype
     for x in xs:
         aval = x._aval or x.aval
         if aval.dtype != dtype or aval.weak_type != first.weak_type:
-            xs = promote_dtypes(*xs)
+            xs = pm.promote_dtypes(*xs)
             dtype = xs[0].dtype
             break
     return xs, dtype if preferred is None else dtypes.check(preferred)
 
 
-def _multiply(x: Array, y: Array, dtype: DType) -> Array:
+def _multiply(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     """Multiply two arrays of the same shape in the result's dtype."""
     if x.dtype != dtype:
-        x, y = convert(x, dtype), convert(y, dtype)
+        x, y = pm.convert(x, dtype), pm.convert(y, dtype)
     return ew.mul(x, y)
 
 
 def _sum(x: Array, axes: Axes) -> Array:
-    return reduce_or(x, axes) if x.dtype == dtypes.bool_ else reduce_sum(x, axes)
+    return reduce_or(x, axes) if x.dtype == dtypes.bool_ else bc.reduce_sum(x, axes)
 
 
 @replayed
-@placed
+@placing.placed
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -106,18 +100,18 @@ def dot(
         return _outer(x, y, dtype)
     axis = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[axis]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"dot of shapes {x.shape} and {y.shape}: the last axis of the first has size "
             f"{x.shape[-1]}, and axis {axis} of the second {y.shape[axis]}; they must be equal."
         )
     return dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
 
 
-def _outer(x: Array, y: Array, dtype: DType) -> Array:
+def _outer(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     """Every product of an element of one array with one of the other."""
     shape = x.shape + y.shape
-    left = broadcast_in_dim(x, shape, tuple(range(x.ndim)))
-    right = broadcast_in_dim(y, shape, tuple(range(x.ndim, len(shape))))
+    left = bc.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
+    right = bc.broadcast_in_dim(y, shape, tuple(range(x.ndim, len(shape))))
     return _multiply(left, right, dtype)
 
 
@@ -150,17 +144,19 @@ def matmul(
         (5, 4, 2, 2)
     """
     if out_sharding is not None:
-        return put_result(matmul, out_sharding, a, b, preferred_element_type=preferred_element_type)
+        return placing.put_result(
+            matmul, out_sharding, a, b, preferred_element_type=preferred_element_type
+        )
     (x, y), dtype = _prepare("matmul", (a, b), preferred_element_type)
     p, q = x.shape, y.shape
     if not p or not q:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"matmul needs at least one axis of either operand, but got shapes {p} and {q}. "
             "Multiply by a scalar with *."
         )
     x_axis, y_axis = len(p) - 1, max(len(q) - 2, 0)
     if p[x_axis] != q[y_axis]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"matmul of shapes {p} and {q}: axis {x_axis} of the first and {y_axis} "
             "of the second are summed over and must have the same size."
         )
@@ -169,7 +165,7 @@ def matmul(
     return _batched_matmul(x, y, dtype)
 
 
-def _batched_matmul(x: Array, y: Array, dtype: DType) -> Array:
+def _batched_matmul(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     # the letters k, n and m stand for the axes of the matrices, others for those before
     batch = "abcdefgh" if max(x.ndim, y.ndim) <= 10 else _symbols(max(x.ndim, y.ndim))
     x_batch, y_batch = x.ndim - 2, y.ndim - 2
@@ -206,11 +202,11 @@ def vdot(
     """
     (x, y), dtype = _prepare("vdot", (a, b), preferred_element_type)
     if x.size != y.size:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"vdot needs as many elements of either operand, but got shapes {x.shape} and "
             f"{y.shape}."
         )
-    left, right = _conjugate(reshape(x, (x.size,))), reshape(y, (y.size,))
+    left, right = _conjugate(sh.reshape(x, (x.size,))), sh.reshape(y, (y.size,))
     return dot_general(left, right, ((0,), (0,)), dtype=dtype)
 
 
@@ -247,8 +243,8 @@ def vecdot(
         Array([21, 43], dtype=int32)
     """
     (x, y), dtype = _prepare("vecdot", (x1, x2), preferred_element_type)
-    x = moveaxis(x, canonical_axis(axis, x.ndim), x.ndim - 1)
-    y = moveaxis(y, canonical_axis(axis, y.ndim), y.ndim - 1)
+    x = sh.moveaxis(x, ax.canonical_axis(axis, x.ndim), x.ndim - 1)
+    y = sh.moveaxis(y, ax.canonical_axis(axis, y.ndim), y.ndim - 1)
     _check_inner("vecdot", x, -1, y, -1)
     return _einsum("vecdot", "...k,...k->...", [_conjugate(x), y], dtype)
 
@@ -256,7 +252,7 @@ def vecdot(
 def _check_inner(name: str, x: Array, i: int, y: Array, j: int) -> None:
     """Raise unless two axes that are summed over are there and of one size: 1 is not broadcast."""
     if x.ndim < -i or y.ndim < -j or x.shape[i] != y.shape[j]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} sums over axis {i} of the first operand and axis {j} of the second, which "
             f"must have one size, but the shapes are {x.shape} and {y.shape}."
         )
@@ -312,7 +308,7 @@ def inner(
     if not x.shape or not y.shape:
         return _outer(x, y, dtype)
     if x.shape[-1] != y.shape[-1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"inner of shapes {x.shape} and {y.shape}: the last axes must have the same size."
         )
     return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), dtype=dtype)
@@ -331,9 +327,9 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
         An array of shape ``(a.size, b.size)``.
     """
     if out is not None:
-        raise ArgumentError("outer cannot write to out: arrays are immutable. Leave it out.")
+        raise errors.ArgumentError("outer cannot write to out: arrays are immutable. Leave it out.")
     (x, y), dtype = _prepare("outer", (a, b), None)
-    return _outer(reshape(x, (x.size,)), reshape(y, (y.size,)), dtype)
+    return _outer(sh.reshape(x, (x.size,)), sh.reshape(y, (y.size,)), dtype)
 
 
 @replayed
@@ -354,16 +350,16 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """
     (x, y), dtype = _prepare("kron", (a, b), None)
     ndim = max(x.ndim, y.ndim)
-    x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
-    y = reshape(y, (1,) * (ndim - y.ndim) + y.shape)
+    x = sh.reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+    y = sh.reshape(y, (1,) * (ndim - y.ndim) + y.shape)
     products = _outer(x, y, dtype)
     interleaved = tuple(axis for i in range(ndim) for axis in (i, ndim + i))
     shape = tuple(n * m for n, m in zip(x.shape, y.shape, strict=True))
-    return reshape(transpose(products, interleaved), shape)
+    return sh.reshape(sh.transpose(products, interleaved), shape)
 
 
 @replayed
-@placed
+@placing.placed
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -400,7 +396,7 @@ def tensordot(
     match axes:
         case int():
             if not 0 <= axes <= min(x.ndim, y.ndim):
-                raise ShapeError(
+                raise errors.ShapeError(
                     f"tensordot of shapes {x.shape} and {y.shape} over {axes} axes: there are "
                     "not as many."
                 )
@@ -408,14 +404,14 @@ def tensordot(
         case (first, second):
             left, right = _axes_of(first, x), _axes_of(second, y)
         case _:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "tensordot takes an int or a pair of axes of either operand, but got "
-                f"{shortened(axes)}."
+                f"{errors.shortened(axes)}."
             )
     if len(left) != len(right) or any(
         x.shape[i] != y.shape[j] for i, j in zip(left, right, strict=True)
     ):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"tensordot of shapes {x.shape} and {y.shape} over axes {left} and {right}: axes are "
             "paired in order and must have equal sizes."
         )
@@ -423,10 +419,10 @@ def tensordot(
 
 
 def _axes_of(axes_of_x: int | Sequence[int], x: Array) -> Axes:
-    axes = one_or_more(axes_of_x, "axes of tensordot")
-    canonical = tuple(canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
+    axes = ints.one_or_more(axes_of_x, "axes of tensordot")
+    canonical = tuple(ax.canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
     if len(set(canonical)) != len(canonical):
-        raise AxisError(f"tensordot's axes {axes} repeat one.", canonical[0], x.ndim)
+        raise errors.AxisError(f"tensordot's axes {axes} repeat one.", canonical[0], x.ndim)
     return canonical
 
 
@@ -439,7 +435,7 @@ def _symbols(n: int) -> str:
 
 
 @replayed
-@placed
+@placing.placed
 def einsum(
     subscripts: Any,
     /,
@@ -491,11 +487,13 @@ def einsum(
         Array(3., dtype=float32)
     """
     if out is not None:
-        raise ArgumentError("einsum cannot write to out: arrays are immutable. Leave it out.")
+        raise errors.ArgumentError(
+            "einsum cannot write to out: arrays are immutable. Leave it out."
+        )
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:
-        raise ArgumentError(f"einsum {subscripts!r} needs at least one operand.")
+        raise errors.ArgumentError(f"einsum {subscripts!r} needs at least one operand.")
     xs, dtype = _prepare("einsum", operands, preferred_element_type)
     path = None
     if not isinstance(optimize, str | bool):
@@ -506,7 +504,7 @@ def einsum(
     return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path, multiply)
 
 
-@explained
+@checking.explained
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], str]:
@@ -528,13 +526,13 @@ def einsum_path(
     text, arguments = subscripts, operands
     if not isinstance(subscripts, str):
         text, arguments = _interleaved((subscripts, *operands))
-    shapes = [x.shape for x in arrays("einsum_path", *arguments)]
+    shapes = [x.shape for x in pm.arrays("einsum_path", *arguments)]
     blanks = [np.broadcast_to(0.0, shape) for shape in shapes]
     how = "greedy" if optimize == "auto" else optimize
     try:
         path, description = np.einsum_path(text, *blanks, optimize=how)
     except (ValueError, IndexError, TypeError) as error:
-        raise ArgumentError(f"einsum_path: {error}") from None
+        raise errors.ArgumentError(f"einsum_path: {error}") from None
     return [tuple(step) for step in path[1:]], description
 
 
@@ -545,13 +543,13 @@ def _interleaved(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """
     count = len(arguments) // 2
     lists = [
-        listed(names, "the names of an operand's axes")
+        ints.listed(names, "the names of an operand's axes")
         for names in (*arguments[1 : 2 * count : 2], *arguments[2 * count :])
     ]
     try:
         names = sorted({name for names in lists for name in names if name is not Ellipsis})
     except TypeError as error:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"einsum cannot sort the names of axes: name them all by ints, or by strings. ({error})"
         ) from error
     symbols = sorted(ascii_letters) if len(names) <= len(ascii_letters) else _symbols(len(names))
@@ -571,13 +569,13 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"einsum {subscripts!r} has {len(terms)} terms, but got {len(ndims)} operands."
         )
     for term in (*terms, right):
         names = term.replace("...", "", 1)
         if any(c in ".,->" for c in names):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"einsum {subscripts!r}: {term!r} has a '.', '-' or '>' that belongs neither to "
                 "'->' nor to the one '...'; any other character names an axis."
             )
@@ -590,7 +588,7 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
     for i, (term, n, ndim) in enumerate(zip(terms, hidden, ndims, strict=True)):
         named = term.replace("...", ellipsis[len(ellipsis) - n :] if n > 0 else "")
         if n < 0 or len(named) != ndim:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"einsum {subscripts!r}: the term {term!r} of operand {i} does not name the "
                 f"{ndim} axes that the operand has."
             )
@@ -600,7 +598,7 @@ def _parse(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
         out = right.replace("...", ellipsis)
         missing = [c for c in out if c not in every]
         if missing or len(set(out)) != len(out):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"einsum {subscripts!r}: the output must name axes of the operands, each once."
             )
     else:
@@ -619,7 +617,7 @@ def _sizes(what: str, terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -
                 sizes[name] = n
             elif n not in (1, size):
                 listing = " and ".join(map(str, shapes))
-                raise ShapeError(
+                raise errors.ShapeError(
                     f"{what} of shapes {listing}: two axes that belong together have sizes {size} "
                     f"and {n}; they must be equal, or one of them 1."
                 )
@@ -630,7 +628,7 @@ def _einsum(
     what: str,
     subscripts: str,
     xs: Sequence[Array],
-    dtype: DType,
+    dtype: dtypes.DType,
     optimize: bool = True,
     path: tuple[tuple[int, ...], ...] | None = None,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
@@ -661,7 +659,7 @@ def _einsum(
     gone = tuple(i for i, n in enumerate(names_left) if n not in out)
     x = _sum(x, gone)
     result = _permute(x, "".join(n for n in names_left if n in out), out)
-    return result if result.dtype == dtype else convert(result, dtype)
+    return result if result.dtype == dtype else pm.convert(result, dtype)
 
 
 def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
@@ -670,7 +668,7 @@ def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
         i for i, (n, size) in enumerate(zip(names, x.shape, strict=True)) if size != sizes[n]
     )
     if stretched:
-        x = squeeze(x, stretched)
+        x = sh.squeeze(x, stretched)
         names = "".join(n for i, n in enumerate(names) if i not in stretched)
     while len(set(names)) != len(names):
         name = next(n for n in names if names.count(n) > 1)
@@ -678,8 +676,8 @@ def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
         others = [k for k in range(x.ndim) if k not in (i, j)]
         size = x.shape[i]
         # the diagonal of a matrix lies every size + 1 elements apart
-        moved = transpose(x, (*others, i, j))
-        flat = reshape(moved, (*moved.shape[:-2], size * size))
+        moved = sh.transpose(x, (*others, i, j))
+        flat = sh.reshape(moved, (*moved.shape[:-2], size * size))
         strides = (*[1] * len(others), size + 1)
         x = slice_(flat, [0] * flat.ndim, flat.shape, strides)
         names = "".join(names[k] for k in others) + name
@@ -787,17 +785,17 @@ def _contract(
     y: Array,
     y_names: str,
     remaining: str,
-    dtype: DType,
+    dtype: dtypes.DType,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
     """Multiply two operands and sum over the names that are not wanted."""
     plan = _product(x_names, x.shape, y_names, y.shape, remaining)
     x, y = (
-        _sum(squeeze(z, drop) if drop else z, sums)
+        _sum(sh.squeeze(z, drop) if drop else z, sums)
         for z, drop, sums in zip((x, y), plan.drop, plan.sums, strict=True)
     )
     if x.dtype != y.dtype:
-        x, y = promote_dtypes(x, y)
+        x, y = pm.promote_dtypes(x, y)
     if multiply is not None:
         return multiply(plan, x, y)
     if not plan.contract[0]:
@@ -811,7 +809,7 @@ def _contract(
 
 
 def _multiplied_by(
-    product: DotGeneral, precision: object, dtype: DType, plan: _Product, x: Array, y: Array
+    product: DotGeneral, precision: object, dtype: dtypes.DType, plan: _Product, x: Array, y: Array
 ) -> tuple[Array, str]:
     """Multiply two operands by a function of the caller's, also where no axis is summed over."""
     result = product(x, y, (plan.contract, plan.batch), precision, preferred_element_type=dtype)
@@ -833,11 +831,11 @@ def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[
     def place(z: Array, names: str) -> Array:
         ordered = "".join(n for n in out if n in names)
         dims = tuple(out.index(n) for n in ordered)
-        return broadcast_in_dim(_permute(z, names, ordered), shape, dims)
+        return bc.broadcast_in_dim(_permute(z, names, ordered), shape, dims)
 
     return place(x, x_names), place(y, y_names)
 
 
 def _permute(x: Array, names: str, out: str) -> Array:
     """Bring axes into the order of ``out``, which has the same names."""
-    return x if names == out else transpose(x, tuple(map(names.index, out)))
+    return x if names == out else sh.transpose(x, tuple(map(names.index, out)))

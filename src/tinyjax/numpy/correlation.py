@@ -11,15 +11,11 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.creation import diag, full, zeros
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import clip, conjugate, real, sqrt
+from tinyjax.numpy.elementwise import abs as absolute, clip, conjugate, real, sqrt
 from tinyjax.numpy.manipulation import concatenate, flip, matrix_transpose, squeeze
 from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact
-from tinyjax.numpy.reductions import average
-from tinyjax.numpy.reductions import sum as total
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.convolution import conv_general_dilated
-from tinyjax.primitives.shape import reshape
+from tinyjax.numpy.reductions import average, sum as total
+from tinyjax.primitives import convolution as cv, elementwise as ew, shape as sh
 
 Mode = Literal["full", "same", "valid"]
 
@@ -107,14 +103,14 @@ def _slide(x: Array, y: Array, mode: str, dtype: DTypeLike) -> Array:
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
     if mode not in pads:
         raise ArgumentError(f"the modes are 'full', 'same' and 'valid', not {mode!r}.")
-    out = conv_general_dilated(
-        reshape(x, (1, 1, x.size)),
-        reshape(y, (1, 1, k)),
+    out = cv.conv_general_dilated(
+        sh.reshape(x, (1, 1, x.size)),
+        sh.reshape(y, (1, 1, k)),
         (1,),
         [pads[mode]],
         preferred_element_type=dtype,
     )
-    return reshape(out, (out.size,))
+    return sh.reshape(out, (out.size,))
 
 
 def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Array:
@@ -122,7 +118,7 @@ def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Arra
     x = array_of(name, m)
     if x.ndim > 2:
         raise ShapeError(f"{name} needs at most two axes, but got {x.aval}.")
-    rows = reshape(x, (1, x.size)) if x.ndim < 2 else x
+    rows = sh.reshape(x, (1, x.size)) if x.ndim < 2 else x
     turn = x.ndim != 1 if is_first else rows.shape[0] != 1
     return matrix_transpose(rows) if not rowvar and turn else rows
 

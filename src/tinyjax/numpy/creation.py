@@ -43,30 +43,8 @@ from tinyjax.errors import (
     ShapeError,
     shortened,
 )
-from tinyjax.numpy.elementwise import (
-    astype,
-    equal,
-    floor,
-    isnan,
-    logical_and,
-    logical_or,
-    pick,
-    power,
-)
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast,
-    broadcast_to_shape,
-    convert,
-    typed_of,
-)
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.constraint import lie_as
-from tinyjax.primitives.identities import another
-from tinyjax.primitives.shape import full as filled
-from tinyjax.primitives.shape import full_like as like
-from tinyjax.primitives.shape import iota, reshape, transpose
+from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.primitives import constraint as con, elementwise as ew, identities, shape as sh
 from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
@@ -161,9 +139,9 @@ def array(
             raise ShapeError(
                 f"an array has at most {MOST_AXES} axes, but got ndmin={shortened(ndmin)}."
             )
-        result = reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
+        result = sh.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     if copy and result is object:
-        result = another(result)
+        result = identities.another(result)
     where = _wanted(device, out_sharding)
     return put(result, where, "array")
 
@@ -309,7 +287,7 @@ def _stack(nested: Any, x: object) -> Array:
     parts: list[Array] = [_stack(element, x) for element in nested]
     if len({p.shape for p in parts}) > 1:
         raise _ragged(x)
-    return _concatenate([reshape(p, (1, *p.shape)) for p in parts], 0)
+    return _concatenate([sh.reshape(p, (1, *p.shape)) for p in parts], 0)
 
 
 def _ragged(x: object) -> ShapeError:
@@ -412,7 +390,7 @@ def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: Placement = No
     """
     if out_sharding is not None:
         return put_result(broadcast_to, out_sharding, array, shape)
-    x = array_of("broadcast_to", array)
+    x = pm.array_of("broadcast_to", array)
     sizes = canonical_shape(shape)
     offset = len(sizes) - x.ndim
     if offset < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[offset:], strict=True)):
@@ -421,7 +399,7 @@ def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: Placement = No
             "from the last "
             "axis, each size must be 1 or the size wanted."
         )
-    return broadcast_to_shape(x, sizes)
+    return pm.broadcast_to_shape(x, sizes)
 
 
 def zeros(
@@ -443,7 +421,7 @@ def zeros(
     result_dtype = _float_unless(dtype)
     if result_dtype == dtypes.float0:  # tangents of integers, which hold nothing
         return put(as_array(np.zeros(canonical_shape(shape), result_dtype)), where, "zeros")
-    return put(filled(canonical_shape(shape), 0, result_dtype), where, "zeros")
+    return put(sh.full(canonical_shape(shape), 0, result_dtype), where, "zeros")
 
 
 def ones(
@@ -455,7 +433,7 @@ def ones(
 ) -> Array:
     """Return ones, of the default float type unless a dtype is given."""
     where = _wanted(device, out_sharding)
-    return put(filled(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
+    return put(sh.full(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
 
 
 def empty(
@@ -503,7 +481,7 @@ def _like(
     shape: Shape | None,
     where: Placement,
 ) -> Array:
-    x = typed_of(name, a)
+    x = pm.typed_of(name, a)
     weak = dtype is None and x.weak_type
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     sizes = x.shape if shape is None else canonical_shape(shape)
@@ -521,7 +499,7 @@ def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: Placement, name:
     if where is None:
         told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
         if array.shape == x.shape:
-            array = lie_as(array, x.aval)
+            array = con.lie_as(array, x.aval)
             where = None if told is None or told.is_abstract else told
         elif isinstance(told, SingleDeviceSharding):  # which divides no axes
             where = told
@@ -603,7 +581,7 @@ def arange(
     """
     if dtype is None:
         bounds = [x for x in (start, stop, step) if x is not None]
-        operands = arrays("arange", *[0 if isinstance(x, SymbolicSize) else x for x in bounds])
+        operands = pm.arrays("arange", *[0 if isinstance(x, SymbolicSize) else x for x in bounds])
         result_dtype = dtypes.promote([(x.dtype, x.weak_type) for x in operands])[0]
     else:
         result_dtype = dtypes.check(dtype)
@@ -617,14 +595,14 @@ def arange(
         isinstance(v, (int, SymbolicSize)) for v in (first, last, by)
     ):
         (size,) = canonical_shape(larger(-((first - last) // by), 0), "the length of arange")
-        counted = iota((size,), result_dtype, 0)
+        counted = sh.iota((size,), result_dtype, 0)
         if by != 1:
-            counted = ew.mul(counted, filled((size,), _wrap(by, result_dtype), result_dtype))
+            counted = ew.mul(counted, sh.full((size,), _wrap(by, result_dtype), result_dtype))
         if first == 0:
             return counted
         if not isinstance(first, SymbolicSize):
             _fits("arange", first, result_dtype)
-        return ew.add(counted, filled((size,), first, result_dtype))
+        return ew.add(counted, sh.full((size,), first, result_dtype))
     if any(not isinstance(v, SymbolicSize) and not abs(v) <= _GREATEST for v in (first, last, by)):
         shown = ", ".join(map(shortened, (first, last, by)))
         raise ArgumentError(f"arange needs finite numbers that a float can be, but got {shown}.")
@@ -655,7 +633,7 @@ def _known(x: ArrayLike) -> Any:
     """The value of a scalar argument that must be known while tracing, as a Python number."""
     if isinstance(x, (bool, int, float, SymbolicSize)) and not isinstance(x, np.generic):
         return x
-    a = array_of("arange", x)
+    a = pm.array_of("arange", x)
     if dtypes.is_complex(a.dtype):
         raise DtypeError(f"arange counts in real numbers, but got {a.aval}.")
     if a.shape:
@@ -727,30 +705,30 @@ def linspace(
     result_dtype = a.dtype if dtype is None else dtypes.check(dtype)
     parts = count - 1 if endpoint else count
     shape = (count, *a.shape)
-    position = iota(shape, dtypes.real_part(a.dtype), 0)
-    fraction = ew.div(position, like(position, larger(parts, 1)))
-    fraction = convert(fraction, a.dtype)
-    one = like(fraction, 1)
-    low, high = broadcast_to_shape(a, shape), broadcast_to_shape(b, shape)
+    position = sh.iota(shape, dtypes.real_part(a.dtype), 0)
+    fraction = ew.div(position, sh.full_like(position, larger(parts, 1)))
+    fraction = pm.convert(fraction, a.dtype)
+    one = sh.full_like(fraction, 1)
+    low, high = pm.broadcast_to_shape(a, shape), pm.broadcast_to_shape(b, shape)
     # so that the start is met exactly
     points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
     if endpoint and (isinstance(parts, SymbolicSize) or parts > 0):
-        points = pick(ew.eq(position, like(position, larger(parts, 1))), high, points)
+        points = uf.pick(ew.eq(position, sh.full_like(position, larger(parts, 1))), high, points)
     if dtypes.is_integer(result_dtype):
-        points = floor(points)
+        points = uf.floor(points)
     points = ew.convert_element_type(points, result_dtype)
     place = canonical_axis(axis, points.ndim)
     if place:
         order = [*range(1, points.ndim)]
         order.insert(place, 0)
-        points = transpose(points, tuple(order))
+        points = sh.transpose(points, tuple(order))
     points = put(points, device, "linspace")
     if not retstep:
         return points
     if parts <= 0:
-        return points, filled((), math.nan, dtypes.to_inexact(result_dtype))
-    step = ew.div(ew.sub(b, a), like(a, parts))
-    return points, convert(step, dtypes.to_inexact(result_dtype))
+        return points, sh.full((), math.nan, dtypes.to_inexact(result_dtype))
+    step = ew.div(ew.sub(b, a), sh.full_like(a, parts))
+    return points, pm.convert(step, dtypes.to_inexact(result_dtype))
 
 
 def _ends(
@@ -760,13 +738,13 @@ def _ends(
 
     It is as precise as the type of the result, and complex if that is.
     """
-    xs = arrays(name, start, stop, *others)
+    xs = pm.arrays(name, start, stop, *others)
     types = [(x.dtype, x.weak_type) for x in xs]
     if dtype is not None:
         types.append((dtypes.to_inexact(dtypes.check(dtype)), False))
     inner = dtypes.to_inexact(dtypes.promote(types)[0])
-    a, b, *rest = [convert(x, inner) for x in xs]
-    return [*broadcast((a, b), name), *rest]
+    a, b, *rest = [pm.convert(x, inner) for x in xs]
+    return [*pm.broadcast((a, b), name), *rest]
 
 
 @replayed
@@ -788,8 +766,8 @@ def logspace(
     """
     first, last, root = _ends("logspace", start, stop, dtype, base)
     exponents = linspace(first, last, num, endpoint, False, None, axis)
-    result = power(root, exponents)
-    return result if dtype is None else astype(result, dtype)
+    result = uf.power(root, exponents)
+    return result if dtype is None else uf.astype(result, dtype)
 
 
 @replayed
@@ -819,18 +797,18 @@ def geomspace(
     a, b = _ends("geomspace", start, stop, dtype)
     signs = ew.sign(a)
     exponents = linspace(ew.log(ew.div(a, signs)), ew.log(ew.div(b, signs)), num, endpoint)
-    result = ew.mul(ew.exp(exponents), broadcast_to_shape(signs, exponents.shape))
+    result = ew.mul(ew.exp(exponents), pm.broadcast_to_shape(signs, exponents.shape))
     # the ends are exact
-    row = iota(result.shape, dtypes.int32, 0)
-    result = pick(ew.eq(row, like(row, 0)), a, result)
+    row = sh.iota(result.shape, dtypes.int32, 0)
+    result = uf.pick(ew.eq(row, sh.full_like(row, 0)), a, result)
     if endpoint and num > 1:
-        result = pick(ew.eq(row, like(row, num - 1)), b, result)
+        result = uf.pick(ew.eq(row, sh.full_like(row, num - 1)), b, result)
     place = canonical_axis(axis, result.ndim)
     if place:
         order = [*range(1, result.ndim)]
         order.insert(place, 0)
-        result = transpose(result, tuple(order))
-    return result if dtype is None else astype(result, dtype)
+        result = sh.transpose(result, tuple(order))
+    return result if dtype is None else uf.astype(result, dtype)
 
 
 @replayed
@@ -860,7 +838,7 @@ def meshgrid(
         raise ArgumentError(
             f"meshgrid: indexing must be 'xy' or 'ij', but got {shortened(indexing)}."
         )
-    lines = arrays("meshgrid", *xi)
+    lines = pm.arrays("meshgrid", *xi)
     for line in lines:
         if line.ndim > 1:
             raise ShapeError(f"meshgrid needs arrays with one axis, but got shape {line.shape}.")
@@ -868,10 +846,10 @@ def meshgrid(
     if indexing == "xy" and len(lines) >= 2:
         places[:2] = [1, 0]
     grid = [
-        reshape(line, tuple([line.size if i == place else 1 for i in range(len(lines))]))
+        sh.reshape(line, tuple([line.size if i == place else 1 for i in range(len(lines))]))
         for line, place in zip(lines, places, strict=True)
     ]
-    return tuple(grid if sparse or not grid else broadcast(grid))
+    return tuple(grid if sparse or not grid else pm.broadcast(grid))
 
 
 @overload
@@ -905,13 +883,13 @@ def indices(
     if sparse:
         return tuple(
             [
-                iota(tuple([n if i == axis else 1 for i in range(ndim)]), result_dtype, axis)
+                sh.iota(tuple([n if i == axis else 1 for i in range(ndim)]), result_dtype, axis)
                 for axis, n in enumerate(shape)
             ]
         )
     if not shape:
-        return filled((0,), 0, result_dtype)
-    return _concatenate([iota((1, *shape), result_dtype, axis + 1) for axis in range(ndim)], 0)
+        return sh.full((0,), 0, result_dtype)
+    return _concatenate([sh.iota((1, *shape), result_dtype, axis + 1) for axis in range(ndim)], 0)
 
 
 # Matrices of a given form
@@ -921,7 +899,7 @@ def _offset_mask(
     shape: tuple[int, int], k: int | Array, compare: Callable[[Array, Array], Array]
 ) -> Array:
     """Compare, for each element of a matrix, row + k with the column."""
-    rows, columns = iota(shape, dtypes.int32, 0), iota(shape, dtypes.int32, 1)
+    rows, columns = sh.iota(shape, dtypes.int32, 0), sh.iota(shape, dtypes.int32, 1)
     if isinstance(k, Tracer):
         if k.shape or not dtypes.is_integer(k.dtype):
             raise ArgumentError(f"the diagonal k must be an int, but got {k.aval}.")
@@ -929,7 +907,7 @@ def _offset_mask(
         return compare(ew.add(rows, broadcast_to(offset, shape)), columns)
     # beyond the matrix all are alike, and sums would wrap
     k = min(max(integer(k, "k"), -shape[0]), shape[1])
-    return compare(ew.add(rows, like(rows, k)) if k else rows, columns)
+    return compare(ew.add(rows, sh.full_like(rows, k)) if k else rows, columns)
 
 
 @replayed
@@ -977,7 +955,7 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = Non
 
 
 def _matrix_axes(name: str, m: ArrayLike) -> tuple[Array, tuple[int, int]]:
-    x = array_of(name, m)
+    x = pm.array_of(name, m)
     if x.ndim < 2:
         raise ShapeError(f"{name} needs an array with at least two axes, but got shape {x.shape}.")
     return x, (x.shape[-2], x.shape[-1])
@@ -1001,14 +979,14 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
                [1., 1.]], dtype=float32)
     """
     x, shape = _matrix_axes("tril", m)
-    return pick(_offset_mask(shape, integer(k, "k"), ew.ge), x, like(x, 0))
+    return uf.pick(_offset_mask(shape, integer(k, "k"), ew.ge), x, sh.full_like(x, 0))
 
 
 @replayed
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros below the ``k``-th diagonal; as ``tril`` otherwise."""
     x, shape = _matrix_axes("triu", m)
-    return pick(_offset_mask(shape, integer(k, "k") - 1, ew.ge), like(x, 0), x)
+    return uf.pick(_offset_mask(shape, integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x)
 
 
 @replayed
@@ -1029,21 +1007,21 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
         Array([1, 4], dtype=int32)
     """
-    x, offset = array_of("diagonal", a), integer(offset, "offset")
+    x, offset = pm.array_of("diagonal", a), integer(offset, "offset")
     i, j = canonical_axis(axis1, x.ndim, "axis1"), canonical_axis(axis2, x.ndim, "axis2")
     if i == j:
         raise AxisError(f"diagonal needs two different axes, but both are {axis1}.", i, x.ndim)
-    x = transpose(x, (*[n for n in range(x.ndim) if n not in (i, j)], i, j))
+    x = sh.transpose(x, (*[n for n in range(x.ndim) if n not in (i, j)], i, j))
     *batch, rows, columns = x.shape
     top, left = max(-offset, 0), max(offset, 0)
     n = max(min(rows - top, columns - left), 0)
     if n == 0:
-        return filled((*batch, 0), 0, x.dtype)
+        return sh.full((*batch, 0), 0, x.dtype)
     from tinyjax.primitives.slicing import slice_  # noqa: PLC0415 (a first operation does without)
 
     # in a square matrix, laid out row by row, the diagonal is every (n + 1)-th element
     square = slice_(x, (*[0] * len(batch), top, left), (*batch, top + n, left + n))
-    line = reshape(square, (*batch, n * n))
+    line = sh.reshape(square, (*batch, n * n))
     return slice_(line, [0] * line.ndim, line.shape, (*[1] * len(batch), n + 1))
 
 
@@ -1064,7 +1042,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         Array([[1, 0],
                [0, 2]], dtype=int32)
     """
-    x, k = array_of("diag", v), integer(k, "k")
+    x, k = pm.array_of("diag", v), integer(k, "k")
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
@@ -1072,8 +1050,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     from tinyjax.primitives.slicing import pad  # noqa: PLC0415 (a first operation does without)
 
     n = x.shape[0]
-    zero = filled((), 0, x.dtype)
-    x = reshape(pad(x, zero, ((0, 0, n),)), (n, n)) if n else reshape(x, (0, 0))
+    zero = sh.full((), 0, x.dtype)
+    x = sh.reshape(pad(x, zero, ((0, 0, n),)), (n, n)) if n else sh.reshape(x, (0, 0))
     top, left = max(-k, 0), max(k, 0)
     return pad(x, zero, ((top, left, 0), (left, top, 0)))
 
@@ -1081,8 +1059,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 @replayed
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Return the matrix whose ``k``-th diagonal holds the elements of ``v``, flattened."""
-    x = array_of("diagflat", v)
-    return diag(reshape(x, (x.size,)), k)
+    x = pm.array_of("diagflat", v)
+    return diag(sh.reshape(x, (x.size,)), k)
 
 
 @replayed
@@ -1129,7 +1107,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
                [2, 1],
                [3, 1]], dtype=int32)
     """
-    a = array_of("vander", x)
+    a = pm.array_of("vander", x)
     if a.ndim != 1:
         raise ShapeError(f"vander needs an array with one axis, but got shape {a.shape}.")
     n = a.size if N is None else integer(N, "N")
@@ -1138,8 +1116,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if n > _MOST_COLUMNS:
         raise ShapeError(f"vander has at most {_MOST_COLUMNS:,} columns, but got {shortened(n)}.")
     exponents = range(n) if increasing else range(n - 1, -1, -1)
-    columns = [reshape(power(a, k), (a.size, 1)) for k in exponents]
-    return _concatenate(columns, 1) if columns else filled((a.size, 0), 0, a.dtype)
+    columns = [sh.reshape(uf.power(a, k), (a.size, 1)) for k in exponents]
+    return _concatenate(columns, 1) if columns else sh.full((a.size, 0), 0, a.dtype)
 
 
 @replayed
@@ -1173,7 +1151,7 @@ def _index_arrays(
 
 
 def _matrix_shape(name: str, m: ArrayLike) -> tuple[int, ...]:
-    x = array_of(name, m)
+    x = pm.array_of(name, m)
     if x.ndim != 2:
         raise ShapeError(f"{name} needs an array with two axes, but got shape {x.shape}.")
     return x.shape
@@ -1198,7 +1176,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
         raise ShapeError(
             f"an array has from 0 to at most {MOST_AXES} axes, but got ndim={shortened(axes)}."
         )
-    return (iota(canonical_shape(n, "n"), dtypes.default_int(), 0),) * axes
+    return (sh.iota(canonical_shape(n, "n"), dtypes.default_int(), 0),) * axes
 
 
 # Agreement of whole arrays
@@ -1220,10 +1198,10 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     """
     x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
-        return filled((), False, dtypes.bool_)
-    agree = equal(x, y)
+        return sh.full((), False, dtypes.bool_)
+    agree = uf.equal(x, y)
     if equal_nan:
-        agree = logical_or(agree, logical_and(isnan(x), isnan(y)))
+        agree = uf.logical_or(agree, uf.logical_and(uf.isnan(x), uf.isnan(y)))
     return _all(agree)
 
 
@@ -1238,7 +1216,7 @@ def array_equiv(a1: Nested, a2: Nested) -> Array:
     """Say whether two arrays are equal once they are broadcast; False where they do not."""
     x, y = asarray(a1), asarray(a2)
     try:
-        agree = equal(x, y)
+        agree = uf.equal(x, y)
     except ShapeError:
-        return filled((), False, dtypes.bool_)
+        return sh.full((), False, dtypes.bool_)
     return _all(agree)

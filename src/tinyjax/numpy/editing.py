@@ -9,20 +9,15 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.api.mapping import vmap
+from tinyjax.core import axes as ax, checking, integers as ints, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
-from tinyjax.core.trace import Tracer
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, zeros
 from tinyjax.numpy.elementwise import clip, pick, remainder, truth
 from tinyjax.numpy.manipulation import expand_dims, moveaxis, ravel, tile
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, broadcast_to_shape, convert, strong
 from tinyjax.numpy.reductions import sum as total
-from tinyjax.numpy.sorting import argsort, cumsum
-from tinyjax.numpy.sorting import sort as sorted_
+from tinyjax.numpy.sorting import argsort, cumsum, sort as sorted_
 from tinyjax.numpy.taking import take
 from tinyjax.primitives.shape import reshape
 from tinyjax.stablehlo.types import MOST_AXES
@@ -33,14 +28,14 @@ T = TypeVar("T")
 def _ints(obj: slice) -> slice:
     """A slice by ints, from one by what Python takes for them."""
     parts = (obj.start, obj.stop, obj.step)
-    return slice(*[None if part is None else integer(part, "each of obj") for part in parts])
+    return slice(*[None if part is None else ints.integer(part, "each of obj") for part in parts])
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
     x = array_of(name, arr)
     if axis is None:
         return reshape(x, (x.size,)), 0
-    return x, canonical_axis(axis, x.ndim, f"{name}: axis")
+    return x, ax.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
 def _not_in_place(name: str, inplace: bool) -> None:
@@ -51,7 +46,7 @@ def _not_in_place(name: str, inplace: bool) -> None:
         )
 
 
-@explained
+@checking.explained
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -109,7 +104,7 @@ def insert(
     return result.at[(*(slice(None),) * along, places)].set(new)
 
 
-@explained
+@checking.explained
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -140,7 +135,7 @@ def delete(
     x, along = _along("delete", arr, axis)
     n = x.shape[along]
     if isinstance(obj, slice):
-        host: HostArray = np.arange(n)[_ints(obj)]
+        host: dtypes.HostArray = np.arange(n)[_ints(obj)]
     else:
         places = asarray(obj)
         if not places.size and not isinstance(obj, Array):
@@ -148,7 +143,7 @@ def delete(
         whole = dtypes.is_integer(places.dtype)
         if not whole and places.dtype != dtypes.bool_:
             raise DtypeError(f"delete needs integers or bools, but got {places.aval}.")
-        if whole and (assume_unique_indices if places.ndim else isinstance(places, Tracer)):
+        if whole and (assume_unique_indices if places.ndim else isinstance(places, tr.Tracer)):
             return _without(x, reshape(places, (places.size,)), along)
         host = places.concrete("the places to delete (or give assume_unique_indices=True)")
         if not whole and host.shape != (n,):
@@ -172,7 +167,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
-@explained
+@checking.explained
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Replace the elements where a mask is true by values, one after the other.
 
@@ -208,7 +203,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return reshape(convert(changed, x.dtype, x.weak_type), x.shape)
 
 
-@explained
+@checking.explained
 def put(
     a: ArrayLike,
     ind: ArrayLike,
@@ -241,7 +236,7 @@ def put(
     x, where, values = array_of("put", a), ravel(ind), ravel(v)
     if not dtypes.is_integer(where.dtype):
         raise DtypeError(f"put needs integer places, but got {where.aval}.")
-    if not is_one_of(mode, (None, "clip", "wrap")):
+    if not ints.is_one_of(mode, (None, "clip", "wrap")):
         raise ArgumentError(f"put knows the modes 'clip' and 'wrap', not {shortened(mode)}.")
     if not x.size or not where.size or not values.size:
         return x
@@ -258,7 +253,7 @@ def _tiled(values: Array, count: int) -> Array:
     return tile(values, -(-count // values.size))[:count]
 
 
-@explained
+@checking.explained
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
@@ -318,8 +313,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     x = array_of("trim_zeros", filt)
     if not x.shape:
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
-    requested = range(x.ndim) if axis is None else one_or_more(axis, "axis")
-    axes = [canonical_axis(i, x.ndim) for i in requested]
+    requested = range(x.ndim) if axis is None else ints.one_or_more(axis, "axis")
+    axes = [ax.canonical_axis(i, x.ndim) for i in requested]
     places = np.nonzero(truth(x).concrete("the places of zeros"))
     index = [slice(None)] * x.ndim
     for i in axes:
@@ -353,7 +348,7 @@ def apply_along_axis(
         Array([2., 2., 2.], dtype=float32)
     """
     x = array_of("apply_along_axis", arr)
-    along = canonical_axis(axis, x.ndim)
+    along = ax.canonical_axis(axis, x.ndim)
 
     def mapped(vector: Array) -> T:
         return func1d(vector, *args, **kwargs)
@@ -386,8 +381,8 @@ def apply_over_axes(
                 [8.]]], dtype=float32)
     """
     x = array_of("apply_over_axes", a)
-    for axis in one_or_more(axes, "axes"):
-        along = canonical_axis(axis, x.ndim)
+    for axis in ints.one_or_more(axes, "axes"):
+        along = ax.canonical_axis(axis, x.ndim)
         result = array_of("apply_over_axes", func(x, along))
         if result.ndim == x.ndim - 1:
             result = expand_dims(result, along)
@@ -402,7 +397,7 @@ def apply_over_axes(
 
 def piecewise(
     x: ArrayLike,
-    condlist: Array | HostArray | Sequence[ArrayLike],
+    condlist: Array | dtypes.HostArray | Sequence[ArrayLike],
     funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
     *args: Any,
     **kw: Any,
@@ -431,7 +426,7 @@ def piecewise(
         Array([2., 0., 1.], dtype=float32)
     """
     at = array_of("piecewise", x)
-    conditions, functions = listed(condlist, "condlist"), listed(funclist, "funclist")
+    conditions, functions = ints.listed(condlist, "condlist"), ints.listed(funclist, "funclist")
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ArgumentError(
             f"piecewise needs a function for each of {len(conditions)} conditions, and at most one "
@@ -472,7 +467,7 @@ def fromfunction(
         Array([[ 0,  1,  2],
                [10, 11, 12]], dtype=int32)
     """
-    sizes = [integer(n, "a size in shape") for n in one_or_more(shape, "shape")]
+    sizes = [ints.integer(n, "a size in shape") for n in ints.one_or_more(shape, "shape")]
     if len(sizes) > MOST_AXES:
         raise ShapeError(f"an array has at most {MOST_AXES} axes, but got {len(sizes)} sizes.")
 

@@ -9,19 +9,16 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import checking, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
-from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, TinyjaxError
-from tinyjax.numpy.creation import asarray
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import creation as cr
 
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
-@explained
+@checking.explained
 def save(file: File, arr: ArrayLike) -> None:
     """Write an array to a file, as ``np.save``.
 
@@ -41,10 +38,10 @@ def save(file: File, arr: ArrayLike) -> None:
         >>> jnp.load(file)
         Array([0, 1, 2], dtype=int32)
     """
-    np.save(file, as_array(arr).concrete("a file"))
+    np.save(file, opd.as_array(arr).concrete("a file"))
 
 
-@explained
+@checking.explained
 def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
@@ -67,20 +64,20 @@ def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
             return {name: _array(contents[name]) for name in contents}
     except Exception as error:  # of NumPy, of zip files, of what decompresses them
         said_where = isinstance(error, OSError) and error.errno == errno.EINVAL  # in the archive
-        if isinstance(error, TinyjaxError | OSError) and not said_where:
+        if isinstance(error, errors.TinyjaxError | OSError) and not said_where:
             raise
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"load takes a file of np.save or np.savez, which {file!r:.200} is not, or it is "
             f"damaged: {type(error).__name__}: {error}."
         ) from error
 
 
-def _array(host: HostArray) -> Array:
+def _array(host: dtypes.HostArray) -> Array:
     # what NumPy's format does not know it writes as bytes; of two bytes there is one such float
-    return asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
+    return cr.asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
 
 
-@explained
+@checking.explained
 def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     """Write several arrays to a file, as ``np.savez``; ``load`` reads them by name.
 
@@ -101,12 +98,12 @@ def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
         >>> jnp.load(file)
         {'x': Array([0, 1, 2], dtype=int32)}
     """
-    hosts = [as_array(x).concrete("a file") for x in args]
-    named: Any = {name: as_array(x).concrete("a file") for name, x in kwds.items()}
+    hosts = [opd.as_array(x).concrete("a file") for x in args]
+    named: Any = {name: opd.as_array(x).concrete("a file") for name, x in kwds.items()}
     np.savez(file, *hosts, **named)
 
 
-@explained
+@checking.explained
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Make a vector of the bytes of a buffer, which are copied.
 
@@ -121,15 +118,15 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
         >>> jnp.frombuffer(bytes([1, 2]), "uint8")
         Array([1, 2], dtype=uint8)
     """
-    places = integer(count, "count"), integer(offset, "offset")
+    places = ints.integer(count, "count"), ints.integer(offset, "offset")
     kind = dtypes.check(dtype)
     try:
-        return asarray(np.frombuffer(buffer, kind, *places))
+        return cr.asarray(np.frombuffer(buffer, kind, *places))
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"frombuffer of {kind.name}: {error}.") from None
+        raise errors.ArgumentError(f"frombuffer of {kind.name}: {error}.") from None
 
 
-@explained
+@checking.explained
 def fromfile(
     file: File, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
@@ -143,10 +140,10 @@ def fromfile(
         offset: how many bytes come before them.
     """
     where: Any = file
-    return asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
+    return cr.asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
 
 
-@explained
+@checking.explained
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """Make a vector of the numbers of an iterable.
 
@@ -162,12 +159,12 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """
     kind = dtypes.check(dtype)
     try:
-        return asarray(np.fromiter(iter, kind, count))
+        return cr.asarray(np.fromiter(iter, kind, count))
     except (ValueError, TypeError, OverflowError) as error:  # fewer than count, or no number
-        raise ArgumentError(f"fromiter into {kind.name}: {error}.") from None
+        raise errors.ArgumentError(f"fromiter into {kind.name}: {error}.") from None
 
 
-@explained
+@checking.explained
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make a vector of the numbers in a text.
 
@@ -182,4 +179,4 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
         >>> jnp.fromstring("1 2 3", int, sep=" ")
         Array([1, 2, 3], dtype=int32)
     """
-    return asarray(np.fromstring(string, dtypes.check(dtype), count, sep=sep))
+    return cr.asarray(np.fromstring(string, dtypes.check(dtype), count, sep=sep))

@@ -9,15 +9,11 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias
 
-from tinyjax.api.mapping import vmap
+from tinyjax import errors, frames
+from tinyjax.api import mapping
+from tinyjax.core import checking, integers as ints
 from tinyjax.core.array import Array
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import listed
-from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.frames import wraps
-from tinyjax.numpy.creation import asarray
-from tinyjax.numpy.manipulation import squeeze
-from tinyjax.numpy.promotion import broadcast_shapes
+from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
 
 #: The names of the core axes of each array.
 _Cores: TypeAlias = Sequence[tuple[str, ...]]
@@ -29,7 +25,7 @@ _SIGNATURE: Final = re.compile(rf"\s*{_ARRAYS}\s*->\s*{_ARRAYS}\s*")
 
 def _parse(signature: Any) -> tuple[_Cores, _Cores]:
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"vectorize: '{signature}' is no signature of a generalized ufunc, such as "
             "'(m,n),(n)->(m)'."
         )
@@ -40,7 +36,7 @@ def _parse(signature: Any) -> tuple[_Cores, _Cores]:
     return sides[0], sides[1]
 
 
-@explained
+@checking.explained
 def vectorize(
     pyfunc: Callable[..., Any],
     *,
@@ -69,15 +65,15 @@ def vectorize(
         >>> product(jnp.ones((4, 1, 2, 3)), jnp.ones((5, 3))).shape
         (4, 5, 2)
     """
-    excluded = {*listed(excluded, "excluded")}
+    excluded = {*ints.listed(excluded, "excluded")}
     if any(not isinstance(x, (int, str)) for x in excluded):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "vectorize: excluded holds positions and names of arguments, "
-            f"but got {shortened(excluded)}."
+            f"but got {errors.shortened(excluded)}."
         )
     cores = None if signature is None else _parse(signature)
 
-    @wraps(pyfunc)
+    @frames.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         mapped = [i for i in range(len(args)) if i not in excluded]
         names = [name for name in kwargs if name not in excluded]
@@ -85,7 +81,7 @@ def vectorize(
         present = [i for i, value in enumerate(values) if value is not None]
         cores_in, cores_out = cores or ([()] * len(values), None)
         if len(cores_in) != len(values):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"vectorize: the signature '{signature}' is for {len(cores_in)} arrays, but the "
                 f"function was called with {len(values)}."
             )
@@ -101,12 +97,12 @@ def vectorize(
             _check_results(outs, cores_out, dims)
             return outs
 
-        arrays = [asarray(values[i]) for i in present]
+        arrays = [cr.asarray(values[i]) for i in present]
         dims: dict[str, int] = {}
         for array, axes in zip(arrays, [cores_in[i] for i in present], strict=True):
             _note_sizes(array, axes, dims)
         leads = [x.shape[: x.ndim - len(cores_in[i])] for i, x in zip(present, arrays, strict=True)]
-        shape = broadcast_shapes(*leads)
+        shape = pm.broadcast_shapes(*leads)
         return _map_leading(core, arrays, leads, shape)
 
     return vectorized
@@ -115,13 +111,13 @@ def vectorize(
 def _note_sizes(array: Array, axes: tuple[str, ...], dims: dict[str, int]) -> None:
     """Write down how long the named axes of an array are."""
     if array.ndim < len(axes):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"vectorize: an array of the axes ({', '.join(axes)}) was wanted, but the shape is "
             f"{array.shape}."
         )
     for name, size in zip(axes, array.shape[array.ndim - len(axes) :], strict=True):
         if dims.setdefault(name, size) != size:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"vectorize: the axis '{name}' is {dims[name]} long in one array, and {size} in "
                 f"another, of shape {array.shape}."
             )
@@ -132,15 +128,15 @@ def _check_results(outs: Any, cores: _Cores | None, dims: dict[str, int]) -> Non
         return
     results = outs if isinstance(outs, tuple) else (outs,)
     if len(results) != len(cores):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"vectorize: the signature says that there are {len(cores)} results, but the function "
             f"returned {len(results)}."
         )
     sizes = dict(dims)
     for out, axes in zip(results, cores, strict=True):
-        array = asarray(out)
+        array = cr.asarray(out)
         if array.ndim != len(axes):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"vectorize: the signature says that a result has the axes ({', '.join(axes)}), "
                 f"but its shape is {array.shape}."
             )
@@ -160,9 +156,9 @@ def _map_leading(
         for lead in leads:
             here = len(lead) >= back and (lead[-back] != 1 or shape[-back] == 1)
             axes.append(0 if here else None)
-        mapped = vmap(mapped, tuple(axes), axis_size=shape[-back])
+        mapped = mapping.vmap(mapped, tuple(axes), axis_size=shape[-back])
     for i, (array, lead) in enumerate(zip(arrays, leads, strict=True)):
         front = len(shape) - len(lead)
         alone = [k for k, size in enumerate(lead) if size == 1 and shape[front + k] != 1]
-        squeezed[i] = squeeze(array, tuple(alone))
+        squeezed[i] = mn.squeeze(array, tuple(alone))
     return mapped(*squeezed)

@@ -9,36 +9,30 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import checking, devices as dev, integers as ints, result_placement as placing
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, listed
-from tinyjax.core.result_placement import placed
-from tinyjax.dtypes import HostArray, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import asarray, canonical_shape, linspace, ones_like, zeros
 from tinyjax.numpy.elementwise import clip, equal, pick
 from tinyjax.numpy.manipulation import diff, ravel_multi_index, stack
 from tinyjax.numpy.promotion import array_of, convert, promote_inexact, strong
-from tinyjax.numpy.reductions import max as greatest
-from tinyjax.numpy.reductions import min as least
-from tinyjax.numpy.reductions import sum as total
+from tinyjax.numpy.reductions import max as greatest, min as least, sum as total
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives.shape import full, reshape
 
 #: The number of bins, or their edges.
 Bins: TypeAlias = ArrayLike | Sequence[ArrayLike]
-Range: TypeAlias = Array | HostArray | Sequence[ArrayLike]
+Range: TypeAlias = Array | dtypes.HostArray | Sequence[ArrayLike]
 
 
-@placed
+@placing.placed
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,
     minlength: int = 0,
     *,
     length: int | None = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Count how often each integer from 0 on occurs.
 
@@ -71,7 +65,7 @@ def bincount(
     if length is None:
         host = values.concrete("the greatest integer (or give length=...)")
         reach = int(np.maximum(host.max(), 0)) + 1 if host.size else 0
-        length = max(integer(minlength, "minlength"), reach)
+        length = max(ints.integer(minlength, "minlength"), reach)
     (length,) = canonical_shape((length,), "length")
     each = full((), 1, dtypes.default_int()) if weights is None else array_of("bincount", weights)
     if weights is not None and each.shape != values.shape:
@@ -109,7 +103,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
     return linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
 
-@explained
+@checking.explained
 def histogram_bin_edges(
     a: ArrayLike,
     bins: Bins = 10,
@@ -137,10 +131,10 @@ def histogram_bin_edges(
         Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     x = array_of("histogram_bin_edges", a)
-    return _edges("histogram_bin_edges", x, bins, range, to_inexact(x.dtype, x.weak_type))
+    return _edges("histogram_bin_edges", x, bins, range, dtypes.to_inexact(x.dtype, x.weak_type))
 
 
-@explained
+@checking.explained
 def histogram(
     a: ArrayLike,
     bins: Bins = 10,
@@ -195,12 +189,12 @@ def _rank(bins: Any) -> int:
     return 1 if isinstance(bins, Sequence) else asarray(bins).ndim
 
 
-@explained
+@checking.explained
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
     bins: Bins | Sequence[Bins] = 10,
-    range: Sequence[Range | None] | Array | HostArray | None = None,
+    range: Sequence[Range | None] | Array | dtypes.HostArray | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -232,11 +226,11 @@ def histogram2d(
     return counts, edges[0], edges[1]
 
 
-@explained
+@checking.explained
 def histogramdd(
     sample: ArrayLike,
     bins: Bins | Sequence[Bins] = 10,
-    range: Sequence[Range | None] | Array | HostArray | None = None,
+    range: Sequence[Range | None] | Array | dtypes.HostArray | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
@@ -277,8 +271,8 @@ def histogramdd(
             )
         points, each = promote_inexact(points, each)
     d = points.shape[1]
-    along: list[Any] = list(listed(bins, "bins")) if _rank(bins) else [bins] * d
-    limits: list[Any] = [None] * d if range is None else list(listed(range, "range"))
+    along: list[Any] = list(ints.listed(bins, "bins")) if _rank(bins) else [bins] * d
+    limits: list[Any] = [None] * d if range is None else list(ints.listed(range, "range"))
     if len(along) != d or len(limits) != d:
         raise ArgumentError(
             f"histogramdd needs bins, and a range if any, for each of {d} columns, but got "

@@ -13,26 +13,12 @@ from types import EllipsisType
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, integers as ints, operands as opd, trace as tr
 from tinyjax.core.array import Array, Index, Indices, ListedIndex
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import SymbolicSize, fit_int32, integer, larger, smaller
-from tinyjax.core.operands import as_array, is_constant, splat
-from tinyjax.core.trace import Tracer
-from tinyjax.errors import (
-    AxisError,
-    ConcreteIndexError,
-    DtypeError,
-    InconclusiveDimensionOperation,
-    IndexingError,
-    shortened,
-)
-from tinyjax.numpy.creation import asarray
-from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.shape import reshape
-from tinyjax.primitives.slicing import concatenate
+from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index
 
 # The classes of this module are written out, since the first index of a process waits for them:
@@ -57,7 +43,7 @@ class Keep:
         if not self.size:
             return self.start
         limit = self.start + (self.size - 1) * self.stride + 1
-        return limit if type(self.size) is int else larger(limit, self.start)
+        return limit if type(self.size) is int else ints.larger(limit, self.start)
 
 
 class Pick:
@@ -125,10 +111,10 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     """
     items = tuple(map(_without_list, index)) if isinstance(index, tuple) else (index,)
     if sum(entry is Ellipsis for entry in items) > 1:
-        raise IndexingError("an index can hold only one '...'.")
+        raise errors.IndexingError("an index can hold only one '...'.")
     consumed = sum(map(_consumed, items))
     if consumed > len(shape):
-        raise AxisError(
+        raise errors.AxisError(
             f"too many indices: an array of shape {shape} has {len(shape)} axes, but "
             f"{consumed} are indexed.",
             consumed - 1,
@@ -165,7 +151,9 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     if any(isinstance(e, Look) for e in entries):
         # beside an index that is data the known ones are looked up as well
         entries = [
-            Look(e.axis, splat(e.at, ShapedArray((), dtypes.int32))) if isinstance(e, Pick) else e
+            Look(e.axis, opd.splat(e.at, av.ShapedArray((), dtypes.int32)))
+            if isinstance(e, Pick)
+            else e
             for e in entries
         ]
     return Parsed(tuple(sizes), tuple(entries))
@@ -183,7 +171,7 @@ class ScalarBool:
 def _without_list(entry: Index | ListedIndex) -> Index:
     """Convert what is listed to an array; an empty list has no positions."""
     if isinstance(entry, (list, tuple, range)):
-        return asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
+        return cr.asarray(entry) if entry else ConcreteArray(np.zeros(0, np.int32))
     return entry
 
 
@@ -208,15 +196,15 @@ def _consumed(entry: object) -> int:
 
 def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
     """The arrays of positions that a mask stands for: one for each of its axes."""
-    if isinstance(entry, Tracer):
-        raise ConcreteIndexError(
+    if isinstance(entry, tr.Tracer):
+        raise errors.ConcreteIndexError(
             f"a mask whose values are not known, {entry.aval}, cannot be an index: the shape of "
             "the result depends on them. Use jnp.where(mask, x, y) to choose between values, or "
             "jnp.nonzero(mask, size=n) for a fixed number of positions."
         )
     mask = np.asarray(entry)
     if mask.shape != shape[axis : axis + mask.ndim]:
-        raise IndexingError(
+        raise errors.IndexingError(
             f"a mask must have the shape of the axes it stands for: axes {axis} to "
             f"{axis + mask.ndim - 1} of an array of shape {shape} are "
             f"{shape[axis : axis + mask.ndim]}, but the mask's shape is {mask.shape}."
@@ -232,63 +220,65 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
     indices: Array
     if isinstance(entry, (int, np.integer)):
         if type(n) is not int:
-            return _symbolic_place(integer(entry, "an index"), axis, n, arrays, wrap)
+            return _symbolic_place(ints.integer(entry, "an index"), axis, n, arrays, wrap)
         at = int(entry)
         inside = at + n if at < 0 and wrap else at
         if not arrays and 0 <= inside < n:
             return Pick(axis, inside)
         bounded = max(min(inside, 2**31 - 1), -1)
-        indices = splat(bounded, ShapedArray((), dtypes.int32))
+        indices = opd.splat(bounded, av.ShapedArray((), dtypes.int32))
         return Look(axis, indices)
     if isinstance(entry, (Array, np.ndarray, np.generic)):
-        indices = as_array(entry)
+        indices = opd.as_array(entry)
         if indices.dtype in dtypes.STORED:
-            indices = convert_element_type(indices, dtypes.int32)
+            indices = ew.convert_element_type(indices, dtypes.int32)
         if not dtypes.is_integer(indices.dtype):
-            raise DtypeError(
+            raise errors.DtypeError(
                 f"an index must be integers or bools, but this one is {indices.aval}. Convert it "
                 "with .astype(int) if its values are whole."
             )
-        if not indices.shape and not arrays and is_constant(indices):
+        if not indices.shape and not arrays and opd.is_constant(indices):
             return _parse_entry(int(indices.host), axis, n, arrays, wrap)
         if wrap:
             indices = wrap_index(indices, n)
-        if is_constant(indices) and fit_int32((n,)) and indices.dtype != dtypes.int32:
+        if opd.is_constant(indices) and ints.fit_int32((n,)) and indices.dtype != dtypes.int32:
             # every index out of bounds stays so
             indices = ConcreteArray(np.asarray(np.clip(indices.host, -1, n), np.int32))
         return Look(axis, indices)
     size: object = entry
-    if isinstance(size, SymbolicSize):
+    if isinstance(size, ints.SymbolicSize):
         return _symbolic_place(size, axis, n, arrays, wrap)
     if isinstance(entry, (list, range)):
-        raise IndexingError(
+        raise errors.IndexingError(
             f"a {type(entry).__name__} cannot be the whole index: use a tuple for several axes, or "
             f"jnp.array(...) for an array of indices."
         )
-    raise IndexingError(
+    raise errors.IndexingError(
         "an index must be made of integers, slices, None, '...', and arrays of integers or bools, "
-        f"but got {type(entry).__name__}: {shortened(entry)}."
+        f"but got {type(entry).__name__}: {errors.shortened(entry)}."
         f"{' Convert it with jnp.asarray(...).' if hasattr(entry, '__array__') else ''}"
     )
 
 
 def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
-    if any(isinstance(bound, Tracer) for bound in (entry.start, entry.stop, entry.step)):
-        raise ConcreteIndexError(
+    if any(isinstance(bound, tr.Tracer) for bound in (entry.start, entry.stop, entry.step)):
+        raise errors.ConcreteIndexError(
             f"a slice needs bounds that are known, but got {entry}: the result's shape depends on "
             "them. Use lax.dynamic_slice(x, start, size) for a slice of fixed size that starts "
             "anywhere."
         )
     try:
         start, stop, step = entry.indices(n)
-    except InconclusiveDimensionOperation:
+    except errors.InconclusiveDimensionOperation:
         return _symbolic_slice(entry, axis, n)
     except TypeError:
-        raise IndexingError(
+        raise errors.IndexingError(
             f"the bounds of a slice must be integers or None, but got {entry}."
         ) from None
     except ValueError:
-        raise IndexingError(f"the step of a slice cannot be zero, but got {entry}.") from None
+        raise errors.IndexingError(
+            f"the step of a slice cannot be zero, but got {entry}."
+        ) from None
     size = len(range(start, stop, step))
     if not size:
         return Keep(axis, 0, 0, 1, False)
@@ -300,30 +290,32 @@ def _parse_slice(entry: slice, axis: int, n: int) -> Keep:
 def _symbolic_place(entry: int, axis: int, n: int, arrays: bool, wrap: bool) -> Entry:
     """Parse an integer where sizes are symbolic: whether it is in bounds may not be known."""
     inside = entry + n if entry < 0 and wrap else entry
-    with suppress(InconclusiveDimensionOperation):
+    with suppress(errors.InconclusiveDimensionOperation):
         if not arrays and 0 <= inside < n:
             return Pick(axis, inside)
-    return Look(axis, convert_element_type(as_array(inside), dtypes.int32))
+    return Look(axis, ew.convert_element_type(opd.as_array(inside), dtypes.int32))
 
 
 def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
     """Parse a slice where sizes are symbolic; it ends where the axis ends, as ever."""
-    step = 1 if entry.step is None else integer(entry.step, "the step of a slice")
-    if isinstance(step, SymbolicSize):
-        raise IndexingError(f"the step of a slice must be a number, but it is the size '{step}'.")
+    step = 1 if entry.step is None else ints.integer(entry.step, "the step of a slice")
+    if isinstance(step, ints.SymbolicSize):
+        raise errors.IndexingError(
+            f"the step of a slice must be a number, but it is the size '{step}'."
+        )
     if step == 0:
-        raise IndexingError(f"the step of a slice cannot be zero, but got {entry}.")
+        raise errors.IndexingError(f"the step of a slice cannot be zero, but got {entry}.")
     ends = (0, n) if step > 0 else (-1, n - 1)
 
     def bound(limit: object, default: int) -> int:
         if limit is None:
             return default
-        place = integer(limit, "the bounds of a slice")
-        return smaller(larger(place + n if place < 0 else place, ends[0]), ends[1])
+        place = ints.integer(limit, "the bounds of a slice")
+        return ints.smaller(ints.larger(place + n if place < 0 else place, ends[0]), ends[1])
 
     first, last = ends if step > 0 else ends[::-1]
     start, stop = bound(entry.start, first), bound(entry.stop, last)
-    size = (larger((stop - start) * (1 if step > 0 else -1), 0) + abs(step) - 1) // abs(step)
+    size = (ints.larger((stop - start) * (1 if step > 0 else -1), 0) + abs(step) - 1) // abs(step)
     if step < 0:
         return Keep(axis, start + (size - 1) * step, size, -step, size != 1)
     return Keep(axis, start, size, step, False)
@@ -366,9 +358,9 @@ def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
     """
     looks = parsed.looks
     columns = same_dtype([look.indices for look in looks])
-    batch = broadcast_shapes(*[c.shape for c in columns])
+    batch = pm.broadcast_shapes(*[c.shape for c in columns])
     dtype = columns[0].dtype
-    columns.extend([splat(keep.start, ShapedArray((), dtype)) for keep in starts])
+    columns.extend([opd.splat(keep.start, av.ShapedArray((), dtype)) for keep in starts])
     # NumPy's rule: the arrays' axes are where the arrays are if those stand together, or in front.
     places = [i for i, e in enumerate(parsed.entries) if isinstance(e, Look)]
     together = places[-1] - places[0] + 1 == len(places)
@@ -399,5 +391,5 @@ def _stack(columns: Sequence[Array], shape: tuple[int, ...]) -> Array:
     if all(type(c) is ConcreteArray for c in columns):
         hosts = [np.broadcast_to(np.asarray(c), shape) for c in columns]
         return ConcreteArray(np.stack(hosts, -1))
-    widened = [reshape(broadcast_to_shape(c, shape), (*shape, 1)) for c in columns]
-    return concatenate(widened, len(shape))
+    widened = [sh.reshape(pm.broadcast_to_shape(c, shape), (*shape, 1)) for c in columns]
+    return sl.concatenate(widened, len(shape))

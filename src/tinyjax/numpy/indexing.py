@@ -19,40 +19,20 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, Indices, followed
-from tinyjax.core.avals import ShapedArray
+from tinyjax import dtypes, errors
+from tinyjax.core import array as arr, avals as av, operands as opd, trace as tr
+from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32
-from tinyjax.core.operands import (
-    as_array,
-    first_element,
-    given_number,
-    is_splat,
-    raw_host,
-    scalar,
-    splat,
-)
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.result_placement import put_result
-from tinyjax.core.trace import EVAL, bind1, current_trace
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, TinyjaxError, described
+from tinyjax.numpy import index_parsing, promotion as pm
 from tinyjax.numpy.creation import laid_like
 from tinyjax.numpy.elementwise import power
-from tinyjax.numpy.index_parsing import Keep, Parsed, Pick, look_up, parse_index, sizes_of
-from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.dynamic_slice import (
-    DynamicSliceParams,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-)
+from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.modes import GatherScatterMode, Mode
-from tinyjax.primitives.shape import full_like, reshape, rev
-from tinyjax.primitives.slicing import pad, slice_
 from tinyjax.primitives.wrap_index import same_dtype
 
 # Reading
@@ -64,7 +44,7 @@ _BASIC: Final = frozenset((int, slice, NoneType, EllipsisType))
 _EAGER: Final = frozenset((*_BASIC, bool, np.ndarray, np.bool_, np.int32, np.int64))
 
 
-def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
+def _host_index(index: arr.Indices) -> tuple[_HostIndex, ...] | None:
     """The index as NumPy takes it, or None where it may mean something else there."""
     entries: list[_HostIndex] = []
     for entry in index if isinstance(index, tuple) else (index,):
@@ -79,7 +59,7 @@ def _host_index(index: Indices) -> tuple[_HostIndex, ...] | None:
 
 def getitem(
     x: Array,
-    index: Indices,
+    index: arr.Indices,
     /,
     *,
     mode: Mode = None,
@@ -137,29 +117,29 @@ def getitem(
             wrap_negative_indices=wrap_negative_indices,
         )
     plain = mode is None and fill_value is None and wrap_negative_indices is True
-    if plain and type(x) is ConcreteArray and current_trace() is EVAL and not x.weak_type:
+    if plain and type(x) is ConcreteArray and tr.current_trace() is tr.EVAL and not x.weak_type:
         result = _eager_getitem(x, index)
         if result is not None:
             return result
     wrap: object = wrap_negative_indices
     if not isinstance(wrap, (bool, np.bool_)):
-        raise ArgumentError(
-            f"wrap_negative_indices of x.at[...] must be a bool, but got {described(wrap)}."
+        raise errors.ArgumentError(
+            f"wrap_negative_indices of x.at[...] must be a bool, but got {errors.described(wrap)}."
         )
-    x = as_array(x)
+    x = opd.as_array(x)
     how = GatherScatterMode.from_any(mode)
-    parsed = parse_index(x.shape, index, wrap_negative_indices)
+    parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
     looks = parsed.looks
     if not looks:
         return _slices(x, parsed)
     if mode is None and fill_value is None:
         how = GatherScatterMode.PROMISE_IN_BOUNDS
-    x = reshape(x, parsed.shape)
+    x = sh.reshape(x, parsed.shape)
     if how is not GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
         return _dynamic_slices(x, parsed)
-    lookup = look_up(parsed)
+    lookup = index_parsing.look_up(parsed)
     if not prod(lookup.shape):
-        return laid_like(splat(0, ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]")
+        return laid_like(opd.splat(0, av.ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]")
     _check_not_empty(parsed)
     whole = [(0, n, 1, False) for n in parsed.shape]
     for keep in parsed.keeps:
@@ -170,21 +150,21 @@ def getitem(
     return taken_at(x, lookup, how, fill_value, indices_are_sorted, unique_indices)
 
 
-def _eager_getitem(x: ConcreteArray, index: Indices) -> Array | None:
+def _eager_getitem(x: ConcreteArray, index: arr.Indices) -> Array | None:
     host_index = _host_index(index)
     if host_index is None:
         return None
     try:
-        elements = raw_host(x)[host_index]
-    except (IndexError, OverflowError, TypeError, ValueError, TinyjaxError):
+        elements = opd.raw_host(x)[host_index]
+    except (IndexError, OverflowError, TypeError, ValueError, errors.TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(np.asarray(elements))
 
 
-def _check_not_empty(parsed: Parsed) -> None:
+def _check_not_empty(parsed: index_parsing.Parsed) -> None:
     for look in parsed.looks:
         if not parsed.shape[look.axis]:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"axis {look.axis} of an array of shape {parsed.shape} is empty, so there is "
                 "nothing that an index could take of it."
             )
@@ -193,43 +173,43 @@ def _check_not_empty(parsed: Parsed) -> None:
 def _sliced(x: Array, bounds: Sequence[tuple[int, int, int, bool]]) -> Array:
     """Slice, and then reverse, every axis."""
     starts, limits, strides, is_reversed = zip(*bounds, strict=True) if bounds else ((),) * 4
-    x = slice_(x, starts, limits, strides)
+    x = sl.slice_(x, starts, limits, strides)
     axes = tuple([i for i, r in enumerate(is_reversed) if r])
-    return rev(x, axes) if axes else x
+    return sh.rev(x, axes) if axes else x
 
 
-def _bounds(parsed: Parsed) -> list[tuple[int, int, int, bool]]:
+def _bounds(parsed: index_parsing.Parsed) -> list[tuple[int, int, int, bool]]:
     """The slice of each axis, for an index that holds no array."""
     bounds = []
     for entry in parsed.entries:
-        if isinstance(entry, Keep):
+        if isinstance(entry, index_parsing.Keep):
             bounds.append((entry.start, entry.limit, entry.stride, entry.is_reversed))
-        elif isinstance(entry, Pick):
+        elif isinstance(entry, index_parsing.Pick):
             bounds.append((entry.at, entry.at + 1, 1, False))
     return bounds
 
 
-def _slices(x: Array, parsed: Parsed) -> Array:
+def _slices(x: Array, parsed: index_parsing.Parsed) -> Array:
     """Index by what is known."""
-    return reshape(_sliced(x, _bounds(parsed)), tuple(sizes_of(parsed.entries)))
+    return sh.reshape(_sliced(x, _bounds(parsed)), tuple(index_parsing.sizes_of(parsed.entries)))
 
 
-def _dynamic_slices(x: Array, parsed: Parsed) -> Array:
+def _dynamic_slices(x: Array, parsed: index_parsing.Parsed) -> Array:
     """Index by scalars that are data, and slices."""
     _check_not_empty(parsed)
     looks = parsed.looks
     starts = same_dtype([look.indices for look in looks])
-    aval = ShapedArray((), starts[0].dtype)
+    aval = av.ShapedArray((), starts[0].dtype)
     by_axis = {look.axis: start for look, start in zip(looks, starts, strict=True)}
     sizes = [1] * x.ndim
     inside = [(0, 1, 1, False)] * x.ndim
     for keep in parsed.keeps:
-        by_axis[keep.axis] = splat(keep.start, aval)
+        by_axis[keep.axis] = opd.splat(keep.start, aval)
         sizes[keep.axis] = span = keep.limit - keep.start
         inside[keep.axis] = (0, span, keep.stride, keep.is_reversed)
     operands = (x, *[by_axis[i] for i in range(x.ndim)])
-    x = bind1(dynamic_slice_p, operands, DynamicSliceParams(tuple(sizes)))
-    return reshape(_sliced(x, inside), tuple(sizes_of(parsed.entries)))
+    x = tr.bind1(ds.dynamic_slice_p, operands, ds.DynamicSliceParams(tuple(sizes)))
+    return sh.reshape(_sliced(x, inside), tuple(index_parsing.sizes_of(parsed.entries)))
 
 
 # Writing
@@ -258,7 +238,7 @@ _RANK: Final = {"b": 0, "u": 1, "i": 1, "s": 1, "f": 2, "c": 3}
 @explained
 def update_at(  # noqa: PLR0913 (JAX's options)
     x: Array,
-    index: Indices,
+    index: arr.Indices,
     value: ArrayLike,
     kind: str,
     /,
@@ -315,10 +295,10 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             wrap_negative_indices=wrap_negative_indices,
         )
     if kind == "div" and not dtypes.is_inexact(x.dtype):
-        x = convert(x, dtypes.to_inexact(x.dtype, x.weak_type), x.weak_type)
+        x = pm.convert(x, dtypes.to_inexact(x.dtype, x.weak_type), x.weak_type)
     if x.weak_type:  # and so is the changed copy, whatever the value is
         changed = update_at(
-            convert(x, x.dtype),
+            pm.convert(x, x.dtype),
             index,
             value,
             kind,
@@ -327,26 +307,26 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             unique_indices=unique_indices,
             wrap_negative_indices=wrap_negative_indices,
         )
-        return convert(changed, x.dtype, weak_type=True)
+        return pm.convert(changed, x.dtype, weak_type=True)
     if x.dtype == dtypes.bool_ and kind not in ("set", "min", "max"):
-        raise DtypeError(
+        raise errors.DtypeError(
             f"x.at[...] of bools cannot {kind}: it can set, min (which is and) and max (or)."
         )
     update = _converted(x, value)
     plain = mode is None and wrap_negative_indices
-    if plain and type(x) is type(update) is ConcreteArray and current_trace() is EVAL:
-        result = _eager_update(x, index, raw_host(update), kind)
+    if plain and type(x) is type(update) is ConcreteArray and tr.current_trace() is tr.EVAL:
+        result = _eager_update(x, index, opd.raw_host(update), kind)
         if result is not None:
             return result
     how = GatherScatterMode.from_any(mode)
-    parsed = parse_index(x.shape, index, wrap_negative_indices)
+    parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
     if not parsed.looks:
         return _update_slices(x, parsed, update, kind)
     if kind == "sub":
         kind, update = "add", ew.neg(update)
     if kind in ("div", "pow"):
         factors = _update_places(
-            full_like(x, 1), parsed, update, "mul", how, indices_are_sorted, unique_indices
+            sh.full_like(x, 1), parsed, update, "mul", how, indices_are_sorted, unique_indices
         )
         return _COMBINE[kind](x, factors)
     return _update_places(x, parsed, update, kind, how, indices_are_sorted, unique_indices)
@@ -356,21 +336,21 @@ def _converted(x: Array, value: ArrayLike) -> Array:
     """The value in ``x``'s dtype."""
     dtype = x.dtype
     if isinstance(value, int) and dtypes.is_integer(dtype):
-        return scalar(int(value), dtype)
-    update = array_of("the value of an update", value)
+        return opd.scalar(int(value), dtype)
+    update = pm.array_of("the value of an update", value)
     if update.dtype == dtype:
         return update
     if dtypes.is_key(dtype) or dtypes.is_key(update.dtype):
-        return convert(update, dtype)  # which says why not
+        return pm.convert(update, dtype)  # which says why not
     if _RANK[dtypes.kind(update.dtype)] > _RANK[dtypes.kind(dtype)]:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"an array of {dtype.name} cannot hold an update of {update.dtype.name} without loss. "
             f"Convert the value with .astype({dtype.name!r}), or the array beforehand."
         )
     if _is_constant(update):
-        element = first_element(given_number(update)).astype(dtype)
-        return splat(element, ShapedArray(update.shape, dtype))
-    return convert(update, dtype)
+        element = opd.first_element(opd.given_number(update)).astype(dtype)
+        return opd.splat(element, av.ShapedArray(update.shape, dtype))
+    return pm.convert(update, dtype)
 
 
 def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
@@ -380,32 +360,34 @@ def _fitted(update: Array, shape: tuple[int, ...]) -> Array:
         return update
     offset = len(shape) - len(old)
     if offset < 0 or any(n not in (1, shape[offset + i]) for i, n in enumerate(old)):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"an update of shape {old} does not broadcast to {shape}, the shape of what the "
             "index takes."
         )
     if _is_constant(update):
-        return splat(first_element(update.host), ShapedArray(shape, update.dtype))
-    return broadcast_to_shape(update, shape)
+        return opd.splat(opd.first_element(update.host), av.ShapedArray(shape, update.dtype))
+    return pm.broadcast_to_shape(update, shape)
 
 
 def _reshaped(update: Array, shape: tuple[int, ...]) -> Array:
     if _is_constant(update):
-        return splat(first_element(update.host), ShapedArray(shape, update.dtype))
-    return reshape(update, shape)
+        return opd.splat(opd.first_element(update.host), av.ShapedArray(shape, update.dtype))
+    return sh.reshape(update, shape)
 
 
 def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
     """Whether it is one known value, which stays a literal in any shape."""
-    return is_splat(x) and bool(x.size) and id(x) not in followed
+    return opd.is_splat(x) and bool(x.size) and id(x) not in arr.followed
 
 
-def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str) -> Array | None:
+def _eager_update(
+    x: ConcreteArray, index: arr.Indices, update: dtypes.HostArray, kind: str
+) -> Array | None:
     ufunc = _UFUNCS.get(kind)
     host_index = _host_index(index)
     if host_index is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
         return None
-    out = np.array(raw_host(x))
+    out = np.array(opd.raw_host(x))
     try:
         if all(type(entry) in _BASIC for entry in host_index):
             view = out[host_index if Ellipsis in host_index else (*host_index, Ellipsis)]
@@ -425,22 +407,22 @@ def _eager_update(x: ConcreteArray, index: Indices, update: HostArray, kind: str
         else:
             with np.errstate(all="ignore"):
                 ufunc.at(out, host_index, update)
-    except (IndexError, TypeError, ValueError, TinyjaxError):
+    except (IndexError, TypeError, ValueError, errors.TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(out)
 
 
-def _update_slices(x: Array, parsed: Parsed, update: Array, kind: str) -> Array:
+def _update_slices(x: Array, parsed: index_parsing.Parsed, update: Array, kind: str) -> Array:
     """Update where the index is known."""
-    update = _fitted(update, tuple(sizes_of(parsed.entries)))
+    update = _fitted(update, tuple(index_parsing.sizes_of(parsed.entries)))
     if not update.size:
         return x
     bounds = _bounds(parsed)
     sizes = [-((start - limit) // stride) for start, limit, stride, _ in bounds]
     update = _reshaped(update, tuple(sizes))
     axes = tuple([i for i, (_, _, _, is_reversed) in enumerate(bounds) if is_reversed])
-    if axes and not is_splat(update):
-        update = rev(update, axes)
+    if axes and not opd.is_splat(update):
+        update = sh.rev(update, axes)
     forward = [(start, limit, stride, False) for start, limit, stride, _ in bounds]
     if kind != "set":
         update = _COMBINE[kind](_sliced(x, forward), update)
@@ -454,23 +436,23 @@ def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) 
         return update
     if all(stride == 1 for _, _, stride, _ in bounds):
         dtype = dtypes.int32 if fit_int32(shape) else dtypes.int64
-        starts = [splat(start, ShapedArray((), dtype)) for start, _, _, _ in bounds]
-        return bind1(dynamic_update_slice_p, (x, update, *starts), NO_PARAMS)
+        starts = [opd.splat(start, av.ShapedArray((), dtype)) for start, _, _, _ in bounds]
+        return tr.bind1(ds.dynamic_update_slice_p, (x, update, *starts), NO_PARAMS)
     # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element
     # by element.
     config = [
         (start, n - limit, stride - 1)
         for n, (start, limit, stride, _) in zip(shape, bounds, strict=True)
     ]
-    spread = pad(update, splat(0, ShapedArray((), update.dtype)), config)
-    flags = splat(True, ShapedArray(update.shape, dtypes.bool_))
-    chosen = pad(flags, splat(False, ShapedArray((), dtypes.bool_)), config)
+    spread = sl.pad(update, opd.splat(0, av.ShapedArray((), update.dtype)), config)
+    flags = opd.splat(True, av.ShapedArray(update.shape, dtypes.bool_))
+    chosen = sl.pad(flags, opd.splat(False, av.ShapedArray((), dtypes.bool_)), config)
     return ew.select(chosen, spread, x)
 
 
 def _update_places(
     x: Array,
-    parsed: Parsed,
+    parsed: index_parsing.Parsed,
     update: Array,
     kind: str,
     mode: GatherScatterMode,
@@ -479,23 +461,23 @@ def _update_places(
 ) -> Array:
     """Update where the index is data."""
     shape = x.shape
-    x = reshape(x, parsed.shape)
+    x = sh.reshape(x, parsed.shape)
     bounds = [(0, n, 1, False) for n in parsed.shape]
     is_strided = False
-    partial: list[Keep] = []
+    partial: list[index_parsing.Keep] = []
     for keep in parsed.keeps:
         if keep.stride != 1:
             bounds[keep.axis] = (keep.start, keep.limit, keep.stride, False)
             is_strided = True
         elif keep.size != parsed.shape[keep.axis]:
             partial.append(keep)
-    lookup = look_up(parsed, partial)
+    lookup = index_parsing.look_up(parsed, partial)
     update = _reshaped(_fitted(update, lookup.shape), lookup.plain_shape)
     if not update.size or not x.size:
-        return reshape(x, shape)
+        return sh.reshape(x, shape)
     axes = [d for d, k in zip(lookup.window_dims, parsed.keeps, strict=True) if k.is_reversed]
-    if axes and not is_splat(update):
-        update = rev(update, tuple(axes))
+    if axes and not opd.is_splat(update):
+        update = sh.rev(update, tuple(axes))
     from tinyjax.numpy.lookups import updated_at  # noqa: PLC0415 (for arrays of indices)
 
     into = _sliced(x, bounds) if is_strided else x
@@ -503,4 +485,4 @@ def _update_places(
     changed = updated_at(
         into, lookup, places, update, kind, mode, indices_are_sorted, unique_indices
     )
-    return reshape(_put(x, bounds, changed) if is_strided else changed, shape)
+    return sh.reshape(_put(x, bounds, changed) if is_strided else changed, shape)

@@ -13,40 +13,31 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, overload
 
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.api import jvp
+from tinyjax import api, custom_derivatives, dtypes, lazy
+from tinyjax.core import avals as av, axes as ax, devices as dev, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
-from tinyjax.core.replay import by_host, is_evaluating, replayed
-from tinyjax.custom_derivatives import custom_jvp
-from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.lazy import loader
-from tinyjax.numpy import contraction, creation, manipulation
-from tinyjax.numpy.calculus import cross as cross_of
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import conj, pick, power, real, sqrt
-from tinyjax.numpy.elementwise import isnan as is_nan
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast_shapes,
-    broadcast_to_shape,
-    inexact,
-    promote_inexact,
-    strong,
+from tinyjax.numpy import (
+    contraction,
+    creation as cr,
+    elementwise as uf,
+    manipulation as mn,
+    promotion as pm,
+    reductions as red,
 )
-from tinyjax.numpy.reductions import any as any_of
-from tinyjax.numpy.reductions import max as greatest
-from tinyjax.numpy.reductions import min as least
-from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take_along_axis
-from tinyjax.primitives import determinant, eigen, lu, matrices, spectral, triangular
-from tinyjax.primitives import qr as qr_
+from tinyjax.primitives import (
+    determinant,
+    eigen,
+    lu as lu_,
+    matrices as ma,
+    qr as qr_,
+    spectral,
+    triangular,
+)
 from tinyjax.primitives.stop_gradient import stop_gradient
 
 __all__ = [
@@ -84,9 +75,9 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {})
+    __getattr__ = lazy.loader(__name__, {})
 
-matrix_transpose: Callable[[ArrayLike], Array] = manipulation.matrix_transpose
+matrix_transpose: Callable[[ArrayLike], Array] = mn.matrix_transpose
 vecdot: Final = contraction.vecdot
 
 Order = int | float | str | None
@@ -130,15 +121,15 @@ class SVDResult(NamedTuple):
 
 def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     """Prepare an operand: floats, in two axes at least."""
-    a = strong(inexact(x, name))
-    matrices.check_matrices(name, a.aval, square=square)
+    a = pm.strong(pm.inexact(x, name))
+    ma.check_matrices(name, a.aval, square=square)
     return a
 
 
 # Factors
 
 
-@replayed
+@replay.replayed
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = a``.
 
@@ -162,7 +153,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """
     x = _matrices("cholesky", a, square=True)
     if upper:
-        return matrices.mH(triangular.cholesky(matrices.mH(x), symmetrize_input=symmetrize_input))
+        return ma.mH(triangular.cholesky(ma.mH(x), symmetrize_input=symmetrize_input))
     return triangular.cholesky(x, symmetrize_input=symmetrize_input)
 
 
@@ -170,7 +161,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 def qr(a: ArrayLike, mode: Literal["reduced", "complete", "raw"] = "reduced") -> QRResult: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
-@replayed
+@replay.replayed
 def qr(
     a: ArrayLike, mode: Literal["reduced", "complete", "raw", "r"] = "reduced"
 ) -> QRResult | Array:
@@ -200,8 +191,8 @@ def qr(
     x = _matrices("qr", a)
     if mode == "raw":
         packed, factors = qr_.geqrf(x)
-        return QRResult(matrices.mT(packed), factors)
-    if not is_one_of(mode, ("reduced", "complete", "r")):
+        return QRResult(ma.mT(packed), factors)
+    if not ints.is_one_of(mode, ("reduced", "complete", "r")):
         raise ArgumentError(
             f"Unsupported QR decomposition mode {shortened(mode)}: it is 'reduced', 'complete', "
             "'r' or 'raw'."
@@ -210,7 +201,7 @@ def qr(
     return r if mode == "r" else QRResult(q, r)
 
 
-@replayed
+@replay.replayed
 def eig(a: ArrayLike) -> EigResult:
     """Return the eigenvalues and eigenvectors of matrices.
 
@@ -235,7 +226,7 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(values, vectors)
 
 
-@replayed
+@replay.replayed
 def eigvals(a: ArrayLike) -> Array:
     """Return the eigenvalues of matrices, complex, in the order that LAPACK finds them in.
 
@@ -248,7 +239,7 @@ def eigvals(a: ArrayLike) -> Array:
     return eigen.eig(_matrices("eigvals", a, square=True), left=False, right=False)[0]
 
 
-@replayed
+@replay.replayed
 def eigh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = None, symmetrize_input: bool = True
 ) -> EighResult:
@@ -273,15 +264,15 @@ def eigh(
         Array([1., 3.], dtype=float32)
     """
     x = _matrices("eigh", a, square=True)
-    if not is_one_of(UPLO, (None, "L", "U")):
+    if not ints.is_one_of(UPLO, (None, "L", "U")):
         raise ArgumentError(f"UPLO must be one of None, 'L', or 'U', but got {shortened(UPLO)}.")
     if UPLO == "U":
-        x = matrices.mH(x)
+        x = ma.mH(x)
     vectors, values = spectral.eigh(x, symmetrize_input=symmetrize_input)
     return EighResult(values, vectors)
 
 
-@replayed
+@replay.replayed
 def eigvalsh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = "L", *, symmetrize_input: bool = True
 ) -> Array:
@@ -314,7 +305,7 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array: ...
-@replayed
+@replay.replayed
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -369,18 +360,18 @@ def svd(
 
 def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
     vectors, values = spectral.eigh(x)
-    sizes = absolute(values)
+    sizes = uf.abs(values)
     order = argsort(sizes, descending=True)
     s = take_along_axis(sizes, order, -1)
     if not compute_uv:
         return s
     u = take_along_axis(vectors, order[..., None, :], -1)
     negative = take_along_axis(values, order, -1) < 0
-    v = u * pick(negative, -1, 1)[..., None, :]
-    return SVDResult(u, s, matrices.mH(v))
+    v = u * uf.pick(negative, -1, 1)[..., None, :]
+    return SVDResult(u, s, ma.mH(v))
 
 
-@replayed
+@replay.replayed
 def svdvals(x: ArrayLike, /) -> Array:
     """Return the singular values of matrices, real and descending.
 
@@ -402,25 +393,25 @@ def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Arr
         b: shape ``(..., n, m)``, or ``(..., n)``.
         vector: whether it is the latter, which gets an axis.
     """
-    x, y = (strong(z) for z in promote_inexact(*arrays(name, a, b)))
-    matrices.check_matrices(name, x.aval, square=True)
+    x, y = (pm.strong(z) for z in pm.promote_inexact(*pm.arrays(name, a, b)))
+    ma.check_matrices(name, x.aval, square=True)
     if vector:
-        y = manipulation.expand_dims(y, -1)
-    matrices.check_matrices(name, y.aval)
+        y = mn.expand_dims(y, -1)
+    ma.check_matrices(name, y.aval)
     if x.shape[-1] != y.shape[-2]:
         raise ShapeError(
             f"{name}: matrices of shape {x.shape} and right-hand sides of shape "
             f"{y.shape[:-1] if vector else y.shape} do not fit: there are {x.shape[-1]} equations, "
             f"and {y.shape[-2]} numbers on a right-hand side."
         )
-    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    batch = pm.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     return (
-        broadcast_to_shape(x, (*batch, *x.shape[-2:])),
-        broadcast_to_shape(y, (*batch, *y.shape[-2:])),
+        pm.broadcast_to_shape(x, (*batch, *x.shape[-2:])),
+        pm.broadcast_to_shape(y, (*batch, *y.shape[-2:])),
     )
 
 
-@replayed
+@replay.replayed
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solve ``a x = b``.
 
@@ -439,13 +430,13 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
         Array([1. , 0.5], dtype=float32)
     """
-    right = array_of("solve", b)
+    right = pm.array_of("solve", b)
     vector = right.ndim == 1
-    x = lu.solve(*systems("solve", a, right, vector=vector))
+    x = lu_.solve(*systems("solve", a, right, vector=vector))
     return x[..., 0] if vector else x
 
 
-@replayed
+@replay.replayed
 def inv(a: ArrayLike) -> Array:
     """Return the inverses of matrices, shape ``(..., n, n)``; NaN where they are singular.
 
@@ -461,10 +452,10 @@ def inv(a: ArrayLike) -> Array:
                [0.  , 0.25]], dtype=float32)
     """
     x = _matrices("inv", a, square=True)
-    return lu.solve(x, matrices.identities(x.shape, x.dtype))
+    return lu_.solve(x, ma.identities(x.shape, x.dtype))
 
 
-@replayed
+@replay.replayed
 def det(a: ArrayLike) -> Array:
     """Return the determinants of matrices; the derivatives hold for singular ones too.
 
@@ -485,7 +476,7 @@ def det(a: ArrayLike) -> Array:
     return determinant.det(_matrices("det", a, square=True))
 
 
-@replayed
+@replay.replayed
 def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> SlogdetResult:
     """Return the sign of determinants, and the logarithm of their absolute value.
 
@@ -505,7 +496,7 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
         >>> jnp.linalg.slogdet(-jnp.eye(3)).sign
         Array(-1., dtype=float32)
     """
-    if not is_one_of(method, (None, "lu", "qr")):
+    if not ints.is_one_of(method, (None, "lu", "qr")):
         raise ArgumentError(f"Unknown slogdet method {shortened(method)}: it is 'lu' or 'qr'.")
     return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
 
@@ -513,7 +504,7 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
 def _inverted(s: Array, rtol: Array) -> Array:
     """The inverses of the singular values that count, and zeros."""
     is_large = _above(s, rtol)
-    return pick(is_large, 1 / pick(is_large, s, 1), 0)
+    return uf.pick(is_large, 1 / uf.pick(is_large, s, 1), 0)
 
 
 def _above(s: Array, rtol: Array) -> Array:
@@ -521,10 +512,10 @@ def _above(s: Array, rtol: Array) -> Array:
     return s > rtol[..., None] * s[..., :1]
 
 
-@custom_jvp
+@custom_derivatives.custom_jvp
 def _pinv(a: Array, rtol: Array) -> Array:
     u, s, vh = spectral.svd(a, full_matrices=False)
-    return (matrices.mH(vh) * _inverted(s, rtol)[..., None, :]) @ matrices.mH(u)
+    return (ma.mH(vh) * _inverted(s, rtol)[..., None, :]) @ ma.mH(u)
 
 
 @_pinv.defjvp
@@ -532,18 +523,18 @@ def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
     """The derivative among matrices of one rank (Golub and Pereyra 1973, equation 4.12)."""
     (a, rtol), (ta, _) = primals, tangents
     p = _pinv(a, rtol)
-    th, ph = matrices.mH(ta), matrices.mH(p)
+    th, ph = ma.mH(ta), ma.mH(p)
     left, right = th - th @ (a @ p), th - (p @ a) @ th
     return p, p @ (ph @ left) + (right @ ph) @ p - p @ ta @ p
 
 
-@custom_jvp
+@custom_derivatives.custom_jvp
 def _least_squares(a: Array, b: Array, rtol: Array) -> tuple[Array, Array]:
     """The product of the pseudo-inverse with right-hand sides, and the singular values."""
     u, s, vh = spectral.svd(a, full_matrices=False)
     inverse = _inverted(s, rtol)
-    along = matrices.mH(u) @ b
-    return matrices.mH(vh) @ ((inverse if b.ndim == 1 else inverse[:, None]) * along), s
+    along = ma.mH(u) @ b
+    return ma.mH(vh) @ ((inverse if b.ndim == 1 else inverse[:, None]) * along), s
 
 
 @_least_squares.defjvp
@@ -554,14 +545,14 @@ def _least_squares_jvp(
     (a, b, rtol), (ta, tb, _) = primals, tangents
     p = _pinv(a, rtol)
     x = p @ b
-    th, ph = matrices.mH(ta), matrices.mH(p)
+    th, ph = ma.mH(ta), ma.mH(p)
     beyond = th @ (ph @ x)
     tx = beyond + p @ (tb - ta @ x + ph @ (th @ (b - a @ x)) - a @ beyond)
-    s, ts = jvp(spectral.singular_values, (a,), (ta,))
+    s, ts = api.jvp(spectral.singular_values, (a,), (ta,))
     return (x, s), (tx, ts)
 
 
-@replayed
+@replay.replayed
 def pinv(
     a: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -599,9 +590,9 @@ def pinv(
             )
         rtol = rcond
     if hermitian:
-        x = matrices.from_lower(x)
+        x = ma.from_lower(x)
     if 0 in x.shape[-2:]:
-        return creation.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+        return cr.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
     return _pinv(x, _relative_tolerance(x, rtol, 10.0))
 
 
@@ -610,11 +601,11 @@ def _relative_tolerance(x: Array, rtol: ArrayLike | None, factor: float) -> Arra
     part = dtypes.real_part(x.dtype)
     if rtol is None:
         size = float(np.finfo(part).eps) * factor * max(x.shape[-2:])
-        return creation.full((), size, part)
-    return stop_gradient(array_of("rtol", rtol).astype(part))
+        return cr.full((), size, part)
+    return stop_gradient(pm.array_of("rtol", rtol).astype(part))
 
 
-@replayed
+@replay.replayed
 def matrix_rank(
     M: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -640,22 +631,22 @@ def matrix_rank(
         >>> jnp.linalg.matrix_rank(jnp.ones((3, 3)))
         Array(1, dtype=int32)
     """
-    a = array_of("matrix_rank", M)
+    a = pm.array_of("matrix_rank", M)
     if tol is not None and rtol is not None:
         raise ArgumentError("matrix_rank takes either rtol or tol, but got both.")
     if a.ndim < 2:
-        return any_of(a != 0).astype(dtypes.int32)
+        return red.any(a != 0).astype(dtypes.int32)
     x = _matrices("matrix_rank", a, square=hermitian)
     s = svd(x, compute_uv=False, hermitian=hermitian)
     is_large = (
         _above(s, _relative_tolerance(x, rtol, 1.0))
         if tol is None
-        else s > array_of("tol", tol)[..., None]
+        else s > pm.array_of("tol", tol)[..., None]
     )
-    return sum_of(is_large, -1)
+    return red.sum(is_large, -1)
 
 
-@replayed
+@replay.replayed
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
@@ -684,30 +675,30 @@ def lstsq(
         >>> round(float(x[0]), 5)
         2.0
     """
-    x, y = (strong(z) for z in promote_inexact(*arrays("lstsq", a, b)))
+    x, y = (pm.strong(z) for z in pm.promote_inexact(*pm.arrays("lstsq", a, b)))
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise ShapeError(
             "lstsq takes a matrix and a vector or matrix, whose leading dimensions must match, "
             "but got "
             f"shapes {x.shape} and {y.shape}. Map over further axes with vmap."
         )
-    matrices.check_matrices("lstsq", x.aval)
+    ma.check_matrices("lstsq", x.aval)
     rtol = _relative_tolerance(x, rcond, 1.0)
     if 0 in x.shape:
         s = spectral.singular_values(x)
-        solution = creation.zeros((x.shape[1], *y.shape[1:]), x.dtype)
+        solution = cr.zeros((x.shape[1], *y.shape[1:]), x.dtype)
     else:
         solution, s = _least_squares(x, y, rtol)
     rest = y - x @ solution
-    squares = sum_of(real(rest * conj(rest)), 0, keepdims=rest.ndim == 1)
-    rank = sum_of(_above(s, rtol), None)
+    squares = red.sum(uf.real(rest * uf.conj(rest)), 0, keepdims=rest.ndim == 1)
+    rank = red.sum(_above(s, rtol), None)
     m, n = x.shape
     if numpy_resid and (m <= n or int(rank) < n):
         squares = squares[:0]
     return solution, squares, rank, s
 
 
-@replayed
+@replay.replayed
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Solve ``tensordot(a, x, x.ndim) = b``.
 
@@ -722,11 +713,11 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     Raises:
         ShapeError: the shapes do not fit.
     """
-    x, y = arrays("tensorsolve", a, b)
+    x, y = pm.arrays("tensorsolve", a, b)
     if axes is not None:
-        moved = [canonical_axis(i, x.ndim) for i in listed(axes, "axes")]
+        moved = [ax.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")]
         others = [i for i in range(x.ndim) if i not in moved]
-        x = manipulation.transpose(x, [*others, *moved])
+        x = mn.transpose(x, [*others, *moved])
     shape = x.shape[y.ndim :]
     n = math.prod(shape)
     if x.shape[: y.ndim] != y.shape or n != y.size:
@@ -737,7 +728,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     return solve(x.reshape(n, n), y.reshape(n)).reshape(shape)
 
 
-@replayed
+@replay.replayed
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Return the inverse of ``x -> tensordot(a, x, a.ndim - ind)``.
 
@@ -752,7 +743,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         ShapeError: the numbers of elements differ.
         ArgumentError: ``ind`` is not positive.
     """
-    x, ind = array_of("tensorinv", a), integer(ind, "ind")
+    x, ind = pm.array_of("tensorinv", a), ints.integer(ind, "ind")
     if ind <= 0:
         raise ArgumentError(f"ind must be a positive integer, but got {ind} for tensorinv.")
     rows, columns = x.shape[:ind], x.shape[ind:]
@@ -768,7 +759,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 # Products
 
 
-@replayed
+@replay.replayed
 def matmul(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -783,7 +774,7 @@ def matmul(
     )
 
 
-@replayed
+@replay.replayed
 def tensordot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -792,7 +783,7 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``."""
     return contraction.tensordot(
@@ -805,14 +796,14 @@ def tensordot(
     )
 
 
-@replayed
+@replay.replayed
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return all products of an element of one vector with one of another.
 
     Raises:
         ShapeError: an operand is not a vector.
     """
-    x, y = arrays("outer", x1, x2)
+    x, y = pm.arrays("outer", x1, x2)
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(
             "Input arrays must be one-dimensional for outer, but got shapes "
@@ -822,42 +813,42 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return contraction.outer(x, y)
 
 
-@replayed
+@replay.replayed
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Return the cross product of vectors of size 3; as ``tinyjax.numpy.cross``.
 
     Raises:
         ShapeError: the vectors have another size.
     """
-    x, y = arrays("cross", x1, x2)
-    if any(z.shape[canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
+    x, y = pm.arrays("cross", x1, x2)
+    if any(z.shape[ax.canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
         raise ShapeError(
             f"cross takes arrays of 3-dimensional vectors, but got shapes {x.shape} and {y.shape}."
         )
     return cross_of(x, y, axis=axis)
 
 
-@replayed
+@replay.replayed
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return a diagonal of matrices ``(..., m, n)``, above the main one if ``offset`` is positive.
 
     Raises:
         AxisError: there are fewer than two axes.
     """
-    return creation.diagonal(x, offset, -2, -1)
+    return cr.diagonal(x, offset, -2, -1)
 
 
-@replayed
+@replay.replayed
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array:
     """Return the sums of a diagonal of matrices ``(..., m, n)``.
 
     Raises:
         AxisError: there are fewer than two axes.
     """
-    return creation.trace(x, offset, -2, -1, dtype)
+    return cr.trace(x, offset, -2, -1, dtype)
 
 
-@replayed
+@replay.replayed
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Return powers of matrices, in about ``log2(n)`` products.
 
@@ -875,18 +866,18 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         Array([[89, 55],
                [55, 34]], dtype=int32)
     """
-    x = array_of("matrix_power", a)
+    x = pm.array_of("matrix_power", a)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(
             "arrays of matrix_power must be at least two-dimensional, and their last two "
             f"dimensions must be square, but got shape {x.shape}."
         )
-    n = integer(n, "the exponent of matrix_power")
+    n = ints.integer(n, "the exponent of matrix_power")
     if n < 0:
         x, n = inv(x), -n
     if n == 0:
-        one = creation.eye(x.shape[-1], dtype=x.dtype)
-        return broadcast_to_shape(one, x.shape)
+        one = cr.eye(x.shape[-1], dtype=x.dtype)
+        return pm.broadcast_to_shape(one, x.shape)
     power_of_two, result = x, None
     while True:
         if n & 1:
@@ -898,7 +889,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         power_of_two = power_of_two @ power_of_two
 
 
-@replayed
+@replay.replayed
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array:
     """Return the product of several matrices, in the order that takes the least work.
 
@@ -914,7 +905,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
         >>> jnp.linalg.multi_dot([jnp.ones((2, 50)), jnp.ones((50, 3)), jnp.ones(3)])
         Array([150., 150.], dtype=float32)
     """
-    xs = [array_of("multi_dot", x) for x in listed(arrays, "arrays")]
+    xs = [pm.array_of("multi_dot", x) for x in ints.listed(arrays, "arrays")]
     ends = {0, len(xs) - 1}
     fits = all(x.ndim == 2 or (x.ndim == 1 and i in ends) for i, x in enumerate(xs))
     if len(xs) < 2 or not fits:
@@ -947,9 +938,9 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
 # Norms
 
 
-@replayed
+@replay.replayed
 def vector_norm(
-    x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2
+    x: ArrayLike, /, *, axis: ax.Axis = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
     """Return norms of vectors.
 
@@ -971,24 +962,24 @@ def vector_norm(
         >>> jnp.linalg.vector_norm(jnp.array([3.0, 4.0]))
         Array(5., dtype=float32)
     """
-    a = inexact(x, "vector_norm")
-    axes = None if axis is None else canonical_axes(axis, a.ndim)
+    a = pm.inexact(x, "vector_norm")
+    axes = None if axis is None else ax.canonical_axes(axis, a.ndim)
     if isinstance(ord, str):
         raise ArgumentError(f"Invalid order {shortened(ord)} for vector norm: it is a number.")
     if ord is None or ord == 2:
         return _euclidean(a, axes, keepdims)
     if isinstance(ord, int) and abs(ord) > _GREATEST_ORD:
         raise ArgumentError(f"norms take an ord that a float can be, but got {shortened(ord)}.")
-    sizes = absolute(a)
+    sizes = uf.abs(a)
     if ord == math.inf:
-        return greatest(sizes, axes, keepdims=keepdims, initial=0)
+        return red.max(sizes, axes, keepdims=keepdims, initial=0)
     if ord == -math.inf:
-        return least(sizes, axes, keepdims=keepdims, initial=math.inf)
+        return red.min(sizes, axes, keepdims=keepdims, initial=math.inf)
     if ord == 0:
-        return sum_of((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
+        return red.sum((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
     if ord == 1:
-        return sum_of(sizes, axes, keepdims=keepdims)
-    return power(sum_of(power(sizes, ord), axes, keepdims=keepdims), 1.0 / ord)
+        return red.sum(sizes, axes, keepdims=keepdims)
+    return uf.power(red.sum(uf.power(sizes, ord), axes, keepdims=keepdims), 1.0 / ord)
 
 
 _GREATEST_ORD: Final = 2**100
@@ -997,26 +988,26 @@ _GREATEST_ORD: Final = 2**100
 _SMALL: Final = 1 << 10
 
 
-def _length_of_few(x: HostArray) -> HostArray:
+def _length_of_few(x: dtypes.HostArray) -> dtypes.HostArray:
     """The Euclidean norm of all numbers of an array, by Python's root: half of NumPy's time."""
     flat = x.reshape(-1)
     return np.array(math.sqrt(flat.dot(flat)), x.dtype)
 
 
-def _euclidean(a: Array, axes: Axis, keepdims: bool) -> Array:
-    if is_evaluating() and 0 < a.size <= _SMALL:
+def _euclidean(a: Array, axes: ax.Axis, keepdims: bool) -> Array:
+    if replay.is_evaluating() and 0 < a.size <= _SMALL:
         is_all = not keepdims and (axes is None or axes == tuple(range(a.ndim)))
         if is_all and a.dtype in (dtypes.float32, dtypes.float64) and not a.weak_type:
-            length = by_host(_length_of_few, (a,), ShapedArray((), a.dtype))
+            length = replay.by_host(_length_of_few, (a,), av.ShapedArray((), a.dtype))
             if length is not None:
                 return length
-    squares = sum_of(real(a * conj(a)), axes, keepdims=keepdims)
+    squares = red.sum(uf.real(a * uf.conj(a)), axes, keepdims=keepdims)
     # the square root has an infinite slope at zero, where the norm has none
     nothing = squares == 0
-    return pick(nothing, 0, sqrt(pick(nothing, 1, squares)))
+    return uf.pick(nothing, 0, uf.sqrt(uf.pick(nothing, 1, squares)))
 
 
-@replayed
+@replay.replayed
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """Return norms of matrices ``(..., m, n)``; ``ord`` is as in ``norm``.
 
@@ -1029,13 +1020,13 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
         >>> jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]]), ord=2)
         Array(4., dtype=float32)
     """
-    a = inexact(x, "matrix_norm")
+    a = pm.inexact(x, "matrix_norm")
     if a.ndim < 2:
         raise ShapeError(f"matrix_norm takes at least two axes, but got shape {a.shape}.")
     return norm(a, ord, (-2, -1), keepdims)
 
 
-@replayed
+@replay.replayed
 def norm(
     x: ArrayLike,
     ord: Order = None,
@@ -1068,14 +1059,14 @@ def norm(
         >>> jnp.linalg.norm(jnp.array([[1.0, 2.0], [2.0, 4.0]]), 1, axis=1)
         Array([3., 6.], dtype=float32)
     """
-    a = inexact(x, "norm")
+    a = pm.inexact(x, "norm")
     if axis is None:
         if ord is None:
             return _euclidean(a, None, keepdims)
         axes = tuple(range(a.ndim))
     else:
-        requested = one_or_more(axis, "axis")
-        axes = tuple([canonical_axis(i, a.ndim) for i in requested])  # rows first, in any order
+        requested = ints.one_or_more(axis, "axis")
+        axes = tuple([ax.canonical_axis(i, a.ndim) for i in requested])  # rows first, in any order
     match axes:
         case (_,):
             return vector_norm(a, axis=axes, keepdims=keepdims, ord=ord)
@@ -1093,27 +1084,27 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     if ord in (None, "fro", "f"):
         return _euclidean(a, (rows, columns), keepdims)
     if ord in (2, -2, "nuc"):
-        s = svdvals(manipulation.moveaxis(a, (rows, columns), (-2, -1)))
+        s = svdvals(mn.moveaxis(a, (rows, columns), (-2, -1)))
         if ord == "nuc":
-            result = sum_of(s, -1)
+            result = red.sum(s, -1)
         else:
-            result = greatest(s, -1, initial=0) if ord == 2 else least(s, -1)
-        return manipulation.expand_dims(result, sorted((rows, columns))) if keepdims else result
+            result = red.max(s, -1, initial=0) if ord == 2 else red.min(s, -1)
+        return mn.expand_dims(result, sorted((rows, columns))) if keepdims else result
     if isinstance(ord, str) or ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
             f"Invalid order {shortened(ord)} for matrix norm: it is 'fro', 'nuc', 1, -1, 2, -2, "
             "inf or -inf."
         )
     summed, others = (rows, columns) if ord in (1, -1) else (columns, rows)
-    sums = sum_of(absolute(a), summed, keepdims=True)
+    sums = red.sum(uf.abs(a), summed, keepdims=True)
     if ord > 0:
-        result = greatest(sums, others, keepdims=True, initial=0)
+        result = red.max(sums, others, keepdims=True, initial=0)
     else:
-        result = least(sums, others, keepdims=True)
-    return result if keepdims else manipulation.squeeze(result, (rows, columns))
+        result = red.min(sums, others, keepdims=True)
+    return result if keepdims else mn.squeeze(result, (rows, columns))
 
 
-@replayed
+@replay.replayed
 def cond(x: ArrayLike, p: Order = None) -> Array:
     """Return condition numbers: the norm of a matrix times that of its inverse.
 
@@ -1139,5 +1130,5 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     a = _matrices("cond", x, square=True)
     result = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
-    has_nan = any_of(is_nan(a), (-2, -1))
-    return pick(is_nan(result) & ~has_nan, math.inf, result)
+    has_nan = red.any(uf.isnan(a), (-2, -1))
+    return uf.pick(uf.isnan(result) & ~has_nan, math.inf, result)

@@ -5,39 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tinyjax.core import primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
-from tinyjax.numpy.index_parsing import Lookup
-from tinyjax.primitives.gather import canonical_fill
-from tinyjax.primitives.gather_scatter import (
-    GatherDimensionNumbers,
-    GatherParams,
-    ScatterDimensionNumbers,
-    ScatterParams,
-    gather_p,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-)
-from tinyjax.primitives.modes import GatherScatterMode
-from tinyjax.primitives.shape import reshape
+from tinyjax.numpy import index_parsing
+from tinyjax.primitives import gather, gather_scatter as gs, modes, shape as sh
 
-_SCATTER: Final[dict[str, Primitive[ScatterParams]]] = {
-    "set": scatter_p,
-    "add": scatter_add_p,
-    "mul": scatter_mul_p,
-    "min": scatter_min_p,
-    "max": scatter_max_p,
+_SCATTER: Final[dict[str, prim.Primitive[gs.ScatterParams]]] = {
+    "set": gs.scatter_p,
+    "add": gs.scatter_add_p,
+    "mul": gs.scatter_mul_p,
+    "min": gs.scatter_min_p,
+    "max": gs.scatter_max_p,
 }
 
 
 def taken_at(
     x: Array,
-    lookup: Lookup,
-    mode: GatherScatterMode,
+    lookup: index_parsing.Lookup,
+    mode: modes.GatherScatterMode,
     fill_value: ArrayLike | None,
     indices_are_sorted: bool,
     unique_indices: bool,
@@ -46,31 +31,31 @@ def taken_at(
     sizes = list(x.shape)
     for axis in lookup.axes:
         sizes[axis] = 1
-    params = GatherParams(
-        GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes),
+    params = gs.GatherParams(
+        gs.GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes),
         tuple(sizes),
         mode,
-        canonical_fill(fill_value, x.dtype),
+        gather.canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
         unique_indices,
     )
-    return reshape(bind1(gather_p, (x, lookup.indices), params), lookup.shape)
+    return sh.reshape(tr.bind1(gs.gather_p, (x, lookup.indices), params), lookup.shape)
 
 
 def updated_at(
     x: Array,
-    lookup: Lookup,
+    lookup: index_parsing.Lookup,
     places: Sequence[int],
     update: Array,
     kind: str,
-    mode: GatherScatterMode,
+    mode: modes.GatherScatterMode,
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:
     """Update what an index looks up along some axes, ``places``."""
-    numbers = ScatterDimensionNumbers(lookup.window_dims, places, lookup.axes)
+    numbers = gs.ScatterDimensionNumbers(lookup.window_dims, places, lookup.axes)
     is_single = lookup.indices.ndim == 1
-    params = ScatterParams(
+    params = gs.ScatterParams(
         numbers, mode, indices_are_sorted or is_single, unique_indices or is_single
     )
-    return bind1(_SCATTER[kind], (x, lookup.indices, update), params)
+    return tr.bind1(_SCATTER[kind], (x, lookup.indices, update), params)

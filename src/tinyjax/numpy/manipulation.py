@@ -14,41 +14,19 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, checking, integers as ints, result_placement as placing
 from tinyjax.core.array import Array, ArrayLike, Order
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of, listed, one_or_more
 from tinyjax.core.operands import as_array
 from tinyjax.core.replay import replayed
-from tinyjax.core.result_placement import placed, put_result
 from tinyjax.core.trace import Tracer
-from tinyjax.dtypes import DType, DTypeLike, HostArray
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.numpy.creation import Shape, broadcast_to, canonical_shape
-from tinyjax.numpy.elementwise import (
-    astype,
-    clip,
-    floor_divide,
-    maximum,
-    not_equal,
-    remainder,
-    subtract,
-)
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast,
-    broadcast_to_shape,
-    promote_dtypes,
-)
-from tinyjax.primitives import broadcast as bc
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import shape as sh
-from tinyjax.primitives import slicing as sl
+from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 
-Sections: TypeAlias = int | Sequence[int] | Array | HostArray
+Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 
 
 # Shapes and axes
@@ -56,7 +34,7 @@ Sections: TypeAlias = int | Sequence[int] | Array | HostArray
 
 def reshape(
     a: ArrayLike,
-    shape: Shape,
+    shape: cr.Shape,
     order: Order = "C",
     *,
     copy: bool | None = None,
@@ -81,23 +59,23 @@ def reshape(
                [3, 4, 5]], dtype=int32)
     """
     if out_sharding is not None:
-        return put_result(reshape, out_sharding, a, shape, order)
-    x = array_of("reshape", a)
+        return placing.put_result(reshape, out_sharding, a, shape, order)
+    x = pm.array_of("reshape", a)
     sizes = _fill_in(x, shape)
-    if is_one_of(order, ("C",)):
+    if ints.is_one_of(order, ("C",)):
         return sh.reshape(x, sizes)
-    if not is_one_of(order, ("C", "F")):
+    if not ints.is_one_of(order, ("C", "F")):
         raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {shortened(order)}.")
     return transpose(sh.reshape(transpose(x), sizes[::-1]))
 
 
-def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
+def _fill_in(x: Array, shape: cr.Shape) -> tuple[int, ...]:
     """Replace the -1 in a shape by the size that is left over."""
     if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
         sizes = shape
     else:
-        entries = one_or_more(shape, "shape")
-        sizes = tuple([integer(n, "a size in reshape") for n in entries])
+        entries = ints.one_or_more(shape, "shape")
+        sizes = tuple([ints.integer(n, "a size in reshape") for n in entries])
     if -1 in sizes:
         others = prod([n for n in sizes if n != -1])
         if sizes.count(-1) > 1 or (others == 0 or x.size % others):
@@ -114,7 +92,7 @@ def _fill_in(x: Array, shape: Shape) -> tuple[int, ...]:
     return sizes
 
 
-@placed
+@placing.placed
 def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: Placement = None) -> Array:
     """Return the elements along one axis.
 
@@ -128,7 +106,7 @@ def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: Placement = None) -
         >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
         Array([1, 2, 3, 4], dtype=int32)
     """
-    x = array_of("ravel", a)
+    x = pm.array_of("ravel", a)
     return reshape(x, (x.size,), order)
 
 
@@ -148,11 +126,11 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         >>> jnp.transpose(jnp.zeros((2, 3, 4)), (1, 2, 0)).shape
         (3, 4, 2)
     """
-    x = array_of("transpose", a)
+    x = pm.array_of("transpose", a)
     if axes is None:
         return sh.transpose(x, tuple(range(x.ndim - 1, -1, -1)))
-    perm = tuple([canonical_axis(i, x.ndim) for i in listed(axes, "axes")])
-    canonical_axes(perm, x.ndim)
+    perm = tuple([ax.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")])
+    ax.canonical_axes(perm, x.ndim)
     if len(perm) != x.ndim:
         raise ShapeError(
             f"transpose needs each axis of shape {x.shape} once, but got {tuple(axes)}."
@@ -171,7 +149,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     Raises:
         ShapeError: there are fewer than two.
     """
-    a = array_of("matrix_transpose", x)
+    a = pm.array_of("matrix_transpose", x)
     if a.ndim < 2:
         raise ShapeError(
             f"matrix_transpose requires at least 2 dimensions, but got shape {a.shape}."
@@ -190,8 +168,8 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
         >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
         (4, 3, 2)
     """
-    x = array_of("swapaxes", a)
-    i, j = canonical_axis(axis1, x.ndim, "axis1"), canonical_axis(axis2, x.ndim, "axis2")
+    x = pm.array_of("swapaxes", a)
+    i, j = ax.canonical_axis(axis1, x.ndim, "axis1"), ax.canonical_axis(axis2, x.ndim, "axis2")
     perm = list(range(x.ndim))
     perm[i], perm[j] = j, i
     return sh.transpose(x, tuple(perm))
@@ -214,7 +192,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
         >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
     """
-    x = array_of("moveaxis", a)
+    x = pm.array_of("moveaxis", a)
     sources = _given_axes(source, x.ndim, "source")
     places = _given_axes(destination, x.ndim, "destination")
     if len(sources) != len(places):
@@ -229,17 +207,17 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, ...]:
     """Axes counted from the front, in the order given."""
-    axes = tuple([canonical_axis(i, ndim, what) for i in one_or_more(axis, what)])
-    canonical_axes(axes, ndim, what)
+    axes = tuple([ax.canonical_axis(i, ndim, what) for i in ints.one_or_more(axis, what)])
+    ax.canonical_axes(axes, ndim, what)
     return axes
 
 
-@explained
+@checking.explained
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly."""
-    x = array_of("rollaxis", a)
-    i = canonical_axis(axis, x.ndim)
-    place = start if start == x.ndim else canonical_axis(start, x.ndim, "start")
+    x = pm.array_of("rollaxis", a)
+    i = ax.canonical_axis(axis, x.ndim)
+    place = start if start == x.ndim else ax.canonical_axis(start, x.ndim, "start")
     return moveaxis(x, i, place - 1 if i < place else place)
 
 
@@ -258,12 +236,12 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
         >>> jnp.expand_dims(jnp.zeros(3), (0, -1)).shape
         (1, 3, 1)
     """
-    x = array_of("expand_dims", a)
-    places = one_or_more(axis, "axis")
-    return sh.expand_dims(x, canonical_axes(places, x.ndim + len(places)))
+    x = pm.array_of("expand_dims", a)
+    places = ints.one_or_more(axis, "axis")
+    return sh.expand_dims(x, ax.canonical_axes(places, x.ndim + len(places)))
 
 
-def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
+def squeeze(a: ArrayLike, axis: ax.Axis = None) -> Array:
     """Remove axes of size one.
 
     Args:
@@ -279,10 +257,10 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
         >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape
         (3,)
     """
-    x = array_of("squeeze", a)
+    x = pm.array_of("squeeze", a)
     if axis is None:
         return sh.squeeze(x, tuple([i for i, n in enumerate(x.shape) if n == 1]))
-    axes = canonical_axes(axis, x.ndim)
+    axes = ax.canonical_axes(axis, x.ndim)
     if any(x.shape[i] != 1 for i in axes):
         raise ShapeError(
             f"squeeze needs axes of size one, but axis {axis} of shape {x.shape} is none."
@@ -301,12 +279,16 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
         >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
         [(2, 3), (2, 3)]
     """
-    return tuple(broadcast(arrays("broadcast_arrays", *args), "broadcast_arrays")) if args else ()
+    return (
+        tuple(pm.broadcast(pm.arrays("broadcast_arrays", *args), "broadcast_arrays"))
+        if args
+        else ()
+    )
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Give arrays at least one axis."""
-    results = [sh.reshape(x, (1,)) if x.ndim == 0 else x for x in arrays("atleast_1d", *arys)]
+    results = [sh.reshape(x, (1,)) if x.ndim == 0 else x for x in pm.arrays("atleast_1d", *arys)]
     return results[0] if len(results) == 1 else results
 
 
@@ -318,7 +300,7 @@ def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
         >>> jnp.atleast_2d(jnp.array([1, 2]))
         Array([[1, 2]], dtype=int32)
     """
-    results = [_matrix(x) for x in arrays("atleast_2d", *arys)]
+    results = [_matrix(x) for x in pm.arrays("atleast_2d", *arys)]
     return results[0] if len(results) == 1 else results
 
 
@@ -328,7 +310,7 @@ def _matrix(x: Array) -> Array:
 
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
     """Give arrays at least three axes; of two, the third comes last."""
-    results = [_solid(x) for x in arrays("atleast_3d", *arys)]
+    results = [_solid(x) for x in pm.arrays("atleast_3d", *arys)]
     return results[0] if len(results) == 1 else results
 
 
@@ -375,7 +357,7 @@ def concatenate(
             "concatenate cannot join arrays without axes. Use stack; or, where these are elements "
             "of one array, give the arrays as a list: concatenate([x, y])."
         )
-    place = canonical_axis(axis, first.ndim)
+    place = ax.canonical_axis(axis, first.ndim)
     rest = first.shape[:place] + first.shape[place + 1 :]
     for x in xs:
         if x.ndim != first.ndim or x.shape[:place] + x.shape[place + 1 :] != rest:
@@ -392,18 +374,18 @@ concat = concatenate
 def _parts(name: str, operands: Sequence[ArrayLike] | Array, dtype: DTypeLike) -> list[Array]:
     """The arrays to be joined, of one dtype."""
     if isinstance(operands, (Array, np.ndarray)):
-        x = array_of(name, operands)
+        x = pm.array_of(name, operands)
         if not x.shape:
             raise ArgumentError(f"{name} needs a sequence of arrays, but got one without axes.")
         xs = _unstacked(x, 0)
     else:
-        xs = arrays(name, *listed(operands, f"what {name} joins"))
+        xs = pm.arrays(name, *ints.listed(operands, f"what {name} joins"))
     if not xs:
         raise ArgumentError(f"{name} needs at least one array.")
     if dtype is not None:
         requested = dtypes.check(dtype)
         return [ew.convert_element_type(x, requested) for x in xs]
-    return promote_dtypes(*xs)
+    return pm.promote_dtypes(*xs)
 
 
 def _unstacked(x: Array, axis: int) -> list[Array]:
@@ -442,14 +424,14 @@ def stack(
     for x in xs:
         if x.shape != shape:
             raise ShapeError(f"stack needs arrays of one shape, but got {shape} and {x.shape}.")
-    place = canonical_axis(axis, len(shape) + 1)
+    place = ax.canonical_axis(axis, len(shape) + 1)
     return sl.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Split an array along an axis into arrays without that axis; the reverse of ``stack``."""
-    a = array_of("unstack", x)
-    return tuple(_unstacked(a, canonical_axis(axis, a.ndim)))
+    a = pm.array_of("unstack", x)
+    return tuple(_unstacked(a, ax.canonical_axis(axis, a.ndim)))
 
 
 @replayed
@@ -510,8 +492,8 @@ def block(arrays: Any) -> Array:
         return [leaf for y in x for leaf in leaves_of(y)] if isinstance(x, list) else [x]
 
     depth = depth_of(arrays)
-    leaves = [array_of("block", x) for x in leaves_of(arrays)]
-    leaves = promote_dtypes(*leaves) if leaves else []
+    leaves = [pm.array_of("block", x) for x in leaves_of(arrays)]
+    leaves = pm.promote_dtypes(*leaves) if leaves else []
     ndim = max([depth, *[x.ndim for x in leaves]])
     rest = iter(leaves)
 
@@ -530,7 +512,7 @@ def block(arrays: Any) -> Array:
 def _cuts(name: str, sections: Sections) -> list[int] | int:
     what = f"a place where {name} cuts"
     if isinstance(sections, int):
-        return integer(sections, what)
+        return ints.integer(sections, what)
     host = sections.concrete(what) if isinstance(sections, Array) else None
     try:
         places = np.asarray(sections if host is None else host)
@@ -548,8 +530,8 @@ _MOST_EMPTY: Final = 1 << 20
 def _split(
     name: str, ary: ArrayLike, indices_or_sections: Sections, axis: int, uneven: bool
 ) -> list[Array]:
-    x = array_of(name, ary)
-    place = canonical_axis(axis, x.ndim)
+    x = pm.array_of(name, ary)
+    place = ax.canonical_axis(axis, x.ndim)
     n = x.shape[place]
     cuts = _cuts(name, indices_or_sections)
     if isinstance(cuts, int):
@@ -611,7 +593,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
 @replayed
 def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into parts along the second axis, or the first if there is no second."""
-    x = array_of("hsplit", ary)
+    x = pm.array_of("hsplit", ary)
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, False)
 
 
@@ -638,8 +620,8 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
         Array([[1, 2, 1, 2],
                [1, 2, 1, 2]], dtype=int32)
     """
-    x = array_of("tile", A)
-    times = canonical_shape(reps, "reps")
+    x = pm.array_of("tile", A)
+    times = cr.canonical_shape(reps, "reps")
     ndim = max(x.ndim, len(times))
     times = (1,) * (ndim - len(times)) + times
     shape = (1,) * (ndim - x.ndim) + x.shape
@@ -652,10 +634,10 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 
 
 @replayed
-def resize(a: ArrayLike, new_shape: Shape) -> Array:
+def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
     """Return an array of a new shape, repeating the elements as often as needed."""
     x = ravel(a)
-    shape = canonical_shape(new_shape, "new_shape")
+    shape = cr.canonical_shape(new_shape, "new_shape")
     size = prod(shape)
     if not x.size or not size:
         return sh.full(shape, 0, x.dtype)
@@ -666,7 +648,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 
 
 @replayed
-def flip(m: ArrayLike, axis: Axis = None) -> Array:
+def flip(m: ArrayLike, axis: ax.Axis = None) -> Array:
     """Reverse the order of elements along axes, by default all of them.
 
     Example:
@@ -674,8 +656,8 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
         >>> jnp.flip(jnp.array([1, 2, 3]))
         Array([3, 2, 1], dtype=int32)
     """
-    x = array_of("flip", m)
-    return sh.rev(x, canonical_axes(axis, x.ndim))
+    x = pm.array_of("flip", m)
+    return sh.rev(x, ax.canonical_axes(axis, x.ndim))
 
 
 @replayed
@@ -708,12 +690,12 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         Array([[2, 4],
                [1, 3]], dtype=int32)
     """
-    x = array_of("rot90", m)
+    x = pm.array_of("rot90", m)
     plane = _given_axes(axes, x.ndim, "axes")
     if len(plane) != 2:
         raise ArgumentError(f"rot90 needs two axes, which make a plane, but got {shortened(axes)}.")
     i, j = plane
-    match integer(k, "k") % 4:
+    match ints.integer(k, "k") % 4:
         case 0:
             return x
         case 1:
@@ -725,7 +707,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @replayed
-def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ax.Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end enters at the other.
 
     Args:
@@ -742,10 +724,10 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         >>> jnp.roll(jnp.arange(4), 1)
         Array([3, 0, 1, 2], dtype=int32)
     """
-    x = array_of("roll", a)
+    x = pm.array_of("roll", a)
     if axis is None:
         return sh.reshape(roll(sh.reshape(x, (x.size,)), shift, 0), x.shape)
-    axes = [canonical_axis(i, x.ndim) for i in one_or_more(axis, "axis")]
+    axes = [ax.canonical_axis(i, x.ndim) for i in ints.one_or_more(axis, "axis")]
     shifts = numbers(shift, "shift")
     if len(shifts) == 1:
         shifts *= len(axes)
@@ -766,22 +748,22 @@ def numbers(values: object, what: str) -> list[int | Array]:
     """
     if hasattr(values, "__jax_array__"):
         values = as_array(values, what)
-    return [_number(value, what) for value in one_or_more(values, what)]
+    return [_number(value, what) for value in ints.one_or_more(values, what)]
 
 
 def _number(value: object, what: str) -> int | Array:
     if not isinstance(value, Tracer):
-        return integer(value, what)
+        return ints.integer(value, what)
     if value.shape or not dtypes.is_integer(value.dtype):
         raise ArgumentError(f"{what} must be an int, but got {value.aval}.")
     return value
 
 
-def filled(number: int | Array, shape: tuple[int, ...], dtype: DType) -> Array:
+def filled(number: int | Array, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
     """Repeat an int, which may be traced or a symbolic size, over a shape."""
     if type(number) is int:
         return sh.full(shape, number, dtype)
-    return broadcast_to_shape(ew.convert_element_type(as_array(number), dtype), shape)
+    return pm.broadcast_to_shape(ew.convert_element_type(as_array(number), dtype), shape)
 
 
 def _roll(x: Array, by: int | Array, axis: int) -> Array:
@@ -795,7 +777,7 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
         # of slices the cotangents would be padded and added up
         first, rest = sl.split(x, (cut, n - cut), axis)
         return sl.concatenate((rest, first), axis)
-    start = remainder(-by, n)
+    start = uf.remainder(-by, n)
     return dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
 
 
@@ -816,23 +798,23 @@ def unravel_index(
         >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
         [1, 2]
     """
-    rest = array_of("unravel_index", indices)
+    rest = pm.array_of("unravel_index", indices)
     if not dtypes.is_integer(rest.dtype):
         raise DtypeError(f"unravel_index takes integers, but got {rest.aval}.")
     sizes: Sequence[int | Array] = numbers(shape, "shape")
     # an index out of bounds becomes the last of its side, as with any indexing
     if all(type(n) is int for n in sizes):
-        total, limits = prod(canonical_shape(sizes)), np.iinfo(rest.dtype)
+        total, limits = prod(cr.canonical_shape(sizes)), np.iinfo(rest.dtype)
         least, most = max(-total, int(limits.min)), min(max(total - 1, 0), int(limits.max))
         rest = ew.clamp(sh.full_like(rest, least), rest, sh.full_like(rest, most))
     else:
-        rest, *sizes = promote_dtypes(rest, *map(as_array, sizes))
+        rest, *sizes = pm.promote_dtypes(rest, *map(as_array, sizes))
         count = prod(sizes)
-        rest = clip(rest, -count if rest.dtype.kind == "i" else 0, maximum(count, 1) - 1)
+        rest = uf.clip(rest, -count if rest.dtype.kind == "i" else 0, uf.maximum(count, 1) - 1)
     coordinates: list[Array] = []
     for n in reversed(sizes):
-        coordinates.append(remainder(rest, n))
-        rest = floor_divide(rest, n)
+        coordinates.append(uf.remainder(rest, n))
+        rest = uf.floor_divide(rest, n)
     return tuple(reversed(coordinates))
 
 
@@ -865,18 +847,18 @@ def ravel_multi_index(
         >>> int(jnp.ravel_multi_index((1, 2), (2, 3)))
         5
     """
-    sizes = canonical_shape(dims, "dims")
-    indices = arrays("ravel_multi_index", *listed(multi_index, "multi_index"))
+    sizes = cr.canonical_shape(dims, "dims")
+    indices = pm.arrays("ravel_multi_index", *ints.listed(multi_index, "multi_index"))
     if len(indices) != len(sizes):
         raise ShapeError(
             f"ravel_multi_index needs an index for each of {sizes}, but got {len(indices)}."
         )
-    if not is_one_of(mode, ("raise", "wrap", "clip", "ignore")):
+    if not ints.is_one_of(mode, ("raise", "wrap", "clip", "ignore")):
         raise ArgumentError(
             "ravel_multi_index knows the modes 'raise', 'wrap', 'clip' and 'ignore', not "
             f"{shortened(mode)}."
         )
-    if not is_one_of(order, ("C", "F")):
+    if not ints.is_one_of(order, ("C", "F")):
         raise ArgumentError(
             f"ravel_multi_index: order must be 'C' or 'F', but got {shortened(order)}."
         )
@@ -884,7 +866,7 @@ def ravel_multi_index(
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:
         flat = flat * n + index
-    return flat if dtype is None else astype(flat, dtype)
+    return flat if dtype is None else uf.astype(flat, dtype)
 
 
 def _within(index: Array, n: int, mode: str) -> Array:
@@ -894,9 +876,9 @@ def _within(index: Array, n: int, mode: str) -> Array:
     if mode == "ignore":
         return index
     if mode == "wrap":
-        return remainder(index, n)
+        return uf.remainder(index, n)
     if mode == "clip":
-        return clip(index, 0, n - 1)
+        return uf.clip(index, 0, n - 1)
     host = index.concrete("an index of ravel_multi_index (or give mode='clip' or 'wrap')")
     if host.size and not (host.min() >= 0 and host.max() < n):
         raise ArgumentError(
@@ -935,25 +917,26 @@ def diff(
         >>> jnp.diff(jnp.array([1, 4, 9]))
         Array([3, 5], dtype=int32)
     """
-    x, n = array_of("diff", a), integer(n, "n")
+    x, n = pm.array_of("diff", a), ints.integer(n, "n")
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, but got {n}.")
     if n == 0:  # nothing is put before or after either, as in NumPy
         return x
     if not x.shape:
         raise ShapeError("diff needs an array with at least one axis.")
-    place = canonical_axis(axis, x.ndim)
+    place = ax.canonical_axis(axis, x.ndim)
     operands = [e for e in (prepend, x, append) if e is not None]
     one = tuple([1 if i == place else m for i, m in enumerate(x.shape)])
     parts = [
-        e if e.shape else broadcast_to(e, one) for e in promote_dtypes(*arrays("diff", *operands))
+        e if e.shape else cr.broadcast_to(e, one)
+        for e in pm.promote_dtypes(*pm.arrays("diff", *operands))
     ]
     x = concatenate(parts, place)
     for _ in range(n):
         size = x.shape[place]
         later = sl.slice_in_dim(x, min(1, size), size, 1, place)
         earlier = sl.slice_in_dim(x, 0, max(size - 1, 0), 1, place)
-        x = (not_equal if x.dtype == dtypes.bool_ else subtract)(later, earlier)
+        x = (uf.not_equal if x.dtype == dtypes.bool_ else uf.subtract)(later, earlier)
     return x
 
 
@@ -963,6 +946,6 @@ def ediff1d(
 ) -> Array:
     """Return the differences of neighbours in the flattened array, between given ends."""
     x = diff(ravel(ary))
-    before = [] if to_begin is None else [ravel(astype(to_begin, x.dtype))]
-    after = [] if to_end is None else [ravel(astype(to_end, x.dtype))]
+    before = [] if to_begin is None else [ravel(uf.astype(to_begin, x.dtype))]
+    after = [] if to_end is None else [ravel(uf.astype(to_end, x.dtype))]
     return concatenate([*before, x, *after])

@@ -8,29 +8,20 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import SymbolicSize, integer, is_one_of
-from tinyjax.core.replay import replayed
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy.creation import Nested, broadcast_to, linspace
-from tinyjax.numpy.creation import array as array_from
-from tinyjax.numpy.editing import apply_along_axis
+from tinyjax.numpy import editing, manipulation as mn, promotion as pm, reductions as red
+from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
 from tinyjax.numpy.elementwise import round as rounded
-from tinyjax.numpy.manipulation import flip, unstack
-from tinyjax.numpy.promotion import array_of, convert
-from tinyjax.numpy.reductions import max as greatest
-from tinyjax.numpy.reductions import mean
-from tinyjax.numpy.reductions import min as least
 from tinyjax.numpy.sorting import median
-from tinyjax.primitives import shape as sh
-from tinyjax.primitives import slicing as sl
+from tinyjax.primitives import shape as sh, slicing as sl
 
-PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | HostArray
+PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | dtypes.HostArray
 Pairs: TypeAlias = list[tuple[int, int]]
 
 
-@replayed
+@replay.replayed
 def pad(
     array: ArrayLike,
     pad_width: PadWidth,
@@ -78,12 +69,12 @@ def pad(
         >>> jnp.pad(jnp.array([2, 4]), 2, mode="linear_ramp", end_values=(0, 6))
         Array([0, 1, 2, 4, 5, 6], dtype=int32)
     """
-    x = array_of("pad", array)
+    x = pm.array_of("pad", array)
     widths = _pairs(pad_width, x.ndim, "widths")
     if callable(mode):
         padded = _constant(x, widths, 0)
         for axis, pair in enumerate(widths):
-            padded = apply_along_axis(mode, axis, padded, pair, axis, kwargs)
+            padded = editing.apply_along_axis(mode, axis, padded, pair, axis, kwargs)
         return padded
     options = {
         "constant_values": constant_values,
@@ -92,7 +83,7 @@ def pad(
         "reflect_type": reflect_type,
         **kwargs,
     }
-    if not is_one_of(mode, _OPTIONS):
+    if not ints.is_one_of(mode, _OPTIONS):
         raise ArgumentError(
             f"pad: mode must be a function or {', '.join(map(repr, _OPTIONS))}, "
             f"but got {shortened(mode)}."
@@ -140,15 +131,15 @@ _OPTIONS: Final[dict[str, str | None]] = {
 }
 
 _STATISTICS: Final[dict[str, Callable[..., Array]]] = {
-    "maximum": greatest,
-    "mean": mean,
+    "maximum": red.max,
+    "mean": red.mean,
     "median": median,
-    "minimum": least,
+    "minimum": red.min,
 }
 
 
 def _is_odd(reflect_type: object) -> bool:
-    if not is_one_of(reflect_type, ("even", "odd")):
+    if not ints.is_one_of(reflect_type, ("even", "odd")):
         raise ArgumentError(
             f"pad: reflect_type must be 'even' or 'odd', but got {shortened(reflect_type)}."
         )
@@ -165,24 +156,24 @@ def _pairs(numbers: PadWidth, ndim: int, what: str) -> Pairs:
             f"pad: the {what} must be a number, (before, after), or that for each of the {ndim} "
             f"axes, but got {shortened(numbers)}."
         ) from None
-    symbolic = any(isinstance(n, SymbolicSize) for n in host.flat)
+    symbolic = any(isinstance(n, ints.SymbolicSize) for n in host.flat)
     if not (symbolic or host.dtype.kind in "iu") or (host < 0).any():
         raise ArgumentError(
             f"pad: the {what} must be ints of at least 0, but got {shortened(numbers)}."
         )
     each = f"each of the {what} of pad"
-    return [(integer(before, each), integer(after, each)) for before, after in pairs]
+    return [(ints.integer(before, each), ints.integer(after, each)) for before, after in pairs]
 
 
 def _table(values: Nested, ndim: int, dtype: dtypes.DType | None) -> list[list[Array]]:
     table = broadcast_to(array_from(values, dtype), (ndim, 2))
-    return [list(unstack(row)) for row in unstack(table)] if ndim else []
+    return [list(mn.unstack(row)) for row in mn.unstack(table)] if ndim else []
 
 
 def _constant(x: Array, widths: Pairs, values: Nested) -> Array:
     whole = array_from(values, x.dtype)
     if not whole.shape:
-        value = convert(whole, x.dtype, x.weak_type)
+        value = pm.convert(whole, x.dtype, x.weak_type)
         return sl.pad(x, value, [(before, after, 0) for before, after in widths])
     table = _table(whole, x.ndim, x.dtype)
     for axis, (before, after) in enumerate(widths):
@@ -196,7 +187,7 @@ def _constant(x: Array, widths: Pairs, values: Nested) -> Array:
 
 def _joined(first: Array | None, x: Array, last: Array | None, axis: int) -> Array:
     parts = [part for part in (first, x, last) if part is not None]
-    return sl.concatenate([convert(part, x.dtype, x.weak_type) for part in parts], axis)
+    return sl.concatenate([pm.convert(part, x.dtype, x.weak_type) for part in parts], axis)
 
 
 def _copies(part: Array, count: int, axis: int) -> Array | None:
@@ -258,7 +249,7 @@ def _ramp(x: Array, before: int, after: int, axis: int, ends: list[list[Array]])
 
     low, high = ends[axis]
     first, last = steps(0, before, low), steps(n - 1, after, high)
-    return _joined(first, x, None if last is None else flip(last, axis), axis)
+    return _joined(first, x, None if last is None else mn.flip(last, axis), axis)
 
 
 def _statistic(

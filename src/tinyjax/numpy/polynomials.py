@@ -5,44 +5,33 @@ from __future__ import annotations
 import math
 from typing import Final, Literal, overload
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import checking, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer
-from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy import linalg
+from tinyjax.numpy import (
+    elementwise as uf,
+    linalg as numpy_linalg,
+    manipulation as mn,
+    promotion as pm,
+    reductions as red,
+)
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.correlation import convolve
 from tinyjax.numpy.creation import arange, array, asarray, diag, ones, vander, zeros
 from tinyjax.numpy.editing import trim_zeros
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import equal, less_equal, logical_not, negative, pick, sqrt
-from tinyjax.numpy.manipulation import append, concatenate, matrix_transpose, roll, stack
-from tinyjax.numpy.promotion import (
-    array_of,
-    broadcast_to_shape,
-    convert,
-    promote_dtypes,
-    promote_inexact,
-    strong,
-)
-from tinyjax.numpy.reductions import all as all_
-from tinyjax.numpy.reductions import argmax
-from tinyjax.numpy.reductions import sum as total
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take
 
 
 def _vectors(name: str, *polynomials: ArrayLike) -> list[Array]:
-    vectors = [array_of(name, x) for x in polynomials]
+    vectors = [pm.array_of(name, x) for x in polynomials]
     for x in vectors:
         if x.ndim != 1:
-            raise ShapeError(f"{name} needs the coefficients in a vector, but got {x.aval}.")
+            raise errors.ShapeError(f"{name} needs the coefficients in a vector, but got {x.aval}.")
     return vectors
 
 
-@replayed
+@replay.replayed
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
@@ -54,24 +43,24 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
         >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3, 0, 0]))
         Array([3, 1, 2], dtype=int32)
     """
-    a, b = promote_dtypes(*_vectors("polyadd", a1, a2))
+    a, b = pm.promote_dtypes(*_vectors("polyadd", a1, a2))
     if a.size < b.size:
         a, b = b, a
     return a.at[a.size - b.size :].add(b)
 
 
-@replayed
+@replay.replayed
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
     Raises:
         ShapeError: one is not a vector.
     """
-    a, b = promote_dtypes(*_vectors("polysub", a1, a2))
-    return polyadd(a, negative(b))
+    a, b = pm.promote_dtypes(*_vectors("polysub", a1, a2))
+    return polyadd(a, uf.negative(b))
 
 
-@replayed
+@replay.replayed
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Return the product of two polynomials.
 
@@ -88,14 +77,14 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
         >>> jnp.polymul(jnp.array([1.0, 1.0]), jnp.array([1.0, -1.0]))
         Array([ 1.,  0., -1.], dtype=float32)
     """
-    factors = promote_inexact(*_vectors("polymul", a1, a2))
+    factors = pm.promote_inexact(*_vectors("polymul", a1, a2))
     if trim_leading_zeros and max(x.size for x in factors) > 1:
         factors = [trim_zeros(x, "f") for x in factors]
     a, b = [x if x.size else zeros(1, x.dtype) for x in factors]
     return convolve(a, b)
 
 
-@replayed
+@replay.replayed
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Divide a polynomial by another.
 
@@ -116,23 +105,23 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         >>> jnp.polydiv(jnp.array([1.0, 3.0, 5.0]), jnp.array([1.0, 1.0]))
         (Array([1., 2.], dtype=float32), Array([0., 0., 3.], dtype=float32))
     """
-    rest, divisor = (strong(x) for x in promote_inexact(*_vectors("polydiv", u, v)))
+    rest, divisor = (pm.strong(x) for x in pm.promote_inexact(*_vectors("polydiv", u, v)))
     if not divisor.size:
-        raise ShapeError("polydiv: the divisor has no coefficients.")
+        raise errors.ShapeError("polydiv: the divisor has no coefficients.")
     quotient = []
     scale = 1 / divisor[0]
     for k in range(rest.size - divisor.size + 1):
         quotient.append(scale * rest[k])
         rest = rest.at[k : k + divisor.size].add(-quotient[-1] * divisor)
-    quotients = stack(quotient) if quotient else zeros(1, rest.dtype)
+    quotients = mn.stack(quotient) if quotient else zeros(1, rest.dtype)
     if trim_leading_zeros:
         tiny = math.sqrt(float(dtypes.finfo(rest.dtype).eps))
-        size = trim_zeros(pick(less_equal(absolute(rest), tiny), 0, rest), "f").size
+        size = trim_zeros(uf.pick(uf.less_equal(uf.abs(rest), tiny), 0, rest), "f").size
         rest = rest[rest.size - max(size, 1) :]
     return quotients, rest
 
 
-@replayed
+@replay.replayed
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the derivative of a polynomial.
 
@@ -149,10 +138,10 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         >>> jnp.polyder(jnp.array([1.0, 1.0, 1.0]))
         Array([2., 1.], dtype=float32)
     """
-    (x,) = promote_inexact(*_vectors("polyder", p))
-    order = integer(m, "m")
+    (x,) = pm.promote_inexact(*_vectors("polyder", p))
+    order = ints.integer(m, "m")
     if order < 0:
-        raise ArgumentError(f"polyder: the order must not be below zero, but got {order}.")
+        raise errors.ArgumentError(f"polyder: the order must not be below zero, but got {order}.")
     if not order:
         return x
     if x.size <= order:
@@ -164,7 +153,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 _MOST_TIMES: Final = 10_000
 
 
-@replayed
+@replay.replayed
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Return the integral of a polynomial.
 
@@ -183,28 +172,28 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         >>> jnp.polyint(jnp.array([3.0, 2.0, 1.0]))
         Array([1., 1., 1., 0.], dtype=float32)
     """
-    order = integer(m, "m")
+    order = ints.integer(m, "m")
     if order > _MOST_TIMES:
-        raise ArgumentError(
-            f"polyint integrates at most {_MOST_TIMES:,} times, but got m={shortened(m)}."
+        raise errors.ArgumentError(
+            f"polyint integrates at most {_MOST_TIMES:,} times, but got m={errors.shortened(m)}."
         )
     if order < 0:
-        raise ArgumentError(f"polyint: the order must not be below zero, but got {order}.")
-    integration_constants = array_of("polyint", 0 if k is None else k)
-    x, constants = promote_inexact(*_vectors("polyint", p), integration_constants)
+        raise errors.ArgumentError(f"polyint: the order must not be below zero, but got {order}.")
+    integration_constants = pm.array_of("polyint", 0 if k is None else k)
+    x, constants = pm.promote_inexact(*_vectors("polyint", p), integration_constants)
     if constants.size == 1 and constants.ndim < 2:
-        constants = broadcast_to_shape(constants.reshape(1), (order,))
+        constants = pm.broadcast_to_shape(constants.reshape(1), (order,))
     if constants.shape != (order,):
-        raise ShapeError(f"polyint needs {order} constants, but got {constants.aval}.")
+        raise errors.ShapeError(f"polyint needs {order} constants, but got {constants.aval}.")
     if not order:
         return x
     n = x.size
     # the coefficient of the power e of the result comes from e factorial, as far as it goes
     factors = [math.perm(e, min(e, order)) for e in reversed(range(n + order))]
-    return concatenate([x, constants]) / array(factors, x.dtype)
+    return mn.concatenate([x, constants]) / array(factors, x.dtype)
 
 
-@explained
+@checking.explained
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial, the eigenvalues of its companion matrix.
 
@@ -225,19 +214,19 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         >>> jnp.sort(jnp.roots(jnp.array([1.0, 0.0, -4.0])).real)
         Array([-2.,  2.], dtype=float32)
     """
-    (x,) = promote_inexact(array_of("roots", p))
+    (x,) = pm.promote_inexact(pm.array_of("roots", p))
     x = x.reshape(1) if not x.shape else x
     if x.ndim != 1:
-        raise ShapeError(f"roots needs the coefficients in a vector, but got {x.aval}.")
+        raise errors.ShapeError(f"roots needs the coefficients in a vector, but got {x.aval}.")
     if x.size < 2:
         return _roots(x)
     if strip_zeros:
         return _roots(trim_zeros(x, "f"))
-    none = equal(x, 0)
-    leading = pick(all_(none), x.size, argmax(logical_not(none)))
-    zeros_of_p = _roots(roll(pick(all_(none), 1, x), -leading))
-    zeros_of_p = take(zeros_of_p, argsort(convert(equal(zeros_of_p, 0), dtypes.int32)))
-    return pick(
+    none = uf.equal(x, 0)
+    leading = uf.pick(red.all(none), x.size, red.argmax(uf.logical_not(none)))
+    zeros_of_p = _roots(mn.roll(uf.pick(red.all(none), 1, x), -leading))
+    zeros_of_p = take(zeros_of_p, argsort(pm.convert(uf.equal(zeros_of_p, 0), dtypes.int32)))
+    return uf.pick(
         arange(zeros_of_p.size) < zeros_of_p.size - leading, zeros_of_p, complex(math.nan, math.nan)
     )
 
@@ -247,10 +236,10 @@ def _roots(x: Array) -> Array:
     if x.size < 2:
         return zeros(0, dtypes.to_complex(x.dtype))
     companion = diag(ones(x.size - 2, x.dtype), -1)
-    return linalg.eigvals(companion.at[0].set(-x[1:] / x[0]))
+    return numpy_linalg.eigvals(companion.at[0].set(-x[1:] / x[0]))
 
 
-@replayed
+@replay.replayed
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial with given zeros, whose first coefficient is 1.
 
@@ -265,17 +254,19 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         >>> jnp.poly(jnp.array([1.0, -1.0]))
         Array([ 1.,  0., -1.], dtype=float32)
     """
-    (x,) = promote_inexact(array_of("poly", seq_of_zeros))
+    (x,) = pm.promote_inexact(pm.array_of("poly", seq_of_zeros))
     if x.ndim == 2 and x.shape[0] == x.shape[1] and x.size:
-        x = linalg.eigvals(x)
+        x = numpy_linalg.eigvals(x)
     if x.ndim > 1:
-        raise ShapeError(f"poly needs a vector or a square matrix, but got {x.aval}.")
+        raise errors.ShapeError(f"poly needs a vector or a square matrix, but got {x.aval}.")
     zeros_ = x.reshape(x.size)
     if not zeros_.size:
         return ones((), x.dtype)
     result = ones(1, x.dtype)
     for zero in zeros_:
-        result = append(result, zeros(1, x.dtype)) - concatenate([zeros(1, x.dtype), result * zero])
+        result = mn.append(result, zeros(1, x.dtype)) - mn.concatenate(
+            [zeros(1, x.dtype), result * zero]
+        )
     return result
 
 
@@ -299,7 +290,7 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | Literal["unscaled"] = False,
 ) -> Array | tuple[Array, ...]: ...
-@replayed
+@replay.replayed
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,
@@ -335,37 +326,37 @@ def polyfit(
         >>> jnp.polyfit(x, 2 * x + 1, 1).round(3)
         Array([2., 1.], dtype=float32)
     """
-    at, values = promote_inexact(array_of("polyfit", x), array_of("polyfit", y))
-    order = integer(deg, "deg") + 1
+    at, values = pm.promote_inexact(pm.array_of("polyfit", x), pm.array_of("polyfit", y))
+    order = ints.integer(deg, "deg") + 1
     if order < 1:
-        raise ArgumentError(f"polyfit: the degree must not be below zero, but got {deg}.")
+        raise errors.ArgumentError(f"polyfit: the degree must not be below zero, but got {deg}.")
     n = at.size
     if at.ndim != 1 or not n or values.ndim not in (1, 2) or values.shape[0] != n:
-        raise ShapeError(
+        raise errors.ShapeError(
             "polyfit needs a vector of points, at least one, and as many values, but got "
             f"{at.aval} and {values.aval}."
         )
     limit = n * float(dtypes.finfo(at.dtype).eps) if rcond is None else rcond
     left, right = vander(at, order), values
     if w is not None:
-        (weights,) = promote_inexact(array_of("polyfit", w))
+        (weights,) = pm.promote_inexact(pm.array_of("polyfit", w))
         if weights.shape != (n,):
-            raise ShapeError(f"polyfit needs {n} weights, but got {weights.aval}.")
+            raise errors.ShapeError(f"polyfit needs {n} weights, but got {weights.aval}.")
         left = left * weights[:, None]
         right = right * (weights if right.ndim == 1 else weights[:, None])
-    scale = sqrt(total(left * left, 0))
+    scale = uf.sqrt(red.sum(left * left, 0))
     left = left / scale
-    coefficients, residuals, rank, singular = linalg.lstsq(left, right, limit)
+    coefficients, residuals, rank, singular = numpy_linalg.lstsq(left, right, limit)
     coefficients = coefficients / (scale if coefficients.ndim == 1 else scale[:, None])
     if full:
         return coefficients, residuals, rank, singular, asarray(limit)
     if not cov:
         return coefficients
-    base = linalg.inv(matmul(matrix_transpose(left), left)) / (scale[:, None] * scale)
+    base = numpy_linalg.inv(matmul(mn.matrix_transpose(left), left)) / (scale[:, None] * scale)
     if cov == "unscaled":
         factor = ones((1,), base.dtype)
     elif n <= order:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"polyfit: the covariance of {order} coefficients needs more than {order} points, but "
             f"got {n}; or give cov='unscaled'."
         )

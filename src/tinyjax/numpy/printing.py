@@ -6,10 +6,8 @@ import numpy as np
 from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
+from tinyjax.core import checking, integers as ints, operands as opd
 from tinyjax.core.array import ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
 from tinyjax.errors import ArgumentError, shortened
 
 __all__ = [
@@ -23,7 +21,7 @@ __all__ = [
 ]
 
 
-@explained
+@checking.explained
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -43,7 +41,7 @@ def array_repr(
         >>> jnp.array_repr(jnp.array([1.23456, 2.0]), precision=2)
         'Array([1.23, 2.  ], dtype=float32)'
     """
-    x = as_array(arr)
+    x = opd.as_array(arr)
     text = np.array2string(
         x.concrete("a text"),
         max_line_width=_count(max_line_width, "max_line_width"),
@@ -56,7 +54,7 @@ def array_repr(
     return f"Array({text}, dtype={x.dtype.name}{weak})"
 
 
-@explained
+@checking.explained
 def array_str(
     a: ArrayLike,
     max_line_width: int | None = None,
@@ -76,7 +74,7 @@ def array_str(
         >>> jnp.array_str(jnp.array([1.0, 2.0]))
         '[1. 2.]'
     """
-    host = as_array(a).concrete("a text")
+    host = opd.as_array(a).concrete("a text")
     width = _count(max_line_width, "max_line_width")
     return np.array_str(host, width, _count(precision, "precision"), suppress_small)
 
@@ -84,7 +82,7 @@ def array_str(
 def _count(value: int | None, name: str) -> int | None:
     if value is None:
         return None
-    count = integer(value, name)
+    count = ints.integer(value, name)
     if count < 0:
         raise ArgumentError(f"{name} must not be negative, but got {shortened(count)}.")
     return count

@@ -16,29 +16,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, evaluation_rules as er, integers as ints, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.evaluation_rules import LARGEST
-from tinyjax.core.integers import SymbolicSize, one_or_more
 from tinyjax.core.operands import raw_host
 from tinyjax.core.replay import replayed
-from tinyjax.core.trace import EVAL, current_trace
-from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.numpy.elementwise import isclose, isnan, logical_and, logical_not, no_out, pick, truth
-from tinyjax.numpy.promotion import (
-    array_of,
-    broadcast_shapes,
-    broadcast_to_shape,
-    convert,
-    promote_inexact,
-    strong,
-)
-from tinyjax.primitives import broadcast as bc
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import reduce as rd
-from tinyjax.primitives.shape import full, full_like, reshape, transpose
+from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.records import Record
 
 
@@ -46,10 +32,10 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Put the reduced axes back, with size one, where that is asked for."""
     if not keepdims:
         return out
-    return reshape(out, tuple([1 if i in axes else n for i, n in enumerate(x.shape)]))
+    return sh.reshape(out, tuple([1 if i in axes else n for i, n in enumerate(x.shape)]))
 
 
-def _accumulator(dtype: DType) -> DType:
+def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
     """The type in which sums and products of this type are returned: no small integers."""
     default = dtypes.default_int()
     match dtypes.kind(dtype):
@@ -67,8 +53,8 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
     """Replace the elements that do not take part by one that changes nothing."""
     if where is None:
         return x
-    mask = truth(array_of(name, where))
-    masked = pick(mask, x, instead)
+    mask = uf.truth(pm.array_of(name, where))
+    masked = uf.pick(mask, x, instead)
     if masked.shape != x.shape:
         raise ShapeError(
             f"{name}: where must broadcast to the array's shape {x.shape}, but has {mask.shape}."
@@ -83,7 +69,7 @@ class _Reduction(Record):
     name: str
     reduce: Callable[[Array, tuple[int, ...]], Array]
     combine: Callable[[Array, Array], Array]
-    identity: Callable[[DType], bool | int | float | complex]
+    identity: Callable[[dtypes.DType], bool | int | float | complex]
 
 
 _SUM = _Reduction("sum", bc.reduce_sum, ew.add, lambda _: 0)
@@ -97,7 +83,7 @@ _MIN = _Reduction("min", rd.reduce_min, ew.min_, rd.highest)
 def _accumulate(
     kind: _Reduction,
     a: ArrayLike,
-    axis: Axis,
+    axis: ax.Axis,
     dtype: DTypeLike,
     keepdims: bool,
     initial: ArrayLike | None,
@@ -105,17 +91,17 @@ def _accumulate(
     promote_integers: bool,
 ) -> Array:
     name = kind.name
-    x = array_of(name, a)
-    axes = canonical_axes(axis, x.ndim)
+    x = pm.array_of(name, a)
+    axes = ax.canonical_axes(axis, x.ndim)
     operand_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
     promotes = promote_integers or operand_dtype == dtypes.bool_
     result_dtype = _accumulator(operand_dtype) if dtype is None and promotes else operand_dtype
     if result_dtype == dtypes.bool_:
         kind = _ALL if kind is _PROD else _ANY
-    x = convert(x, result_dtype)
+    x = pm.convert(x, result_dtype)
     out = kind.reduce(_masked(name, x, where, kind.identity(result_dtype)), axes)
     if initial is not None:
-        start = convert(array_of(name, initial), result_dtype)
+        start = pm.convert(pm.array_of(name, initial), result_dtype)
         out = kind.combine(out, _scalar(name, start, out.shape))
     return _keep(out, x, axes, keepdims)
 
@@ -123,13 +109,13 @@ def _accumulate(
 def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
     if initial.shape:
         raise ShapeError(f"{name}: initial must be a scalar, but its shape is {initial.shape}.")
-    return broadcast_to_shape(initial, shape)
+    return pm.broadcast_to_shape(initial, shape)
 
 
 @replayed
 def sum(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -161,14 +147,14 @@ def sum(
         >>> jnp.sum(x, where=x > 1)
         Array(9, dtype=int32)
     """
-    no_out("sum", out)
+    uf.no_out("sum", out)
     return _accumulate(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
 @replayed
 def prod(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -185,21 +171,21 @@ def prod(
         >>> jnp.prod(jnp.array([1.0, 2.0, 3.0]))
         Array(6., dtype=float32)
     """
-    no_out("prod", out)
+    uf.no_out("prod", out)
     return _accumulate(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
 def _extremum(
     kind: _Reduction,
     a: ArrayLike,
-    axis: Axis,
+    axis: ax.Axis,
     keepdims: bool,
     initial: ArrayLike | None,
     where: ArrayLike | None,
 ) -> Array:
     name = kind.name
-    x = strong(array_of(name, a))
-    axes = canonical_axes(axis, x.ndim)
+    x = pm.strong(pm.array_of(name, a))
+    axes = ax.canonical_axes(axis, x.ndim)
     if initial is None:
         if where is not None:
             raise ArgumentError(
@@ -212,14 +198,14 @@ def _extremum(
             )
         return _keep(kind.reduce(x, axes), x, axes, keepdims)
     out = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
-    start = convert(array_of(name, initial), x.dtype)
+    start = pm.convert(pm.array_of(name, initial), x.dtype)
     return _keep(kind.combine(out, _scalar(name, start, out.shape)), x, axes, keepdims)
 
 
 @replayed
 def max(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -246,28 +232,28 @@ def max(
         >>> jnp.max(jnp.array([[1, 5], [3, 4]]), axis=1)
         Array([5, 4], dtype=int32)
     """
-    no_out("max", out)
+    uf.no_out("max", out)
     return _extremum(_MAX, a, axis, keepdims, initial, where)
 
 
 @replayed
 def min(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Return the smallest element over axes; the arguments are those of ``max``."""
-    no_out("min", out)
+    uf.no_out("min", out)
     return _extremum(_MIN, a, axis, keepdims, initial, where)
 
 
 @replayed
 def any(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -280,9 +266,9 @@ def any(
         >>> jnp.any(jnp.array([[0, 1], [0, 0]]), axis=1)
         Array([ True, False], dtype=bool)
     """
-    no_out("any", out)
-    x = truth(array_of("any", a))
-    axes = canonical_axes(axis, x.ndim)
+    uf.no_out("any", out)
+    x = uf.truth(pm.array_of("any", a))
+    axes = ax.canonical_axes(axis, x.ndim)
     x = _masked("any", x, where, False)
     return _keep(rd.reduce_or(x, axes), x, axes, keepdims)
 
@@ -290,32 +276,32 @@ def any(
 @replayed
 def all(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
 ) -> Array:
     """Say whether all elements over the axes are true (not zero)."""
-    no_out("all", out)
-    x = truth(array_of("all", a))
-    axes = canonical_axes(axis, x.ndim)
+    uf.no_out("all", out)
+    x = uf.truth(pm.array_of("all", a))
+    axes = ax.canonical_axes(axis, x.ndim)
     x = _masked("all", x, where, True)
     return _keep(rd.reduce_and(x, axes), x, axes, keepdims)
 
 
 def _argument(
     name: str,
-    choose: Callable[[Array, int, DType], Array],
+    choose: Callable[[Array, int, dtypes.DType], Array],
     a: ArrayLike,
     axis: int | None,
     keepdims: bool,
 ) -> Array:
-    x = array_of(name, a)
-    along = tuple(range(x.ndim)) if axis is None else (canonical_axis(axis, x.ndim),)
+    x = pm.array_of(name, a)
+    along = tuple(range(x.ndim)) if axis is None else (ax.canonical_axis(axis, x.ndim),)
     if builtins.any(x.shape[i] == 0 for i in along):
         raise ShapeError(f"{name} along axis {axis} of {x.aval}: there is no element to choose.")
-    flat = reshape(x, (x.size,)) if axis is None else x
+    flat = sh.reshape(x, (x.size,)) if axis is None else x
     chosen = choose(flat, 0 if axis is None else along[0], dtypes.default_int())
     return _keep(chosen, x, along, keepdims)
 
@@ -340,7 +326,7 @@ def argmax(
         >>> jnp.argmax(jnp.array([1, 5, 5]))
         Array(1, dtype=int32)
     """
-    no_out("argmax", out)
+    uf.no_out("argmax", out)
     return _argument("argmax", rd.argmax, a, axis, keepdims)
 
 
@@ -349,20 +335,20 @@ def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
 ) -> Array:
     """Return the index of the smallest element along an axis; as ``argmax`` otherwise."""
-    no_out("argmin", out)
+    uf.no_out("argmin", out)
     return _argument("argmin", rd.argmin, a, axis, keepdims)
 
 
 def _nan_argument(
     name: str, a: ArrayLike, axis: int | None, keepdims: bool | None, worst: float
 ) -> Array:
-    x = array_of(name, a)
+    x = pm.array_of(name, a)
     find = argmax if worst < 0 else argmin
     if not dtypes.is_inexact(x.dtype):
         return find(x, axis, keepdims=keepdims is True)
     missing = ew.ne(x, x)
-    places = find(pick(missing, worst, x), axis, keepdims=keepdims is True)
-    return pick(all(missing, axis, keepdims=keepdims is True), -1, places)
+    places = find(uf.pick(missing, worst, x), axis, keepdims=keepdims is True)
+    return uf.pick(all(missing, axis, keepdims=keepdims is True), -1, places)
 
 
 @replayed
@@ -376,7 +362,7 @@ def nanargmax(
         >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2, dtype=int32)
     """
-    no_out("nanargmax", out)
+    uf.no_out("nanargmax", out)
     return _nan_argument("nanargmax", a, axis, keepdims, -math.inf)
 
 
@@ -385,18 +371,18 @@ def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Return the index of the smallest element that is not NaN; -1 where all are."""
-    no_out("nanargmin", out)
+    uf.no_out("nanargmin", out)
     return _nan_argument("nanargmin", a, axis, keepdims, math.inf)
 
 
 # Means
 
 
-def _computation_type(dtype: DType) -> DType:
+def _computation_type(dtype: dtypes.DType) -> dtypes.DType:
     return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
-def _result_type(dtype: DTypeLike, x: Array) -> DType:
+def _result_type(dtype: DTypeLike, x: Array) -> dtypes.DType:
     """The type of a mean: the one given, or the array's where that is inexact."""
     return dtypes.to_inexact(x.dtype, x.weak_type) if dtype is None else dtypes.check(dtype)
 
@@ -416,21 +402,21 @@ def _shared(
     """
     if where is None:
         left = math.prod([x.shape[i] for i in axes]) - less
-        if not isinstance(left, SymbolicSize) and left <= 0:
-            return full_like(total, nothing)
-        return ew.div(total, broadcast_to_shape(full((), left, total.dtype), total.shape))
-    ones = full(x.shape, 1, dtypes.real_part(total.dtype))
+        if not isinstance(left, ints.SymbolicSize) and left <= 0:
+            return sh.full_like(total, nothing)
+        return ew.div(total, pm.broadcast_to_shape(sh.full((), left, total.dtype), total.shape))
+    ones = sh.full(x.shape, 1, dtypes.real_part(total.dtype))
     counts = bc.reduce_sum(_masked(name, ones, where, 0), axes)
     if less:
-        counts = ew.sub(counts, full_like(counts, less))
-    some = ew.gt(counts, full_like(counts, 0))
-    return pick(some, ew.div(total, convert(pick(some, counts, 1), total.dtype)), nothing)
+        counts = ew.sub(counts, sh.full_like(counts, less))
+    some = ew.gt(counts, sh.full_like(counts, 0))
+    return uf.pick(some, ew.div(total, pm.convert(uf.pick(some, counts, 1), total.dtype)), nothing)
 
 
 @replayed
 def mean(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -455,20 +441,20 @@ def mean(
         >>> jnp.mean(jnp.array([[1, 2], [3, 5]]), axis=1)
         Array([1.5, 4. ], dtype=float32)
     """
-    no_out("mean", out)
-    x = array_of("mean", a)
-    axes = canonical_axes(axis, x.ndim)
+    uf.no_out("mean", out)
+    x = pm.array_of("mean", a)
+    axes = ax.canonical_axes(axis, x.ndim)
     result = _result_type(dtype, x)
     inner = _computation_type(dtypes.to_inexact(result))
-    x = convert(x, inner)
+    x = pm.convert(x, inner)
     total = bc.reduce_sum(_masked("mean", x, where, 0), axes)
-    return convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
+    return pm.convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
 
 
 @replayed
 def var(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -502,45 +488,45 @@ def var(  # noqa: PLR0913 (JAX's signature)
         >>> jnp.var(jnp.array([1.0, 2.0, 3.0, 4.0]))
         Array(1.25, dtype=float32)
     """
-    no_out("var", out)
+    uf.no_out("var", out)
     if correction is not None and ddof:
         raise ArgumentError("var: ddof and correction mean the same. Give only one of them.")
     less = ddof if correction is None else correction
     _check_ddof(less)
-    x = array_of("var", a)
-    axes = canonical_axes(axis, x.ndim)
+    x = pm.array_of("var", a)
+    axes = ax.canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
     inner = _computation_type(dtypes.to_inexact(result))
-    x = convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
+    x = pm.convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
     if mean is None:
         # not NaN where there is no element: its distances would have NaN for derivatives
         sums = bc.reduce_sum(_masked("var", x, where, 0), axes)
         center = _keep(_shared("var", sums, x, axes, where, nothing=0.0), x, axes, True)
     else:
-        center = array_of("var", mean)
-    if broadcast_shapes(center.shape, x.shape) != x.shape:
+        center = pm.array_of("var", mean)
+    if pm.broadcast_shapes(center.shape, x.shape) != x.shape:
         raise ShapeError(
             f"var: mean must broadcast to the array's shape {x.shape}, but has {center.shape}."
         )
-    squares = _squared_distance(x, convert(center, x.dtype))
+    squares = _squared_distance(x, pm.convert(center, x.dtype))
     total = bc.reduce_sum(_masked("var", squares, where, 0), axes)
     variance = _shared("var", total, x, axes, where, less)
-    return convert(_keep(variance, x, axes, keepdims), result)
+    return pm.convert(_keep(variance, x, axes, keepdims), result)
 
 
 def _squared_distance(x: Array, center: Array) -> Array:
     if (
         type(x) is type(center) is ConcreteArray
-        and x.nbytes > LARGEST
+        and x.nbytes > er.LARGEST
         and not (x.weak_type or dtypes.is_complex(x.dtype))
-        and current_trace() is EVAL
+        and tr.current_trace() is tr.EVAL
     ):
         # In place: for two new arrays the system takes up to five times as long to find memory.
         with np.errstate(all="ignore"):
             squares = np.subtract(raw_host(x), raw_host(center))
             np.multiply(squares, squares, out=squares)
         return ConcreteArray(squares)
-    distance = ew.sub(x, broadcast_to_shape(center, x.shape))
+    distance = ew.sub(x, pm.broadcast_to_shape(center, x.shape))
     if not dtypes.is_complex(x.dtype):
         return ew.mul(distance, distance)
     re, im = ew.real(distance), ew.imag(distance)
@@ -557,7 +543,7 @@ def _check_ddof(ddof: object) -> None:
 @replayed
 def std(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -568,7 +554,7 @@ def std(  # noqa: PLR0913 (JAX's signature)
     correction: int | float | None = None,
 ) -> Array:
     """Return the standard deviation over axes, the root of ``var``; it takes the same arguments."""
-    no_out("std", out)
+    uf.no_out("std", out)
     return ew.sqrt(
         var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
@@ -577,7 +563,7 @@ def std(  # noqa: PLR0913 (JAX's signature)
 @overload
 def average(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     weights: ArrayLike | None = None,
     returned: Literal[False] = False,
     keepdims: bool = False,
@@ -585,7 +571,7 @@ def average(
 @overload
 def average(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     weights: ArrayLike | None = None,
     *,
     returned: Literal[True],
@@ -594,7 +580,7 @@ def average(
 @replayed
 def average(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     weights: ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
@@ -616,17 +602,17 @@ def average(
         >>> jnp.average(jnp.array([1.0, 4.0]), weights=jnp.array([2.0, 1.0]))
         Array(2., dtype=float32)
     """
-    x = array_of("average", a)
-    axes = canonical_axes(axis, x.ndim)
+    x = pm.array_of("average", a)
+    axes = ax.canonical_axes(axis, x.ndim)
     if weights is None:
         result = mean(x, axes, keepdims=keepdims)
-        total = full_like(result, math.prod([x.shape[i] for i in axes]))
+        total = sh.full_like(result, math.prod([x.shape[i] for i in axes]))
     else:
-        w = array_of("average", weights)
+        w = pm.array_of("average", weights)
         if w.shape != x.shape:
-            along = [] if axis is None else one_or_more(axis, "axis")
+            along = [] if axis is None else ints.one_or_more(axis, "axis")
             order_of_axes = [
-                canonical_axis(i, x.ndim) for i in along
+                ax.canonical_axis(i, x.ndim) for i in along
             ]  # in the order of the weights' axes
             if not order_of_axes or w.shape != tuple([x.shape[i] for i in order_of_axes]):
                 raise ShapeError(
@@ -634,26 +620,27 @@ def average(
                     f"element along the axes, but got shape {w.shape} for axis {axis}."
                 )
             order = builtins.sorted(range(len(order_of_axes)), key=order_of_axes.__getitem__)
-            w = reshape(
-                transpose(w, order), tuple([n if i in axes else 1 for i, n in enumerate(x.shape)])
+            w = sh.reshape(
+                sh.transpose(w, order),
+                tuple([n if i in axes else 1 for i, n in enumerate(x.shape)]),
             )
-        x, w = promote_inexact(x, w)
-        x = strong(x)
-        w = broadcast_to_shape(strong(w), x.shape)
+        x, w = pm.promote_inexact(x, w)
+        x = pm.strong(x)
+        w = pm.broadcast_to_shape(pm.strong(w), x.shape)
         total = sum(w, axes, keepdims=keepdims)
         result = ew.div(sum(ew.mul(x, w), axes, keepdims=keepdims), total)
     return (result, total) if returned else result
 
 
 @replayed
-def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: ax.Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest element less the smallest, over axes."""
-    no_out("ptp", out)
+    uf.no_out("ptp", out)
     return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
 @replayed
-def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: ax.Axis = None, keepdims: bool = False) -> Array:
     """Count the elements over axes that are not zero.
 
     Example:
@@ -661,29 +648,29 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
         >>> jnp.count_nonzero(jnp.array([0, 3, 0, 1]))
         Array(2, dtype=int32)
     """
-    return sum(truth(array_of("count_nonzero", a)), axis, keepdims=keepdims)
+    return sum(uf.truth(pm.array_of("count_nonzero", a)), axis, keepdims=keepdims)
 
 
 # Reductions that leave NaN out
 
 
 def _without_nan(
-    name: str, a: ArrayLike, instead: Callable[[DType], ArrayLike]
+    name: str, a: ArrayLike, instead: Callable[[dtypes.DType], ArrayLike]
 ) -> tuple[Array, Array | None]:
     """Replace NaN by a value of its type, and say where there was one; None for types without."""
-    x = strong(array_of(name, a))
+    x = pm.strong(pm.array_of(name, a))
     if dtypes.is_key(x.dtype):
         raise DtypeError(f"{name} takes numbers, but got {x.aval}.")
     if not dtypes.is_inexact(x.dtype):
         return x, None
-    nan = isnan(x)
-    return pick(nan, instead(x.dtype), x), nan
+    nan = uf.isnan(x)
+    return uf.pick(nan, instead(x.dtype), x), nan
 
 
 @replayed
 def nansum(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -704,7 +691,7 @@ def nansum(
 @replayed
 def nanprod(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -719,7 +706,7 @@ def nanprod(
 @replayed
 def nanmax(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -734,7 +721,7 @@ def nanmax(
 @replayed
 def nanmin(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -746,10 +733,10 @@ def nanmin(
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
 
 
-def _nan_where_all(result: Array, nan: Array | None, axis: Axis, keepdims: bool) -> Array:
+def _nan_where_all(result: Array, nan: Array | None, axis: ax.Axis, keepdims: bool) -> Array:
     if nan is None:
         return result
-    return pick(all(nan, axis, keepdims=keepdims), math.nan, result)
+    return uf.pick(all(nan, axis, keepdims=keepdims), math.nan, result)
 
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
@@ -757,14 +744,14 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
     x, nan = _without_nan(name, a, lambda _: 0)
     if nan is None:
         return x, where
-    mask = logical_not(nan)
-    return x, mask if where is None else logical_and(mask, where)
+    mask = uf.logical_not(nan)
+    return x, mask if where is None else uf.logical_and(mask, where)
 
 
 @replayed
 def nanmean(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -778,7 +765,7 @@ def nanmean(
 @replayed
 def nanvar(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -794,7 +781,7 @@ def nanvar(
 @replayed
 def nanstd(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -823,4 +810,4 @@ def allclose(
         >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.0 + 1e-7]))
         Array(True, dtype=bool)
     """
-    return all(isclose(a, b, rtol, atol, equal_nan))
+    return all(uf.isclose(a, b, rtol, atol, equal_nan))

@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, axes as ax, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.axes import canonical_axes
-from tinyjax.core.operands import as_array
-from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.numpy.creation import array
-from tinyjax.numpy.promotion import typed_of
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import creation as cr, promotion as pm
 
 Casting: TypeAlias = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
@@ -52,13 +48,13 @@ class ScalarType(_Class):
         (True, False)
     """
 
-    dtype: DType
+    dtype: dtypes.DType
 
     def __init__(self, name: str, bases: tuple[type, ...], namespace: dict[str, object]) -> None:
         """Leave the class as ``type`` makes it."""
 
     def __call__(self, x: ArrayLike | str = 0) -> Array:
-        return array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
+        return cr.array(self._number(x) if isinstance(x, str) else x, dtype=self.dtype)
 
     def _number(self, text: str) -> int | float | np.generic:
         """The number that a text expresses."""
@@ -69,8 +65,8 @@ class ScalarType(_Class):
                 return float(text)
             number: np.generic = self.dtype.type(text)
         except ValueError:
-            raise ArgumentError(
-                f"{self.dtype.name}: {shortened(text)} is no text of such a number."
+            raise errors.ArgumentError(
+                f"{self.dtype.name}: {errors.shortened(text)} is no text of such a number."
             ) from None
         return number
 
@@ -92,7 +88,7 @@ class ScalarType(_Class):
 _HOME: Final = "tinyjax.numpy"
 
 
-def _scalar_type(dtype: DType) -> ScalarType:
+def _scalar_type(dtype: dtypes.DType) -> ScalarType:
     doc = f"The dtype {dtype.name}, which makes arrays of it when called."
     return ScalarType(dtype.name, (), {"dtype": dtype, "__doc__": doc, "__module__": _HOME})
 
@@ -155,8 +151,8 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool
     try:
         return bool(np.can_cast(*pair, casting))
     except (TypeError, ValueError):
-        raise ArgumentError(
-            f"casting must be one of {get_args(Casting)}, but got {shortened(casting)}."
+        raise errors.ArgumentError(
+            f"casting must be one of {get_args(Casting)}, but got {errors.shortened(casting)}."
         ) from None
 
 
@@ -200,27 +196,27 @@ def isscalar(element: object) -> bool:
     return isinstance(element, str) or bool(np.isscalar(element))
 
 
-def iscomplexobj(x: ArrayLike | ShapeDtypeStruct | ScalarType | None) -> bool:
+def iscomplexobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool:
     """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``.
 
     None is not complex.
     """
     return x is not None and dtypes.is_complex(
-        x.dtype if isinstance(x, ScalarType) else typed_of("iscomplexobj", x).dtype
+        x.dtype if isinstance(x, ScalarType) else pm.typed_of("iscomplexobj", x).dtype
     )
 
 
-def isrealobj(x: ArrayLike | ShapeDtypeStruct | ScalarType | None) -> bool:
+def isrealobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool:
     """Say whether the dtype is not complex, of what ``iscomplexobj`` takes."""
     return not iscomplexobj(x)
 
 
-def ndim(a: ArrayLike | ShapeDtypeStruct) -> int:
+def ndim(a: ArrayLike | av.ShapeDtypeStruct) -> int:
     """Return the number of axes, of what ``shape`` takes."""
     return len(shape(a))
 
 
-def shape(a: ArrayLike | ShapeDtypeStruct) -> tuple[int, ...]:
+def shape(a: ArrayLike | av.ShapeDtypeStruct) -> tuple[int, ...]:
     """Return the shape, also of what is no array of numbers but has one.
 
     Example:
@@ -231,10 +227,10 @@ def shape(a: ArrayLike | ShapeDtypeStruct) -> tuple[int, ...]:
     sizes = getattr(a, "shape", None)
     if type(sizes) is tuple:
         return sizes
-    return as_array(a).shape
+    return opd.as_array(a).shape
 
 
-def size(a: ArrayLike | ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:
     """Return the number of elements, or that along an axis.
 
     Example:
@@ -243,4 +239,4 @@ def size(a: ArrayLike | ShapeDtypeStruct, axis: int | Sequence[int] | None = Non
         (6, 3)
     """
     sizes = shape(a)
-    return prod([sizes[i] for i in canonical_axes(axis, len(sizes))])
+    return prod([sizes[i] for i in ax.canonical_axes(axis, len(sizes))])

@@ -11,19 +11,12 @@ from typing import overload
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import listed
-from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy.creation import canonical_shape
-from tinyjax.numpy.elementwise import pick, truth
-from tinyjax.numpy.manipulation import filled, numbers, ravel, stack, unravel_index
-from tinyjax.numpy.promotion import array_of, arrays, promote_dtypes
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full, full_like, iota, reshape
-from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
+from tinyjax.primitives import elementwise as ew, shape as sh, slicing as sl
 
 
 @overload
@@ -36,7 +29,7 @@ def where(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Array, ...]: ...
-@replayed
+@replay.replayed
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -71,14 +64,14 @@ def where(
     """
     if x is not None and y is not None:
         if size is not None or fill_value is not None:
-            raise ArgumentError("where: size and fill_value go with a condition alone.")
-        return pick(condition, x, y)
+            raise errors.ArgumentError("where: size and fill_value go with a condition alone.")
+        return uf.pick(condition, x, y)
     if x is not None or y is not None:
-        raise ArgumentError("where needs both x and y, or neither.")
+        raise errors.ArgumentError("where needs both x and y, or neither.")
     return nonzero(condition, size=size, fill_value=fill_value)
 
 
-@replayed
+@replay.replayed
 def select(
     condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
 ) -> Array:
@@ -98,15 +91,15 @@ def select(
         >>> jnp.select([x < 1, x > 2], [x - 1, x * 2])
         Array([-1,  0,  0,  6], dtype=int32)
     """
-    conditions, chosen = listed(condlist, "condlist"), listed(choicelist, "choicelist")
+    conditions, chosen = ints.listed(condlist, "condlist"), ints.listed(choicelist, "choicelist")
     if len(conditions) != len(chosen) or not conditions:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"select needs as many choices as conditions, at least one, but got {len(conditions)} "
             f"conditions and {len(chosen)} choices."
         )
-    *choices, result = promote_dtypes(*arrays("select", *chosen, default))
+    *choices, result = pm.promote_dtypes(*pm.arrays("select", *chosen, default))
     for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
-        result = pick(condition, choice, result)
+        result = uf.pick(condition, choice, result)
     return result
 
 
@@ -134,45 +127,47 @@ def nonzero(
         >>> jnp.nonzero(jnp.array([0, 5, 0, 7]), size=3, fill_value=-1)
         (Array([ 1,  3, -1], dtype=int32),)
     """
-    x = array_of("nonzero", a)
+    x = pm.array_of("nonzero", a)
     if not x.shape:
-        raise ShapeError(
+        raise errors.ShapeError(
             "nonzero needs an array with axes, but got a scalar. Give it one with jnp.atleast_1d."
         )
-    mask = truth(x)
+    mask = uf.truth(x)
     index_type = dtypes.default_int()
     if size is None:
         coordinates = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
         return tuple([ConcreteArray(places.astype(index_type)) for places in coordinates])
-    (size,) = canonical_shape((size,), "size")
-    flat = ravel(mask)
+    (size,) = cr.canonical_shape((size,), "size")
+    flat = mn.ravel(mask)
     n = flat.shape[0]
-    fills = numbers(0 if fill_value is None else fill_value, "fill_value")
+    fills = mn.numbers(0 if fill_value is None else fill_value, "fill_value")
     if not isinstance(fill_value, tuple):
         fills *= x.ndim
     if len(fills) != x.ndim:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"nonzero needs a fill value for each of {x.ndim} axes, but got {fill_value}."
         )
     if not n:
-        return tuple([filled(fill, (size,), index_type) for fill in fills])
+        return tuple([mn.filled(fill, (size,), index_type) for fill in fills])
     from tinyjax.primitives.cumulative import cumsum  # noqa: PLC0415 (for positions alone)
 
     # where the mask holds for the k-th time, the place goes to position k
     counted = cumsum(ew.convert_element_type(flat, index_type), 0)
-    one = full_like(counted, 1)
+    one = sh.full_like(counted, 1)
     position = ew.select(flat, ew.sub(counted, one), ew.neg(one))
     places = (
-        full((size,), 0, index_type)
+        sh.full((size,), 0, index_type)
         .at[position]
-        .set(iota((n,), index_type, 0), mode="drop", wrap_negative_indices=False)
+        .set(sh.iota((n,), index_type, 0), mode="drop", wrap_negative_indices=False)
     )
-    count = reshape(slice_in_dim(counted, n - 1, n), ())
-    is_real = ew.lt(iota((size,), index_type, 0), pick(True, count, full((size,), 0, index_type)))
+    count = sh.reshape(sl.slice_in_dim(counted, n - 1, n), ())
+    is_real = ew.lt(
+        sh.iota((size,), index_type, 0), uf.pick(True, count, sh.full((size,), 0, index_type))
+    )
     return tuple(
         [
-            ew.select(is_real, index, filled(fill, index.shape, index_type))
-            for index, fill in zip(unravel_index(places, x.shape), fills, strict=True)
+            ew.select(is_real, index, mn.filled(fill, index.shape, index_type))
+            for index, fill in zip(mn.unravel_index(places, x.shape), fills, strict=True)
         ]
     )
 
@@ -181,7 +176,7 @@ def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """Return the indices of elements of the flattened array that are not zero: see ``nonzero``."""
-    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+    return nonzero(mn.ravel(a), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(
@@ -198,9 +193,9 @@ def argwhere(
         Array([[0, 1],
                [1, 0]], dtype=int32)
     """
-    x = array_of("argwhere", a)
+    x = pm.array_of("argwhere", a)
     if x.shape:
-        return stack(nonzero(x, size=size, fill_value=fill_value), axis=1)
+        return mn.stack(nonzero(x, size=size, fill_value=fill_value), axis=1)
     # a scalar has no axis to be placed along: there is one row, or none, without columns
-    rows = nonzero(reshape(x, (1,)), size=size, fill_value=0)[0].size
-    return full((rows, 0), 0, dtypes.default_int())
+    rows = nonzero(sh.reshape(x, (1,)), size=size, fill_value=0)[0].size
+    return sh.full((rows, 0), 0, dtypes.default_int())

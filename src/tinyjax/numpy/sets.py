@@ -8,26 +8,22 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, overload
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import is_one_of
-from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import array, canonical_shape
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.manipulation import append, concatenate, diff, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert, promote_dtypes
-from tinyjax.numpy.reductions import any as any_
-from tinyjax.numpy.reductions import sum as total
+from tinyjax.numpy.reductions import any as any_, sum as total
 from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import take
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import elementwise as ew, slicing as sl, sort as so
 from tinyjax.primitives.shape import full, iota, reshape
-from tinyjax.primitives.slicing import pad, slice_in_dim
-from tinyjax.primitives.sort import sort
 
 #: Up to so many elements are compared one by one, which is quicker than a search.
 _FEW = 32
@@ -83,17 +79,17 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
     rows = x
     if x.size and (columns > 1 or with_order):
         flat = reshape(x, (n, columns))
-        keys = [reshape(slice_in_dim(flat, i, i + 1, 1, 1), (n,)) for i in range(columns)]
-        *columns_in_order, order = sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
+        keys = [reshape(sl.slice_in_dim(flat, i, i + 1, 1, 1), (n,)) for i in range(columns)]
+        *columns_in_order, order = so.sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
         rows = reshape(columns_in_order[0], x.shape) if columns == 1 else take(x, order, axis=0)
     elif x.size:
-        (flat,) = sort([ravel(x)], 0)
+        (flat,) = so.sort([ravel(x)], 0)
         rows = reshape(flat, x.shape)
     elif n or with_order:
         order = iota((n,), dtypes.default_int(), 0)
     if n == 0:
         return _Sorted(rows, any_(not_equal(rows, rows), tuple(range(1, x.ndim))), order)
-    here, before = slice_in_dim(rows, 1, n), slice_in_dim(rows, 0, n - 1)
+    here, before = sl.slice_in_dim(rows, 1, n), sl.slice_in_dim(rows, 0, n - 1)
     differ = not_equal(here, before)
     if equal_nan and dtypes.is_inexact(x.dtype):
         differ = logical_and(differ, logical_not(logical_and(isnan(here), isnan(before))))
@@ -117,7 +113,7 @@ def _taken(
     if not rows.shape[0]:
         value = _as(0 if fill_value is None else fill_value, rows)
         edges = [(0, places.size, 0), *[(0, 0, 0)] * (rows.ndim - 1)]
-        return pad(rows, value, edges), places, None
+        return sl.pad(rows, value, edges), places, None
     result = take(rows, places, axis=0, mode="clip")
     if not size:
         return result, places, None
@@ -345,9 +341,9 @@ def isin(
         Array([ True, False,  True], dtype=bool)
     """
     if not is_one_of(method, ("auto", "compare_all", "binary_search", "sort")):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "isin knows the methods 'auto', 'compare_all', 'binary_search' and 'sort', not "
-            f"{shortened(method)}."
+            f"{errors.shortened(method)}."
         )
     x, among = promote_dtypes(array_of("isin", element), array_of("isin", test_elements))
     flat = reshape(x, (x.size,))
@@ -375,7 +371,7 @@ def _member(x: Array, among: Array) -> Array:
     run = cumsum(convert(in_order.first, dtypes.default_int())) - 1
     begins = full((size,), False, dtypes.bool_).at[run].max(ew.lt(in_order.order, _row(k, size)))
     member = full((size,), False, dtypes.bool_).at[in_order.order].set(begins[run])
-    return slice_in_dim(member, k, size)
+    return sl.slice_in_dim(member, k, size)
 
 
 def _row(value: int, n: int) -> Array:
@@ -567,4 +563,4 @@ def _first_places(values: Array, among: Array) -> Array:
     assert in_order.order is not None, "asked for"
     run = cumsum(convert(in_order.first, dtypes.default_int())) - 1
     firsts = _row(k, n + k).at[run].min(in_order.order)
-    return slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)
+    return sl.slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)

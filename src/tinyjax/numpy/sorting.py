@@ -11,32 +11,18 @@ from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from typing import Final, Literal, get_args
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of, listed
-from tinyjax.core.operands import PYTHON_NUMBERS, as_array, is_constant
 from tinyjax.core.replay import replayed
 from tinyjax.core.result_placement import placed
-from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import no_out
-from tinyjax.numpy.promotion import (
-    array_of,
-    convert,
-    inexact_first,
-    promote_inexact,
-    strong,
-)
-from tinyjax.primitives import cumulative as cu
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import cumulative as cu, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import take_front
 from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.shape import full, full_like, iota, reshape, rev, transpose
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.primitives.sort import sort as sort_together
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
@@ -44,15 +30,15 @@ Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_c
 
 def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     """The array, flattened where the axis is None, and the axis counted from the front."""
-    x = array_of(name, a)
+    x = pm.array_of(name, a)
     if axis is None:
-        return reshape(x, (x.size,)), 0
-    return x, canonical_axis(axis, x.ndim, f"{name}: axis")
+        return sh.reshape(x, (x.size,)), 0
+    return x, ax.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
 def _no_order(name: str, kind: object, order: object) -> None:
     if kind is not None or order is not None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{name} has one algorithm, and arrays have no fields: leave out kind and order. Give "
             "stable=False where equal elements may change places."
         )
@@ -92,7 +78,7 @@ def sort(
     _no_order("sort", kind, order)
     x, along = _along("sort", a, axis)
     (out,) = sort_together((x,), along, 1, stable)
-    return rev(out, (along,)) if descending else out
+    return sh.rev(out, (along,)) if descending else out
 
 
 @replayed
@@ -104,8 +90,8 @@ def sort_complex(a: ArrayLike) -> Array:
         >>> jnp.sort_complex(jnp.array([3, 1, 2]))
         Array([1.+0.j, 2.+0.j, 3.+0.j], dtype=complex64)
     """
-    x = array_of("sort_complex", a)
-    return convert(sort(x), dtypes.to_complex(dtypes.to_inexact(x.dtype)))
+    x = pm.array_of("sort_complex", a)
+    return pm.convert(sort(x), dtypes.to_complex(dtypes.to_inexact(x.dtype)))
 
 
 @replayed
@@ -140,20 +126,20 @@ def argsort(
     """
     _no_order("argsort", kind, order)
     x, along = _along("argsort", a, axis)
-    places = iota(x.shape, _index_type(dtype), along)
+    places = sh.iota(x.shape, _index_type(dtype), along)
     if descending:
         # reversed before and after, so that equal elements keep their order
-        x, places = rev(x, (along,)), rev(places, (along,))
+        x, places = sh.rev(x, (along,)), sh.rev(places, (along,))
     indices = sort_together((x, places), along, 1, stable)[1]
-    return rev(indices, (along,)) if descending else indices
+    return sh.rev(indices, (along,)) if descending else indices
 
 
-def _index_type(dtype: DTypeLike) -> DType:
+def _index_type(dtype: DTypeLike) -> dtypes.DType:
     return dtypes.default_int() if dtype is None else dtypes.check(dtype)
 
 
 @replayed
-def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Array:
+def lexsort(keys: Array | dtypes.HostArray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, of which the last is the most significant.
 
     Args:
@@ -171,13 +157,13 @@ def lexsort(keys: Array | HostArray | Sequence[ArrayLike], axis: int = -1) -> Ar
         >>> jnp.lexsort((second, first))
         Array([2, 1, 0], dtype=int32)
     """
-    arrays = [array_of("lexsort", key) for key in listed(keys, "keys")]
+    arrays = [pm.array_of("lexsort", key) for key in ints.listed(keys, "keys")]
     if not arrays:
-        raise ArgumentError("lexsort needs at least one key.")
+        raise errors.ArgumentError("lexsort needs at least one key.")
     if not arrays[0].shape:
-        return full((), 0, dtypes.default_int())
-    along = canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
-    places = iota(arrays[0].shape, dtypes.default_int(), along)
+        return sh.full((), 0, dtypes.default_int())
+    along = ax.canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
+    places = sh.iota(arrays[0].shape, dtypes.default_int(), along)
     return sort_together((*arrays[::-1], places), along, len(arrays))[-1]
 
 
@@ -209,9 +195,9 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 def _check_kth(name: str, a: ArrayLike, kth: int, axis: int) -> None:
     x, along = _along(name, a, axis)
-    n, kth = x.shape[along], integer(kth, "kth")
+    n, kth = x.shape[along], ints.integer(kth, "kth")
     if not -n <= kth < n:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{name}: kth must be an index of axis {along}, which has size {n}, but got {kth}."
         )
 
@@ -226,18 +212,18 @@ def _cumulate(
 ) -> Array:
     x, along = _along(name, _not_a_number(name, a), axis)
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
-    x = convert(x, result_dtype)
+    x = pm.convert(x, result_dtype)
     if result_dtype == dtypes.bool_:
-        x = convert(x, dtypes.default_int())
+        x = pm.convert(x, dtypes.default_int())
     if not x.shape:
-        raise ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
-    out = function(strong(x), along)
-    return convert(out, result_dtype) if dtype is not None else out
+        raise errors.ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
+    out = function(pm.strong(x), along)
+    return pm.convert(out, result_dtype) if dtype is not None else out
 
 
 def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
     """Make an array of one element of a Python number, which as in NumPy has an axis then."""
-    return array_of(name, a).reshape(1) if type(a) in PYTHON_NUMBERS else a
+    return pm.array_of(name, a).reshape(1) if type(a) in opd.PYTHON_NUMBERS else a
 
 
 @replayed
@@ -298,10 +284,10 @@ def nancumprod(
 
 
 def _replace_nan(name: str, a: ArrayLike, value: float) -> Array:
-    x = array_of(name, _not_a_number(name, a))
+    x = pm.array_of(name, _not_a_number(name, a))
     if not dtypes.is_inexact(x.dtype):
         return x
-    return ew.select(ew.ne(x, x), full_like(x, value), x)
+    return ew.select(ew.ne(x, x), sh.full_like(x, value), x)
 
 
 def _array_api_cumulate(
@@ -313,14 +299,14 @@ def _array_api_cumulate(
     include_initial: bool,
     initial: int,
 ) -> Array:
-    array = array_of(name, x)
+    array = pm.array_of(name, x)
     if axis is None:
         if array.ndim != 1:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{name} needs axis for an array with {array.ndim} axes: only for one is it plain."
             )
         axis = 0
-    along = canonical_axis(axis, array.ndim, f"{name}: axis")
+    along = ax.canonical_axis(axis, array.ndim, f"{name}: axis")
     if dtype is None and not dtypes.is_inexact(array.dtype):
         default = dtypes.default_int()
         if array.dtype == dtypes.bool_ or array.dtype.itemsize < default.itemsize:
@@ -330,7 +316,7 @@ def _array_api_cumulate(
     if not include_initial:
         return out
     shape = (*out.shape[:along], 1, *out.shape[along + 1 :])
-    return concatenate([full(shape, initial, out.dtype), out], along)
+    return sl.concatenate([sh.full(shape, initial, out.dtype), out], along)
 
 
 @replayed
@@ -373,7 +359,7 @@ def cumulative_prod(
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -417,7 +403,7 @@ def quantile(
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -435,14 +421,14 @@ def nanquantile(
 def percentile(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     q: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
     keepdims: bool = False,
     *,
     weights: ArrayLike | None = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return quantiles for fractions given in percent; other arguments as for ``quantile``.
 
@@ -456,7 +442,7 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -472,7 +458,7 @@ def nanpercentile(
 @replayed
 def median(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -498,7 +484,7 @@ def median(
 @replayed
 def nanmedian(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -512,7 +498,7 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
     name: str,
     a: ArrayLike,
     q: ArrayLike,
-    axis: Axis,
+    axis: ax.Axis,
     method: Method,
     keepdims: bool,
     skip_nan: bool,
@@ -520,48 +506,49 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
     weights: ArrayLike | None = None,
 ) -> Array:
     """Return quantiles; ``q`` counts from 0 to ``whole``."""
-    if not is_one_of(method, get_args(Method)):
+    if not ints.is_one_of(method, get_args(Method)):
         *others, last = map(repr, get_args(Method))
-        raise ArgumentError(
-            f"{name}: method must be {', '.join(others)} or {last}, but got {shortened(method)}."
+        raise errors.ArgumentError(
+            f"{name}: method must be {', '.join(others)} or {last}, but got "
+            f"{errors.shortened(method)}."
         )
-    x, fractions = promote_inexact(*inexact_first(name, a, q))
+    x, fractions = pm.promote_inexact(*pm.inexact_first(name, a, q))
     if dtypes.is_complex(x.dtype):
-        raise DtypeError(
+        raise errors.DtypeError(
             f"{name} needs real arrays, but got {x.aval}: complex numbers have no order."
         )
     if fractions.ndim > 1:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} takes fractions as a scalar or one axis, but got {fractions.aval}."
         )
-    axes = canonical_axes(axis, x.ndim)
+    axes = ax.canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the fractions' type says how exact they are, not what the result is
-    x = convert(x, dtypes.to_inexact(array_of(name, a).dtype))
+    x = pm.convert(x, dtypes.to_inexact(pm.array_of(name, a).dtype))
 
     def in_line(values: Array) -> Array:
         """The axes looked over become one, in front."""
         rest = tuple(values.shape[i] for i in kept)
-        line = transpose(values, (*axes, *kept))
-        return reshape(line, (prod(values.shape[i] for i in axes), *rest))
+        line = sh.transpose(values, (*axes, *kept))
+        return sh.reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
-    line = in_line(strong(x))
-    requested = array_of(name, q)
+    line = in_line(pm.strong(x))
+    requested = pm.array_of(name, q)
     with _known(requested):
-        flat = strong(convert(requested, fractions.dtype))
+        flat = pm.strong(pm.convert(requested, fractions.dtype))
         if whole != 1:
-            flat = ew.div(flat, full_like(flat, whole))
-        flat = reshape(flat, (fractions.size,))
+            flat = ew.div(flat, sh.full_like(flat, whole))
+        flat = sh.reshape(flat, (fractions.size,))
     if not line.shape[0]:
         if name in ("quantile", "percentile"):  # as in NumPy
-            raise ShapeError(f"{name} of {x.aval}: there is no element to choose.")
-        out = full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
+            raise errors.ShapeError(f"{name} of {x.aval}: there is no element to choose.")
+        out = sh.full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
     elif method == "inverted_cdf":
-        counts = full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
-        line, counts = sort_together((line, in_line(strong(counts))), 0, num_keys=1)
+        counts = sh.full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
+        line, counts = sort_together((line, in_line(pm.strong(counts))), 0, num_keys=1)
         out = _least_with_fraction(line, counts, flat, skip_nan)
     elif weights is not None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{name}: only method='inverted_cdf' takes weights, but method is {method!r}."
         )
     else:
@@ -569,21 +556,21 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         out = _interpolate(line, flat, method, skip_nan)
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-        out = reshape(out, (fractions.size, *shape))
-    return reshape(out, fractions.shape + out.shape[1:])
+        out = sh.reshape(out, (fractions.size, *shape))
+    return sh.reshape(out, fractions.shape + out.shape[1:])
 
 
 def _weights(name: str, weights: ArrayLike, x: Array, axes: tuple[int, ...]) -> Array:
     """The weight of every element."""
-    result = array_of(name, weights)
+    result = pm.array_of(name, weights)
     if dtypes.is_complex(result.dtype):
-        raise DtypeError(f"{name} needs real weights, but got {result.aval}.")
-    result = convert(result, dtypes.promote_types(x.dtype, result.dtype))
+        raise errors.DtypeError(f"{name} needs real weights, but got {result.aval}.")
+    result = pm.convert(result, dtypes.promote_types(x.dtype, result.dtype))
     if result.shape == x.shape:
         return result
     over = tuple(x.shape[i] for i in axes)
     if result.shape != over:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name}: weights must have the array's shape {x.shape}, or that of the axes looked "
             f"over, {over}, but have {result.shape}."
         )
@@ -595,15 +582,15 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     n, rest = line.shape[0], line.shape[1:]
     others = tuple(range(1, len(rest) + 1))
     dtype = dtypes.float32 if dtypes.is_narrow_float(weights.dtype) else weights.dtype
-    counts = convert(weights, dtype)
+    counts = pm.convert(weights, dtype)
     missing = ew.ne(line, line)
-    zero = full_like(counts, 0)
+    zero = sh.full_like(counts, 0)
     wrong = ew.not_(ew.ge(counts, zero))
     sums = cu.cumsum(ew.select(ew.or_(wrong, missing), zero, counts), 0)
     thresholds = ew.mul(
-        broadcast_in_dim(convert(q, dtype), (q.size, *rest), (0,)),
+        broadcast_in_dim(pm.convert(q, dtype), (q.size, *rest), (0,)),
         broadcast_in_dim(
-            reshape(slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), others
+            sh.reshape(sl.slice_in_dim(sums, n - 1, n, 1, 0), rest), (q.size, *rest), others
         ),
     )
     shape = (q.size, n, *rest)
@@ -612,20 +599,20 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
         broadcast_in_dim(sums, shape, (1, *across)),
         broadcast_in_dim(thresholds, shape, (0, *across)),
     )
-    place = reduce_sum(convert(below, dtypes.int32), (1,))
-    there = reduce_sum(convert(ew.not_(missing), dtypes.int32), (0,)) if skip_nan else None
-    last = full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, others)
-    last = ew.sub(last, full_like(last, 1))
-    out = _take_front(line, ew.max_(ew.min_(place, last), full_like(place, 0)))
+    place = reduce_sum(pm.convert(below, dtypes.int32), (1,))
+    there = reduce_sum(pm.convert(ew.not_(missing), dtypes.int32), (0,)) if skip_nan else None
+    last = sh.full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, others)
+    last = ew.sub(last, sh.full_like(last, 1))
+    out = _take_front(line, ew.max_(ew.min_(place, last), sh.full_like(place, 0)))
     invalid = reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
     return ew.select(
-        broadcast_in_dim(invalid, out.shape, others), full_like(out, float("nan")), out
+        broadcast_in_dim(invalid, out.shape, others), sh.full_like(out, float("nan")), out
     )
 
 
 def _known(*arrays: Array) -> AbstractContextManager[object]:
     """Compute at once, even in what is staged, if all the arrays are known."""
-    return use_trace(EVAL) if all(map(is_constant, arrays)) else nullcontext()
+    return tr.use_trace(tr.EVAL) if all(map(opd.is_constant, arrays)) else nullcontext()
 
 
 def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array:
@@ -637,30 +624,32 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
     # places are counted in float32 at least: a float16 cannot count to 10^4
     wide = dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
     # the elements at known places need not be gathered
-    known = is_constant(q) and not skip_nan and type(n) is int and q.size <= _MOST_SLICES
+    known = opd.is_constant(q) and not skip_nan and type(n) is int and q.size <= _MOST_SLICES
     with _known(q) if known else nullcontext():
-        fractions = convert(q, wide)
+        fractions = pm.convert(q, wide)
         if skip_nan:
             # NaN stands at the end
-            present = reduce_sum(convert(ew.eq(line, line), wide), (0,))
-            last = broadcast_in_dim(ew.sub(present, full_like(present, 1)), shape, others)
+            present = reduce_sum(pm.convert(ew.eq(line, line), wide), (0,))
+            last = broadcast_in_dim(ew.sub(present, sh.full_like(present, 1)), shape, others)
         else:
-            last = broadcast_in_dim(convert(as_array(n - 1), wide), q.shape if known else shape, ())
+            last = broadcast_in_dim(
+                pm.convert(opd.as_array(n - 1), wide), q.shape if known else shape, ()
+            )
         if not known:
             fractions = broadcast_in_dim(fractions, shape, (0,))
         position = ew.mul(fractions, last)
         low, high = ew.floor(position), ew.ceil(position)
-        weight = convert(ew.sub(position, low), dtype)
+        weight = pm.convert(ew.sub(position, low), dtype)
     if known:
         weight = broadcast_in_dim(weight, shape, (0,))
 
     def at(place: Array) -> Array:
         with _known(place):
-            zero = full_like(place, 0)
-            inside = convert(ew.min_(ew.max_(place, zero), ew.max_(last, zero)), dtypes.int32)
+            zero = sh.full_like(place, 0)
+            inside = pm.convert(ew.min_(ew.max_(place, zero), ew.max_(last, zero)), dtypes.int32)
         if not known:
             return _take_front(line, inside)
-        return concatenate([slice_in_dim(line, i, i + 1) for i in inside.tolist()], 0)
+        return sl.concatenate([sl.slice_in_dim(line, i, i + 1) for i in inside.tolist()], 0)
 
     match method:
         case "lower":
@@ -668,23 +657,23 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         case "higher":
             out = at(high)
         case "nearest":
-            half = full_like(weight, 0.5)
+            half = sh.full_like(weight, 0.5)
             out = ew.select(ew.le(weight, half), at(low), at(high))
         case _:
             below, above = at(low), at(high)
             if method == "midpoint":
-                weight = full_like(weight, 0.5)
+                weight = sh.full_like(weight, 0.5)
             # equal infinities need no arithmetic, which would make NaN of them
             mixed = ew.add(
-                ew.mul(below, ew.sub(full_like(weight, 1), weight)), ew.mul(above, weight)
+                ew.mul(below, ew.sub(sh.full_like(weight, 1), weight)), ew.mul(above, weight)
             )
             infinite = ew.and_(ew.eq(below, above), ew.ne(mixed, mixed))
             out = ew.select(infinite, below, mixed)
     if skip_nan:
         return out
-    end = reshape(slice_in_dim(line, n - 1, n), rest)
+    end = sh.reshape(sl.slice_in_dim(line, n - 1, n), rest)
     invalid = broadcast_in_dim(ew.ne(end, end), shape, others)
-    return ew.select(invalid, full_like(out, float("nan")), out)
+    return ew.select(invalid, sh.full_like(out, float("nan")), out)
 
 
 #: Elements at so many places, if they are known, are slices.
@@ -695,8 +684,8 @@ def _take_front(line: Array, places: Array) -> Array:
     """For every place the element of its own column."""
     rest = line.shape[1:]
     if not places.size:
-        return full(places.shape, 0, line.dtype)
-    coordinates = [iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
-    flat = [reshape(i, (i.size,)) for i in (places, *coordinates)]
+        return sh.full(places.shape, 0, line.dtype)
+    coordinates = [sh.iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
+    flat = [sh.reshape(i, (i.size,)) for i in (places, *coordinates)]
     elements = take_front(line, flat, tuple(range(line.ndim)))
-    return reshape(elements, (places.shape[0], *rest))
+    return sh.reshape(elements, (places.shape[0], *rest))

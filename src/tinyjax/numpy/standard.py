@@ -7,11 +7,9 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, put
+from tinyjax.core import array as arr, devices as dev, dlpack, operands as opd
+from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Device, Placement, devices_on, first_device, is_device, on_first
-from tinyjax.core.dlpack import imported
-from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
 
@@ -64,15 +62,15 @@ class NamespaceInfo:
         """Say what holds for arrays whose values are at hand; under ``jit`` shapes are fixed."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
-    def default_device(self) -> Device:
+    def default_device(self) -> dev.Device:
         """Return the first device."""
-        return first_device()
+        return dev.first_device()
 
-    def devices(self) -> tuple[Device, ...]:
+    def devices(self) -> tuple[dev.Device, ...]:
         """Return all devices."""
-        return devices_on()
+        return dev.devices_on()
 
-    def default_dtypes(self, *, device: Placement = None) -> DefaultDtypes:
+    def default_dtypes(self, *, device: dev.Placement = None) -> DefaultDtypes:
         """Return the dtypes that Python numbers become, as the settings say.
 
         Raises:
@@ -87,7 +85,7 @@ class NamespaceInfo:
         }
 
     def dtypes(
-        self, *, device: Placement = None, kind: Kind | tuple[Kind, ...] | None = None
+        self, *, device: dev.Placement = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
         """Return the standard's dtypes by name: all, or those of a kind or of several.
 
@@ -110,10 +108,10 @@ class NamespaceInfo:
         return result
 
 
-def _check_device(device: Placement) -> None:
+def _check_device(device: dev.Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device is not None and device != on_first() and not is_device(device):
-        raise ArgumentError(f"there is no device {device!r}: they are {list(devices_on())}.")
+    if device is not None and device != dev.on_first() and not dev.is_device(device):
+        raise ArgumentError(f"there is no device {device!r}: they are {list(dev.devices_on())}.")
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
@@ -121,7 +119,7 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's n
     return NamespaceInfo()
 
 
-def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = None) -> Array:
     """Make an array that shares the data of another library's array in this machine's memory.
 
     Nothing may write to the data afterwards; pass ``copy=True`` if something may.
@@ -142,16 +140,16 @@ def from_dlpack(x: Any, /, *, device: Placement = None, copy: bool | None = None
         Array([0, 1, 2], dtype=int64)
     """
     if isinstance(x, Array):
-        return put(x.copy() if copy else x, device, "from_dlpack")
+        return arr.put(x.copy() if copy else x, device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(
             f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
         )
     try:
-        host = imported(x)
+        host = dlpack.imported(x)
     except BufferError as error:
         raise DtypeError(f"x gives no data by DLPack: {str(error).rstrip('.')}.") from error
     if host.dtype not in dtypes.ALL:
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
     copies = copy or dtypes.allowed(host.dtype) != host.dtype
-    return put(as_array(host) if copies else ConcreteArray(host), device, "from_dlpack")
+    return arr.put(opd.as_array(host) if copies else ConcreteArray(host), device, "from_dlpack")

@@ -10,51 +10,35 @@ from typing import Final, Literal
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import integers as ints, operands as opd, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
-from tinyjax.core.operands import as_array, raw_host, scalar, splat
 from tinyjax.core.replay import replayed
 from tinyjax.core.result_placement import placed
-from tinyjax.core.trace import EVAL, Tracer, current_trace
-from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
-from tinyjax.numpy.creation import arange, broadcast_to, canonical_shape
-from tinyjax.numpy.elementwise import clip, pick, remainder
+from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.numpy.indexing import getitem
 from tinyjax.numpy.manipulation import filled
-from tinyjax.numpy.promotion import (
-    array_of,
-    broadcast,
-    broadcast_shapes,
-    broadcast_to_shape,
-    convert,
-    fits,
-    promote_dtypes,
-)
 from tinyjax.numpy.selection import flatnonzero
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import elementwise as ew, gather_scatter as gs, modes, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import gather
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, ScatterDimensionNumbers
-from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.scatter import scatter
-from tinyjax.primitives.shape import full, full_like, reshape, rev
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
-from tinyjax.stablehlo.types import MOST_ELEMENTS, check_size
+from tinyjax.stablehlo import types as hlo
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
     """The indices; bools, where they are taken, are the numbers 0 and 1."""
-    places = array_of(name, indices)
+    places = pm.array_of(name, indices)
     if not dtypes.is_integer(places.dtype):
         if bools and places.dtype == dtypes.bool_:
-            return convert(places, dtypes.int32)
+            return pm.convert(places, dtypes.int32)
         raise DtypeError(
             f"{name} needs integer indices, but got {places.aval}. Convert them with .astype(int)."
         )
@@ -101,23 +85,23 @@ def take(
     """
     if out is not None:
         raise ArgumentError("take: out= is not supported, since arrays are immutable.")
-    x, places = array_of("take", a), _integers("take", indices, True)
+    x, places = pm.array_of("take", a), _integers("take", indices, True)
     if (
         (mode is None or mode == "fill")
         and type(x) is type(places) is ConcreteArray
-        and current_trace() is EVAL
+        and tr.current_trace() is tr.EVAL
         and not x.weak_type
         and (axis is None or x.shape)  # NumPy gives a scalar an axis
     ):
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, OverflowError, TypeError, ValueError):
-            return ConcreteArray(np.asarray(raw_host(x).take(raw_host(places), axis)))
+            return ConcreteArray(np.asarray(opd.raw_host(x).take(opd.raw_host(places), axis)))
     if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = sh.reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
     wrap = mode != "clip"
     if mode == "wrap":
-        places = remainder(canonical_indices(places), x.shape[axis])
+        places = uf.remainder(canonical_indices(places), x.shape[axis])
         mode, wrap = "promise_in_bounds", False
     return getitem(
         x,
@@ -134,14 +118,14 @@ def _along(
     name: str, arr: ArrayLike, indices: ArrayLike, axis: int | None
 ) -> tuple[Array, Array, int]:
     """Prepare the operands of take_along_axis and put_along_axis."""
-    x, places = array_of(name, arr), _integers(name, indices)
+    x, places = pm.array_of(name, arr), _integers(name, indices)
     if axis is None:
         if places.ndim != 1:
             raise ShapeError(
                 f"{name} with axis=None flattens the array and so needs indices with one axis, but "
                 f"got {places.aval}."
             )
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = sh.reshape(x, (x.size,)), 0
     if x.ndim != places.ndim:
         raise ShapeError(
             f"{name} needs indices with as many axes as the array, but got {places.aval} for "
@@ -160,7 +144,7 @@ def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
     axis: int | None = -1,
-    mode: Mode | Literal["one_hot"] = None,
+    mode: modes.Mode | Literal["one_hot"] = None,
     fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool | None = None,
@@ -193,25 +177,25 @@ def take_along_axis(
                [2, 4]], dtype=int32)
     """
     x, places, axis = _along("take_along_axis", arr, indices, axis)
-    if is_one_of(mode, ("one_hot",)):
+    if ints.is_one_of(mode, ("one_hot",)):
         mode, fill_value = "fill", 0
-    how = GatherScatterMode.from_any(mode)
+    how = modes.GatherScatterMode.from_any(mode)
     if wrap_negative_indices is None:
-        wrap_negative_indices = how is not GatherScatterMode.PROMISE_IN_BOUNDS
+        wrap_negative_indices = how is not modes.GatherScatterMode.PROMISE_IN_BOUNDS
     if wrap_negative_indices:
         places = wrap_index(places, x.shape[axis])
     places = canonical_indices(places)
     others = [i for i in range(x.ndim) if i != axis]
-    common = list(broadcast_shapes(_without(x.shape, axis), _without(places.shape, axis)))
+    common = list(pm.broadcast_shapes(_without(x.shape, axis), _without(places.shape, axis)))
     common.insert(axis, places.shape[axis])
     if not prod(common):
-        return splat(0, ShapedArray(tuple(common), x.dtype))
+        return opd.splat(0, ShapedArray(tuple(common), x.dtype))
     # An axis that both have goes along. One that only the array has is taken whole, and one that
     # only the indices have repeats the array.
     whole = [i for i in others if places.shape[i] == 1 != x.shape[i]]
     shared = [i for i in others if places.shape[i] == x.shape[i]]
     remaining = [i for i in range(x.ndim) if i not in whole]
-    numbers = GatherDimensionNumbers(
+    numbers = gs.GatherDimensionNumbers(
         offset_dims=whole,
         collapsed_slice_dims=[i for i in remaining if i not in shared],
         start_index_map=(axis,),
@@ -219,7 +203,7 @@ def take_along_axis(
         start_indices_batching_dims=[remaining.index(i) for i in shared],
     )
     sizes = [n if i in whole else 1 for i, n in enumerate(x.shape)]
-    vectors = reshape(places, (*[places.shape[i] for i in remaining], 1))
+    vectors = sh.reshape(places, (*[places.shape[i] for i in remaining], 1))
     return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
 
 
@@ -264,23 +248,23 @@ def put_along_axis(
             "put_along_axis cannot change an array in place, since arrays are immutable: give "
             "inplace=False and use what it returns."
         )
-    shape = array_of("put_along_axis", arr).shape
+    shape = pm.array_of("put_along_axis", arr).shape
     x, places, axis = _along("put_along_axis", arr, indices, axis)
     lines = tuple([places.shape[i] if i == axis else m for i, m in enumerate(x.shape)])
-    if broadcast_shapes(lines, places.shape) != lines:
+    if pm.broadcast_shapes(lines, places.shape) != lines:
         raise ShapeError(
             f"put_along_axis needs indices that broadcast to {lines}, but got {places.aval}."
         )
-    places = wrap_index(broadcast_to_shape(places, lines), x.shape[axis])
-    update = convert(array_of("put_along_axis", values), x.dtype)
-    update = broadcast_to_shape(update, broadcast_shapes(update.shape, lines))
+    places = wrap_index(pm.broadcast_to_shape(places, lines), x.shape[axis])
+    update = pm.convert(pm.array_of("put_along_axis", values), x.dtype)
+    update = pm.broadcast_to_shape(update, pm.broadcast_shapes(update.shape, lines))
     others = [i for i in range(x.ndim) if i != axis]
-    numbers = ScatterDimensionNumbers((), (axis,), (axis,), others, others)
+    numbers = gs.ScatterDimensionNumbers((), (axis,), (axis,), others, others)
     if not update.size or not x.size:
-        return reshape(x, shape)
-    vectors = reshape(places, (*lines, 1))
+        return sh.reshape(x, shape)
+    vectors = sh.reshape(places, (*lines, 1))
     changed = scatter(x, vectors, update, numbers, mode=mode)
-    return reshape(convert(changed, x.dtype, x.weak_type), shape)
+    return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), shape)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
@@ -304,19 +288,21 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """
     results = []
     for i, arg in enumerate(args):
-        vector = array_of("ix_", arg)
+        vector = pm.array_of("ix_", arg)
         if vector.ndim != 1:
             raise ShapeError(f"ix_ needs vectors, but argument {i} is {vector.aval}.")
         if vector.dtype == dtypes.bool_:
-            vector = ConcreteArray(np.nonzero(_known_mask("ix_", vector))[0].astype(default_int()))
+            vector = ConcreteArray(
+                np.nonzero(_known_mask("ix_", vector))[0].astype(dtypes.default_int())
+            )
         line = [1] * len(args)
         line[i] = vector.size
-        results.append(reshape(vector, tuple(line)))
+        results.append(sh.reshape(vector, tuple(line)))
     return tuple(results)
 
 
-def _known_mask(name: str, mask: Array) -> HostArray:
-    if isinstance(mask, Tracer):
+def _known_mask(name: str, mask: Array) -> dtypes.HostArray:
+    if isinstance(mask, tr.Tracer):
         raise ConcretizationError(
             f"{name} needs a mask whose values are known, since the result's shape depends on "
             f"them, but got a traced {mask.aval}. Use jnp.where(mask, x, y) to choose values."
@@ -326,7 +312,7 @@ def _known_mask(name: str, mask: Array) -> HostArray:
 
 def choose(
     a: ArrayLike,
-    choices: Array | HostArray | Sequence[ArrayLike],
+    choices: Array | dtypes.HostArray | Sequence[ArrayLike],
     out: None = None,
     mode: Literal["raise", "wrap", "clip"] = "raise",
 ) -> Array:
@@ -356,16 +342,16 @@ def choose(
     if out is not None:
         raise ArgumentError("choose: out= is not supported, since arrays are immutable.")
     number = _integers("choose", a)
-    rows = [array_of("choose", choice) for choice in listed(choices, "choices")]
+    rows = [pm.array_of("choose", choice) for choice in ints.listed(choices, "choices")]
     if not rows:
         raise ArgumentError("choose needs at least one array to choose from.")
     n = len(rows)
-    if not is_one_of(mode, ("raise", "wrap", "clip")):
+    if not ints.is_one_of(mode, ("raise", "wrap", "clip")):
         raise ArgumentError(
             f"choose knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
         )
     if mode == "raise":
-        if isinstance(number, Tracer):
+        if isinstance(number, tr.Tracer):
             raise ConcretizationError(
                 "choose with mode='raise' needs numbers that are known, but got a traced "
                 f"{number.aval}. Give mode='clip' or mode='wrap'."
@@ -376,11 +362,11 @@ def choose(
                 f"choose needs numbers in [0, {n}), but got some from {host.min()} to {host.max()}."
             )
     elif mode == "wrap":
-        number = remainder(canonical_indices(number), n)
-    numbers, *cases = broadcast([number, *promote_dtypes(*rows)], "choose")
+        number = uf.remainder(canonical_indices(number), n)
+    numbers, *cases = pm.broadcast([number, *pm.promote_dtypes(*rows)], "choose")
     result = cases[-1]
     for i in reversed(range(n - 1)):
-        result = ew.select(ew.le(numbers, full_like(numbers, i)), cases[i], result)
+        result = ew.select(ew.le(numbers, sh.full_like(numbers, i)), cases[i], result)
     return result
 
 
@@ -419,9 +405,9 @@ def compress(
     """
     if out is not None:
         raise ArgumentError("compress: out= is not supported, since arrays are immutable.")
-    x, mask = array_of("compress", a), array_of("compress", condition)
+    x, mask = pm.array_of("compress", a), pm.array_of("compress", condition)
     if axis is None:
-        x, axis = reshape(x, (x.size,)), 0
+        x, axis = sh.reshape(x, (x.size,)), 0
     axis = canonical_axis(axis, x.ndim)
     if mask.ndim != 1:
         raise ShapeError(f"compress needs a condition that is a vector, but got {mask.aval}.")
@@ -435,9 +421,9 @@ def compress(
         return take(x, ConcreteArray(chosen), axis, mode="clip")
     places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
     slices = take(x, places, axis, mode="fill")
-    beyond = ew.ge(places, full_like(places, x.shape[axis]))
-    beyond = reshape(beyond, (size, *(1,) * (x.ndim - axis - 1)))
-    return convert(pick(beyond, fill_value, slices), x.dtype)
+    beyond = ew.ge(places, sh.full_like(places, x.shape[axis]))
+    beyond = sh.reshape(beyond, (size, *(1,) * (x.ndim - axis - 1)))
+    return pm.convert(uf.pick(beyond, fill_value, slices), x.dtype)
 
 
 def extract(
@@ -458,8 +444,8 @@ def extract(
     Raises:
         ConcretizationError: the condition is not known, and no size is given.
     """
-    mask = array_of("extract", condition)
-    flat = reshape(mask, (mask.size,))
+    mask = pm.array_of("extract", condition)
+    flat = sh.reshape(mask, (mask.size,))
     return compress(flat, arr, size=size, fill_value=fill_value)
 
 
@@ -495,57 +481,57 @@ def searchsorted(
         >>> jnp.searchsorted(jnp.array([1, 2, 2, 5]), 2, side="right")
         Array(3, dtype=int32)
     """
-    if not is_one_of(side, ("left", "right")):
+    if not ints.is_one_of(side, ("left", "right")):
         raise ArgumentError(
             f"searchsorted knows the sides 'left' and 'right', not {shortened(side)}."
         )
-    if not is_one_of(method, ("scan", "scan_unrolled", "sort", "compare_all")):
+    if not ints.is_one_of(method, ("scan", "scan_unrolled", "sort", "compare_all")):
         raise ArgumentError(
             "searchsorted knows the methods 'scan', 'scan_unrolled', 'sort' and 'compare_all', not "
             f"{shortened(method)}."
         )
-    line = array_of("searchsorted", a)
+    line = pm.array_of("searchsorted", a)
     if line.ndim != 1:
         raise ShapeError(f"searchsorted needs a sorted vector, but got {line.aval}.")
     if isinstance(v, int) and dtypes.is_integer(line.dtype):
-        if not fits(v, line.dtype):  # before or after everything that does
-            return full((), 0 if v < 0 else line.size, _counting(line))
-        v = scalar(int(v), line.dtype)
+        if not pm.fits(v, line.dtype):  # before or after everything that does
+            return sh.full((), 0 if v < 0 else line.size, _counting(line))
+        v = opd.scalar(int(v), line.dtype)
     elif type(v) is float and line.dtype in (dtypes.float32, dtypes.float64):
-        v = scalar(v, line.dtype)
-    values = array_of("searchsorted", v)
+        v = opd.scalar(v, line.dtype)
+    values = pm.array_of("searchsorted", v)
     if sorter is not None:
-        order = as_array(sorter)
+        order = opd.as_array(sorter)
         if order.ndim != 1:
             raise ShapeError(f"sorter of searchsorted must be a vector, but got {order.aval}.")
         line = getitem(line, (order,))
     if line.dtype != values.dtype:
-        line, values = promote_dtypes(line, values)
+        line, values = pm.promote_dtypes(line, values)
     if (
         isinstance(line, ConcreteArray)
         and isinstance(values, ConcreteArray)
         and line.dtype.kind in "iuf"
         and not dtypes.is_extended(line.dtype)
-        and current_trace() is EVAL
+        and tr.current_trace() is tr.EVAL
     ):
-        places = raw_host(line).searchsorted(raw_host(values), side)
-        few = raw_host(line).size < _MANY
+        places = opd.raw_host(line).searchsorted(opd.raw_host(values), side)
+        few = opd.raw_host(line).size < _MANY
         return ConcreteArray(np.asarray(places, dtypes.default_int() if few else _counting(line)))
     if method == "compare_all":
         both = (*values.shape, line.size)
         before = _goes_before(
-            broadcast_to_shape(line, both),
-            broadcast_to_shape(reshape(values, (*values.shape, 1)), both),
+            pm.broadcast_to_shape(line, both),
+            pm.broadcast_to_shape(sh.reshape(values, (*values.shape, 1)), both),
             side,
         )
-        return reduce_sum(convert(before, _counting(line)), (values.ndim,))
+        return reduce_sum(pm.convert(before, _counting(line)), (values.ndim,))
     # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
     bits = line.size.bit_length() if type(line.size) is int else 8 * dtype.itemsize - 1
-    count: Array = splat(0, ShapedArray(values.shape, dtype))
+    count: Array = opd.splat(0, ShapedArray(values.shape, dtype))
     for bit in reversed(range(bits)):
-        more = ew.add(count, full_like(count, 1 << bit))
-        last = ew.sub(more, full_like(more, 1))
+        more = ew.add(count, sh.full_like(count, 1 << bit))
+        last = ew.sub(more, sh.full_like(more, 1))
         there = getitem(line, (last,), mode="clip", wrap_negative_indices=False)
         is_inside = ew.le(more, filled(line.size, more.shape, dtype))
         count = ew.select(ew.and_(is_inside, _goes_before(there, values, side)), more, count)
@@ -555,9 +541,9 @@ def searchsorted(
 _MANY: Final = 1 << 31
 
 
-def _counting(line: Array) -> DType:
+def _counting(line: Array) -> dtypes.DType:
     """The integers in which places of a vector are told."""
-    return default_int() if fit_int32((line.size,)) else dtypes.int64
+    return dtypes.default_int() if ints.fit_int32((line.size,)) else dtypes.int64
 
 
 def _goes_before(x: Array, values: Array, side: str) -> Array:
@@ -596,7 +582,7 @@ def digitize(
         >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0]))
         Array([1, 2, 3], dtype=int32)
     """
-    edges = array_of("digitize", bins)
+    edges = pm.array_of("digitize", bins)
     if edges.ndim != 1:
         raise ShapeError(f"digitize needs a vector of edges, but got {edges.aval}.")
     side: Literal["left", "right"] = "left" if right else "right"
@@ -604,10 +590,10 @@ def digitize(
     if not edges.size:
         return searchsorted(edges, x, side, method=how)
     up = searchsorted(edges, x, side, method=how)
-    from_end = searchsorted(rev(edges, (0,)), x, side, method=how)
-    down = ew.sub(full_like(from_end, edges.size), from_end)
+    from_end = searchsorted(sh.rev(edges, (0,)), x, side, method=how)
+    down = ew.sub(sh.full_like(from_end, edges.size), from_end)
     is_up = ew.ge(getitem(edges, -1), getitem(edges, 0))
-    return ew.select(broadcast_to_shape(is_up, up.shape), up, down)
+    return ew.select(pm.broadcast_to_shape(is_up, up.shape), up, down)
 
 
 @placed
@@ -641,12 +627,12 @@ def repeat(
         >>> jnp.repeat(jnp.array([1, 2]), jnp.array([1, 3]))
         Array([1, 2, 2, 2], dtype=int32)
     """
-    x = array_of("repeat", a)
+    x = pm.array_of("repeat", a)
     if axis is None or not x.shape:
-        x = reshape(x, (x.size,))
+        x = sh.reshape(x, (x.size,))
     place = 0 if axis is None else canonical_axis(axis, x.ndim)
     n = x.shape[place]
-    if isinstance(repeats, Tracer) and total_repeat_length is not None:
+    if isinstance(repeats, tr.Tracer) and total_repeat_length is not None:
         return _repeat_traced(x, repeats, place, total_repeat_length)
     counts = _counts(repeats)
     if not n:
@@ -661,12 +647,12 @@ def repeat(
         shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
         dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
         merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
-        return reshape(broadcast_in_dim(x, shape, dims), merged)
+        return sh.reshape(broadcast_in_dim(x, shape, dims), merged)
     each = int(counts.sum(dtype=object))
-    check_size((each if counts.size > 1 else n * each,))
+    hlo.check_size((each if counts.size > 1 else n * each,))
     places = np.repeat(np.arange(n), counts)
     if total_repeat_length is not None:
-        (total_repeat_length,) = canonical_shape((total_repeat_length,), "total_repeat_length")
+        (total_repeat_length,) = cr.canonical_shape((total_repeat_length,), "total_repeat_length")
         places = places[:total_repeat_length]
         last = max(n - 1, 0)
         places = np.pad(places, (0, total_repeat_length - places.size), constant_values=last)
@@ -681,27 +667,29 @@ def _repeat_traced(x: Array, repeats: Array, axis: int, length: int) -> Array:
             f"repeat needs one number, or one for each of the {n} elements along axis {axis} of "
             f"shape {x.shape}, but got {repeats.aval}."
         )
-    ends = cumsum(broadcast_to(repeats, (n,)))
-    places = searchsorted(ends, arange(length, dtype=ends.dtype), side="right")
-    return take(x, clip(places, 0, max(n - 1, 0)), axis, mode="clip")
+    ends = cumsum(cr.broadcast_to(repeats, (n,)))
+    places = searchsorted(ends, cr.arange(length, dtype=ends.dtype), side="right")
+    return take(x, uf.clip(places, 0, max(n - 1, 0)), axis, mode="clip")
 
 
-def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
+def _counts(repeats: int | ArrayLike | Sequence[int]) -> dtypes.HostArray:
     if isinstance(repeats, Array):
         counts = repeats.concrete("the repeats of jnp.repeat")
     else:
-        counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
+        counts = np.asarray(
+            [ints.integer(n, "repeats") for n in ints.one_or_more(repeats, "repeats")]
+        )
     if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
         raise ArgumentError(f"repeat needs numbers of at least 0, but got {shortened(repeats)}.")
-    if counts.size and counts.max() > MOST_ELEMENTS:
-        check_size((int(counts.max()),))
+    if counts.size and counts.max() > hlo.MOST_ELEMENTS:
+        hlo.check_size((int(counts.max()),))
     return counts.astype(np.int64)
 
 
-def _take(x: Array, places: HostArray, axis: int) -> Array:
+def _take(x: Array, places: dtypes.HostArray, axis: int) -> Array:
     """Take the elements at places known while tracing, all of them within bounds."""
     others = tuple([i for i in range(x.ndim) if i != axis])
-    numbers = GatherDimensionNumbers(others, (axis,), (axis,))
+    numbers = gs.GatherDimensionNumbers(others, (axis,), (axis,))
     sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
     indices = ConcreteArray(places.astype(np.int32).reshape(-1, 1))
-    return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    return gather(x, indices, numbers, sizes, mode=modes.GatherScatterMode.PROMISE_IN_BOUNDS)

@@ -13,9 +13,7 @@ from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.integers import integer
 from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy import reductions
-from tinyjax.numpy.creation import asarray
-from tinyjax.numpy.elementwise import logical_and, logical_or, no_out, pick
+from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
 from tinyjax.numpy.generalized import vectorize
 from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
@@ -81,7 +79,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         Raises:
             ArgumentError: there are more or fewer operands, or ``out`` or ``where`` is given.
         """
-        no_out(self.__name__, out)
+        uf.no_out(self.__name__, out)
         if where is not None:
             raise ArgumentError(f"{self.__name__}: where= is not supported. Use jnp.where.")
         if len(args) != self.nin:
@@ -100,7 +98,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         if dtype is not None:
             return check(dtype)
         one = full((), 1, x.dtype)
-        result: DType = asarray(self._func(one, one)).dtype
+        result: DType = cr.asarray(self._func(one, one)).dtype
         return result
 
     def reduce(
@@ -130,7 +128,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             AxisError: there is no such axis.
         """
         self._binary("reduce")
-        no_out(self.__name__, out)
+        uf.no_out(self.__name__, out)
         if isinstance(axis, Sequence):
             return self._reduce_axes(a, axis, dtype, keepdims, initial, where)
         x = array_of(self.__name__, a)
@@ -160,8 +158,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
             first = broadcast_to_shape(first, rows.shape[1:])
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
-            joined = convert(asarray(self(carry, row[0])), result_dtype)
-            return (joined if len(row) == 1 else pick(row[1], joined, carry)), None
+            joined = convert(cr.asarray(self(carry, row[0])), result_dtype)
+            return (joined if len(row) == 1 else uf.pick(row[1], joined, carry)), None
 
         result, _ = scan(step, first, (rows,) if flags is None else (rows, flags))
         return reshape(result, shape) if keepdims else result
@@ -208,7 +206,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             AxisError: there is no such axis.
         """
         self._binary("accumulate")
-        no_out(self.__name__, out)
+        uf.no_out(self.__name__, out)
         x = array_of(self.__name__, a)
         along = canonical_axis(axis, x.ndim)
         result_dtype = self._computed(x, dtype)
@@ -218,7 +216,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         rows = moveaxis(x, along, 0)
 
         def step(carry: Array, row: Array) -> tuple[Array, Array]:
-            joined = convert(asarray(self(carry, row)), result_dtype)
+            joined = convert(cr.asarray(self(carry, row)), result_dtype)
             return joined, joined
 
         _, rest = scan(step, rows[0], rows[1:])
@@ -257,14 +255,14 @@ class ufunc:  # noqa: N801 (NumPy's name)
         places = reshape(iota((x.size,), check(int), 0), x.shape)[indices]
         one = full((), 1, x.dtype)
         more = [] if b is None else [array_of(self.__name__, b)]
-        result_dtype = asarray(self._func(one, *[full((), 1, y.dtype) for y in more])).dtype
+        result_dtype = cr.asarray(self._func(one, *[full((), 1, y.dtype) for y in more])).dtype
         start = ravel(convert(x, result_dtype))
         values = [ravel(broadcast_to_shape(convert(y, result_dtype), places.shape)) for y in more]
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
             place, *others = row
             return carry.at[place].set(
-                convert(asarray(self(carry[place], *others)), result_dtype)
+                convert(cr.asarray(self(carry[place], *others)), result_dtype)
             ), None
 
         result, _ = scan(step, start, (ravel(places), *values))
@@ -293,7 +291,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             ShapeError: the indices are no vector.
         """
         self._binary("reduceat")
-        no_out(self.__name__, out)
+        uf.no_out(self.__name__, out)
         x, starts = array_of(self.__name__, a), array_of(self.__name__, indices)
         along = canonical_axis(axis, x.ndim)
         if starts.ndim != 1:
@@ -305,8 +303,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
         tall = (k,) + (1,) * (rows.ndim - 1)
 
         def step(i: Array, carry: Array) -> Array:
-            joined = convert(asarray(self(carry, expand_dims(rows[i], 0))), result_dtype)
-            return pick(reshape(logical_and(starts < i, i < ends), tall), joined, carry)
+            joined = convert(cr.asarray(self(carry, expand_dims(rows[i], 0))), result_dtype)
+            return uf.pick(reshape(uf.logical_and(starts < i, i < ends), tall), joined, carry)
 
         return moveaxis(fori_loop(0, n, step, take(rows, starts, axis=0)), 0, along)
 
@@ -321,7 +319,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("outer")
         x, y = array_of(self.__name__, A), array_of(self.__name__, B)
-        result: Array = asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
+        result: Array = cr.asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
         return result
 
 
@@ -373,20 +371,20 @@ class _Known(ufunc):
 
 
 def _all(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
-    result = reductions.all(a, axis, **options)
-    return result if initial is None else logical_and(result, initial)
+    result = red.all(a, axis, **options)
+    return result if initial is None else uf.logical_and(result, initial)
 
 
 def _any(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
-    result = reductions.any(a, axis, **options)
-    return result if initial is None else logical_or(result, initial)
+    result = red.any(a, axis, **options)
+    return result if initial is None else uf.logical_or(result, initial)
 
 
 _REDUCTIONS: Final[dict[str, Callable[..., Array]]] = {
-    "add": reductions.sum,
-    "multiply": reductions.prod,
-    "maximum": reductions.max,
-    "minimum": reductions.min,
+    "add": red.sum,
+    "multiply": red.prod,
+    "maximum": red.max,
+    "minimum": red.min,
     "logical_and": _all,
     "logical_or": _any,
 }

@@ -8,17 +8,15 @@ from collections.abc import Callable
 from tinyjax.core.array import Array
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_float
-from tinyjax.numpy.creation import arange, canonical_shape, ones
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import cos
+from tinyjax.numpy import creation as cr, elementwise as uf
 
 
 def window(M: int, weights: Callable[[Array, int], Array]) -> Array:
     """Return the weights of the places 0 to M - 1; one alone is 1."""
-    (size,) = canonical_shape((M,), "M")
+    (size,) = cr.canonical_shape((M,), "M")
     if size <= 1:
-        return ones(size)
-    return weights(arange(size, dtype=default_float()), size - 1)
+        return cr.ones(size)
+    return weights(cr.arange(size, dtype=default_float()), size - 1)
 
 
 @replayed
@@ -33,7 +31,7 @@ def bartlett(M: int) -> Array:
         >>> jnp.bartlett(5)
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
-    return window(M, lambda i, last: 1 - absolute(2 * i - last) / last)
+    return window(M, lambda i, last: 1 - uf.abs(2 * i - last) / last)
 
 
 @replayed
@@ -45,7 +43,7 @@ def blackman(M: int) -> Array:
     """
 
     def weights(i: Array, last: int) -> Array:
-        return 0.42 - 0.5 * cos(2 * math.pi * i / last) + 0.08 * cos(4 * math.pi * i / last)
+        return 0.42 - 0.5 * uf.cos(2 * math.pi * i / last) + 0.08 * uf.cos(4 * math.pi * i / last)
 
     return window(M, weights)
 
@@ -57,7 +55,7 @@ def hamming(M: int) -> Array:
     Args:
         M: the number of weights.
     """
-    return window(M, lambda i, last: 0.54 - 0.46 * cos(2 * math.pi * i / last))
+    return window(M, lambda i, last: 0.54 - 0.46 * uf.cos(2 * math.pi * i / last))
 
 
 @replayed
@@ -72,4 +70,4 @@ def hanning(M: int) -> Array:
         >>> jnp.hanning(5).round(2)
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
-    return window(M, lambda i, last: 0.5 * (1 - cos(2 * math.pi * i / last)))
+    return window(M, lambda i, last: 0.5 * (1 - uf.cos(2 * math.pi * i / last)))

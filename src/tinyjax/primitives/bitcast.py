@@ -7,32 +7,26 @@ from math import prod
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, devices as dev, explicit, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import undivided, whole
 from tinyjax.core.primitive import DIVISION, Avals, Hosts, Kernel, Params, Primitive
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.rules import check_kind, def_constant
-from tinyjax.primitives.shape import def_simple_batch
+from tinyjax.primitives import rules as ru, shape as sh
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values, tensor
 
 
 @attrs.frozen(eq=False, repr=False)
 class BitcastParams(Params):
     """The dtype that the bits are read as."""
 
-    dtype: DType
+    dtype: dtypes.DType
 
 
 bitcast_convert_type_p: Primitive[BitcastParams] = Primitive("bitcast_convert_type", BitcastParams)
 
 
-def _bits(dtype: DType) -> int:
+def _bits(dtype: dtypes.DType) -> int:
     return dtypes.STORED.get(dtype, 8 * dtype.itemsize)
 
 
@@ -46,7 +40,7 @@ def _bitcast_impl(operands: Hosts, params: BitcastParams) -> Hosts:
     return (np.frombuffer(x.tobytes(), dtype).reshape(shape),)
 
 
-def _regrouped(x: HostArray, old: int, new: int) -> HostArray:
+def _regrouped(x: dtypes.HostArray, old: int, new: int) -> dtypes.HostArray:
     """Put the bits of numbers of which a byte holds one into numbers of which it does, or bytes."""
     if old >= 8:
         x, old = np.frombuffer(x.tobytes(), np.uint8), 8
@@ -70,42 +64,42 @@ def _bitcast_kernel(avals: Avals, params: BitcastParams) -> Kernel | None:
 @bitcast_convert_type_p.def_abstract_eval
 def _bitcast_type(avals: Avals, params: BitcastParams) -> Avals:
     (x,), dtype = avals, params.dtype
-    check_kind("bitcast_convert_type", x, "iufs")
+    ru.check_kind("bitcast_convert_type", x, "iufs")
     if dtypes.kind(dtype) not in "iufs":
-        raise DtypeError(
+        raise errors.DtypeError(
             f"bitcast_convert_type makes integers and floats, but was asked for {dtype}."
         )
     old, size = _bits(x.dtype), _bits(dtype)
     if old < size and (not x.shape or x.shape[-1] * old != size):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"bitcast_convert_type of {x} to {dtype.name}: the last axis must have size "
             f"{size // old}, so that its elements make one."
         )
-    return (ShapedArray(_shape(x.shape, x.dtype, dtype), dtype),)
+    return (av.ShapedArray(_shape(x.shape, x.dtype, dtype), dtype),)
 
 
-def _shape(shape: tuple[int, ...], of: DType, dtype: DType) -> tuple[int, ...]:
+def _shape(shape: tuple[int, ...], of: dtypes.DType, dtype: dtypes.DType) -> tuple[int, ...]:
     old, size = _bits(of), _bits(dtype)
     return shape if old == size else (*shape, old // size) if old > size else shape[:-1]
 
 
 @bitcast_convert_type_p.def_lowering
-def _bitcast_lowering(b: Lowering, operands: Values, params: BitcastParams) -> Values:
+def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) -> hlo.Values:
     (x,), (result,) = operands, b.results
     old, new = _bits(x.dtype), _bits(params.dtype)
     if old == new or min(old, new) >= 8:
         return b.emit("stablehlo.bitcast_convert", operands, b.results)
     bits = b.reshape(_lower_regrouped(b, x, old, new), result.shape)
     if params.dtype in dtypes.STORED:
-        return (Value(bits.name, result),)
+        return (hlo.Value(bits.name, result),)
     return (b.bitcast(bits, params.dtype),)
 
 
-def _lower_regrouped(b: Lowering, x: Value, old: int, new: int) -> Value:
+def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
     """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
     count = prod(x.shape)
     if old > 8:
-        parts = tensor((*x.shape, old // 8), dtypes.uint8)
+        parts = hlo.tensor((*x.shape, old // 8), dtypes.uint8)
         x, count, old = b.op("stablehlo.bitcast_convert", x, result=parts), count * old // 8, 8
     elif x.dtype != dtypes.uint8:
         x = b.bitcast(x, dtypes.uint8)
@@ -126,24 +120,24 @@ def _lower_regrouped(b: Lowering, x: Value, old: int, new: int) -> Value:
         x = b.and_(x, b.full_like(x, (1 << size) - 1))
     if new <= 8:
         return x
-    wide = tensor((prod(x.shape) * 8 // new,), np.dtype(f"u{new // 8}"))
+    wide = hlo.tensor((prod(x.shape) * 8 // new,), np.dtype(f"u{new // 8}"))
     return b.op("stablehlo.bitcast_convert", b.reshape(x, (*wide.shape, new // 8)), result=wide)
 
 
 @bitcast_convert_type_p.def_rule(DIVISION)
-def _bitcast_division(params: BitcastParams, avals: Avals, outs: Avals) -> list[Entries]:
+def _bitcast_division(params: BitcastParams, avals: Avals, outs: Avals) -> list[dev.Entries]:
     entries, n = avals[0].entries, outs[0].ndim
-    whole(entries, range(n, len(entries)), "whose elements become one")
-    return [(*entries[:n], *undivided(n - len(entries)))]
+    explicit.whole(entries, range(n, len(entries)), "whose elements become one")
+    return [(*entries[:n], *explicit.undivided(n - len(entries)))]
 
 
-def_constant(bitcast_convert_type_p)
+ru.def_constant(bitcast_convert_type_p)
 
 
-def_simple_batch(bitcast_convert_type_p)
+sh.def_simple_batch(bitcast_convert_type_p)
 
 
-def bitcast_convert_type(x: Array, dtype: DType) -> Array:
+def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
     """Return the bits of ``x`` read as another type.
 
     Args:
@@ -163,4 +157,4 @@ def bitcast_convert_type(x: Array, dtype: DType) -> Array:
         >>> bitcast_convert_type(jnp.array([1.0, -2.0]), dtypes.uint32)
         Array([1065353216, 3221225472], dtype=uint32)
     """
-    return bind1(bitcast_convert_type_p, (x,), BitcastParams(dtype))
+    return tr.bind1(bitcast_convert_type_p, (x,), BitcastParams(dtype))

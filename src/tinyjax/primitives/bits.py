@@ -6,23 +6,20 @@ from typing import Final
 
 import numpy as np
 
+from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives.elementwise import abs_, and_, eq, lt, mul, ne, select, shift_right_logical
-from tinyjax.primitives.families import elementwise, lower_formula
-from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives import elementwise as ew, families as fam, reduce as rd, shape as sh
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
 
 _HALVES = (32, 16, 8, 4, 2, 1)
 
 
-def _unsigned(dtype: DType) -> DType:
+def _unsigned(dtype: dtypes.DType) -> dtypes.DType:
     return np.dtype(f"u{dtype.itemsize}")
 
 
-def _clz(x: HostArray) -> HostArray:
+def _clz(x: dtypes.HostArray) -> dtypes.HostArray:
     """Halve the bits that are looked at, again and again."""
     bits = 8 * x.dtype.itemsize
     rest = x.astype(_unsigned(x.dtype))
@@ -36,7 +33,7 @@ def _clz(x: HostArray) -> HostArray:
     return np.asarray(count - rest).astype(x.dtype)
 
 
-def _lower_clz(b: Lowering, x: Value) -> Value:
+def _lower_clz(b: Lowering, x: hlo.Value) -> hlo.Value:
     """Count in 32 bits at least, without a sign: of other constants XLA counts wrongly."""
     bits = 8 * x.dtype.itemsize
     plain = x if x.dtype.kind == "u" else b.bitcast(x, _unsigned(x.dtype))
@@ -47,10 +44,10 @@ def _lower_clz(b: Lowering, x: Value) -> Value:
     return b.convert(count, x.dtype)
 
 
-clz: Final = elementwise("clz", _clz, _lower_clz, "iu")
+clz: Final = fam.elementwise("clz", _clz, _lower_clz, "iu")
 
 
-def _mulhi(x: HostArray, y: HostArray) -> HostArray:
+def _mulhi(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
     bits = 8 * x.dtype.itemsize
     if bits < 64:
         wide = np.dtype(f"{x.dtype.kind}{2 * x.dtype.itemsize}")
@@ -59,7 +56,7 @@ def _mulhi(x: HostArray, y: HostArray) -> HostArray:
     return product.astype(x.dtype)
 
 
-def _lower_mulhi(b: Lowering, x: Value, y: Value) -> Value:
+def _lower_mulhi(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     """Write the upper half; of 64 bits, from the products of the halves (Warren, 8-2)."""
     dtype, bits = x.dtype, 8 * x.dtype.itemsize
     shift = b.shift_right_arithmetic if dtype.kind == "i" else b.shift_right_logical
@@ -75,10 +72,10 @@ def _lower_mulhi(b: Lowering, x: Value, y: Value) -> Value:
     return b.add(b.add(b.mul(x1, y1), shift(middle, half)), shift(other, half))
 
 
-mulhi: Final = elementwise("mulhi", _mulhi, _lower_mulhi, "iu")
+mulhi: Final = fam.elementwise("mulhi", _mulhi, _lower_mulhi, "iu")
 
 
-def _power(x: HostArray, y: HostArray) -> HostArray:
+def _power(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
     with np.errstate(all="ignore"):
         negative = y < 0
         if not negative.any():
@@ -94,36 +91,36 @@ def _power(x: HostArray, y: HostArray) -> HostArray:
 _PER_ROUND: Final = 6
 
 
-def _lower_power(b: Lowering, x: Value, y: Value) -> Value:
+def _lower_power(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     """Square and multiply until no exponent has bits left: XLA's own power takes six of them."""
 
     def start(x: Array, y: Array) -> list[Array]:
-        zero, one = full_like(x, 0), full_like(x, 1)
+        zero, one = sh.full_like(x, 0), sh.full_like(x, 1)
         if x.dtype.kind == "u":
             return [one, x, y]
-        even = eq(and_(y, one), zero)
-        unit = select(eq(abs_(x), one), select(even, one, x), zero)
-        negative = lt(y, zero)
-        return [select(negative, unit, one), x, select(negative, zero, y)]
+        even = ew.eq(ew.and_(y, one), zero)
+        unit = ew.select(ew.eq(ew.abs_(x), one), ew.select(even, one, x), zero)
+        negative = ew.lt(y, zero)
+        return [ew.select(negative, unit, one), x, ew.select(negative, zero, y)]
 
     def round_(result: Array, power: Array, rest: Array) -> list[Array]:
-        zero, one = full_like(rest, 0), full_like(rest, 1)
+        zero, one = sh.full_like(rest, 0), sh.full_like(rest, 1)
         for _ in range(_PER_ROUND):
-            odd = ne(and_(rest, one), zero)
-            result = select(odd, mul(result, power), result)
-            power = mul(power, power)
-            rest = shift_right_logical(rest, one)
+            odd = ew.ne(ew.and_(rest, one), zero)
+            result = ew.select(odd, ew.mul(result, power), result)
+            power = ew.mul(power, power)
+            rest = ew.shift_right_logical(rest, one)
         return [result, power, rest]
 
-    def going(state: Values) -> Values:
+    def going(state: hlo.Values) -> hlo.Values:
         def any_left(rest: Array) -> list[Array]:
-            return [reduce_or(ne(rest, full_like(rest, 0)), tuple(range(rest.ndim)))]
+            return [rd.reduce_or(ew.ne(rest, sh.full_like(rest, 0)), tuple(range(rest.ndim)))]
 
-        return lower_formula(b, any_left, state[2:])
+        return fam.lower_formula(b, any_left, state[2:])
 
-    state = lower_formula(b, start, (x, y))
-    return b.while_(state, going, lambda state: lower_formula(b, round_, state))[0]
+    state = fam.lower_formula(b, start, (x, y))
+    return b.while_(state, going, lambda state: fam.lower_formula(b, round_, state))[0]
 
 
 #: Integers to the power of integers, modulo the width of the type.
-power: Final = elementwise("power", _power, _lower_power, "iu", broadcasts=True)
+power: Final = fam.elementwise("power", _power, _lower_power, "iu", broadcasts=True)

@@ -10,41 +10,24 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, evaluation_rules as er, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.devices import Entries
-from tinyjax.core.evaluation_rules import REPEATS
 from tinyjax.core.explicit import Sums, kept, together, undivided
-from tinyjax.core.primitive import (
-    DIVISION,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    HostResults,
-    Hosts,
-    Kernel,
-    KernelRule,
-    MappedAxis,
-    Params,
-    Primitive,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.result_placement import unreduced
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray, HostResult
-from tinyjax.errors import ShapeError
-from tinyjax.primitives.rules import check_kind, def_linear, def_transposes
-from tinyjax.stablehlo.builder import Scalar
+from tinyjax.primitives import rules as ru
+from tinyjax.stablehlo import builder, types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values
 
 # broadcast_in_dim: axis i of the operand becomes axis dims[i] of the result; sizes stay as they
 # are, so the transpose is a sum over the other axes and never has to undo a stretched axis.
 
 
 @attrs.frozen(eq=False, repr=False)
-class BroadcastParams(Params):
+class BroadcastParams(prim.Params):
     """The shape of the result, and which of its axes the operand's become."""
 
     shape: tuple[int, ...]
@@ -57,7 +40,7 @@ _SMALL = 2048
 
 
 @broadcast_in_dim_p.def_impl
-def _broadcast_impl(operands: Hosts, params: BroadcastParams) -> Hosts:
+def _broadcast_impl(operands: prim.Hosts, params: BroadcastParams) -> prim.Hosts:
     (x,) = operands
     shape = params.shape
     if x.ndim == 0:
@@ -78,7 +61,7 @@ def _broadcast_impl(operands: Hosts, params: BroadcastParams) -> Hosts:
 
 
 @broadcast_in_dim_p.def_kernel
-def _broadcast_kernel(avals: Avals, params: BroadcastParams) -> Kernel | None:
+def _broadcast_kernel(avals: prim.Avals, params: BroadcastParams) -> prim.Kernel | None:
     (x,), shape, dims = avals, params.shape, params.dims
     if dtypes.is_key(x.dtype) or not x.size:
         return None
@@ -88,7 +71,7 @@ def _broadcast_kernel(avals: Avals, params: BroadcastParams) -> Kernel | None:
         if prod(shape) > _SMALL:
             return lambda host: make(shape, dtype, host, 0, zeros)
 
-        def fill(host: HostArray) -> HostArray:
+        def fill(host: dtypes.HostArray) -> dtypes.HostArray:
             out = make(shape, dtype)
             out[...] = host
             return out
@@ -99,7 +82,7 @@ def _broadcast_kernel(avals: Avals, params: BroadcastParams) -> Kernel | None:
         strides[dim] = stride
     steps = tuple(strides)
 
-    def spread(host: HostArray) -> HostResult:
+    def spread(host: dtypes.HostArray) -> dtypes.HostResult:
         if host.flags.c_contiguous:
             return make(shape, dtype, host, 0, steps)
         return _broadcast_impl((host,), params)[0]
@@ -107,16 +90,16 @@ def _broadcast_kernel(avals: Avals, params: BroadcastParams) -> Kernel | None:
     return spread
 
 
-@broadcast_in_dim_p.def_rule(REPEATS)
+@broadcast_in_dim_p.def_rule(er.REPEATS)
 def _broadcast_repeats(params: BroadcastParams) -> tuple[int, ...]:
     return tuple(size if d in params.dims else 1 for d, size in enumerate(params.shape))
 
 
 @broadcast_in_dim_p.def_abstract_eval
-def _broadcast_type(avals: Avals, params: BroadcastParams) -> Avals:
+def _broadcast_type(avals: prim.Avals, params: BroadcastParams) -> prim.Avals:
     (x,) = avals
     if len(params.dims) != x.ndim or tuple(sorted(set(params.dims))) != params.dims:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"broadcast_in_dim needs one increasing axis of the result for each of {x.shape}, "
             f"but got dims {params.dims}."
         )
@@ -124,15 +107,17 @@ def _broadcast_type(avals: Avals, params: BroadcastParams) -> Avals:
         not 0 <= d < len(params.shape) or params.shape[d] != n
         for d, n in zip(params.dims, x.shape, strict=True)
     ):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"broadcast_in_dim cannot make {params.shape} of {x.shape} with dims {params.dims}: "
             "axis i of the operand and axis dims[i] of the result must have the same size."
         )
     return (x.with_shape(params.shape),)
 
 
-@broadcast_in_dim_p.def_rule(DIVISION)
-def _broadcast_division(params: BroadcastParams, avals: Avals, outs: Avals) -> list[Entries]:
+@broadcast_in_dim_p.def_rule(prim.DIVISION)
+def _broadcast_division(
+    params: BroadcastParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
     entries = [*undivided(len(params.shape))]
     for axis, names in zip(params.dims, avals[0].entries, strict=True):
         entries[axis] = names
@@ -140,14 +125,14 @@ def _broadcast_division(params: BroadcastParams, avals: Avals, outs: Avals) -> l
 
 
 @broadcast_in_dim_p.def_lowering
-def _broadcast_lowering(b: Lowering, operands: Values, params: BroadcastParams) -> Values:
+def _broadcast_lowering(b: Lowering, operands: hlo.Values, params: BroadcastParams) -> hlo.Values:
     return (b.broadcast_in_dim(operands[0], params.shape, params.dims),)
 
 
 @broadcast_in_dim_p.def_batch
 def _broadcast_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: BroadcastParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: BroadcastParams
+) -> prim.BatchResult:
     (x,), (axis,) = values, axes
     assert axis is not None, "a batch rule runs only where an operand is batched"
     before, after = params.dims[:axis], params.dims[axis:]
@@ -156,8 +141,8 @@ def _broadcast_batch(
     return (broadcast_in_dim(x, shape, (*before, place, *(d + 1 for d in after))),), (place,)
 
 
-def_linear(broadcast_in_dim_p)
-def_transposes(
+ru.def_linear(broadcast_in_dim_p)
+ru.def_transposes(
     broadcast_in_dim_p, lambda ct, x, params: reduce_sum(ct, kept_axes(ct.ndim, params.dims))
 )
 
@@ -193,11 +178,11 @@ def broadcast_in_dim(x: Array, shape: tuple[int, ...], dims: tuple[int, ...]) ->
 
 
 #: Writes an operation on two scalars.
-Combine = Callable[[Lowering, Value, Value], Value]
+Combine = Callable[[Lowering, hlo.Value, hlo.Value], hlo.Value]
 
 
 @attrs.frozen(eq=False, repr=False)
-class ReduceParams(Params):
+class ReduceParams(prim.Params):
     """The axes that are reduced away, in increasing order."""
 
     axes: tuple[int, ...]
@@ -223,10 +208,10 @@ def kept_axes(ndim: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(i for i in range(ndim) if i not in axes)
 
 
-def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
+def reduced_shape(name: str, x: av.ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape without the given axes, which must be increasing."""
     if any(not 0 <= a < x.ndim for a in axes) or tuple(sorted(set(axes))) != axes:
-        raise ShapeError(f"{name} needs increasing axes of {x.shape}, but got {axes}.")
+        raise errors.ShapeError(f"{name} needs increasing axes of {x.shape}, but got {axes}.")
     return tuple(n for i, n in enumerate(x.shape) if i not in axes)
 
 
@@ -235,8 +220,8 @@ def reducer(
     impl: Callable[..., Any],
     combine: Combine,
     kinds: str,
-    identity: Callable[[DType], Scalar],
-    kernel: KernelRule[ReduceParams] | None = None,
+    identity: Callable[[dtypes.DType], builder.Scalar],
+    kernel: prim.KernelRule[ReduceParams] | None = None,
 ) -> Primitive[ReduceParams]:
     """Declare a reduction by an associative, commutative operation; its jvp comes separately.
 
@@ -251,7 +236,7 @@ def reducer(
     primitive: Primitive[ReduceParams] = Primitive(name, ReduceParams)
 
     @primitive.def_impl
-    def reduce_impl(operands: Hosts, params: ReduceParams) -> HostResults:
+    def reduce_impl(operands: prim.Hosts, params: ReduceParams) -> prim.HostResults:
         (x,) = operands
         return (impl(x, params.axes),)
 
@@ -259,24 +244,24 @@ def reducer(
         primitive.def_kernel(kernel)
 
     @primitive.def_abstract_eval
-    def reduce_type(avals: Avals, params: ReduceParams) -> Avals:
+    def reduce_type(avals: prim.Avals, params: ReduceParams) -> prim.Avals:
         (x,) = avals
-        check_kind(name, x, kinds)
+        ru.check_kind(name, x, kinds)
         return (x.with_shape(reduced_shape(name, x, params.axes)),)
 
-    @primitive.def_rule(DIVISION)
-    def reduce_division(params: ReduceParams, avals: Avals, outs: Avals) -> list[Entries]:
+    @primitive.def_rule(prim.DIVISION)
+    def reduce_division(params: ReduceParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
         return [kept(avals[0], params.axes)]
 
     @primitive.def_lowering
-    def reduce_lowering(b: Lowering, operands: Values, params: ReduceParams) -> Values:
+    def reduce_lowering(b: Lowering, operands: hlo.Values, params: ReduceParams) -> hlo.Values:
         (x,) = operands
         return (lower_reduce(b, x, params.axes, combine, identity(x.dtype)),)
 
     @primitive.def_batch
     def reduce_batch(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ReduceParams
-    ) -> BatchResult:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ReduceParams
+    ) -> prim.BatchResult:
         (x,), (axis,) = values, axes
         assert axis is not None, "a batch rule runs only where an operand is batched"
         shifted = tuple(a + (a >= axis) for a in params.axes)
@@ -290,8 +275,8 @@ def reducer(
 
 
 def lower_reduce(
-    b: Lowering, x: Value, axes: tuple[int, ...], combine: Combine, identity: Scalar
-) -> Value:
+    b: Lowering, x: hlo.Value, axes: tuple[int, ...], combine: Combine, identity: builder.Scalar
+) -> hlo.Value:
     """Write a reduction by a binary operation.
 
     XLA keeps no wider sum on its own, so sums of 16-bit and smaller floats are kept in float32.
@@ -304,7 +289,7 @@ def lower_reduce(
     return b.convert(out, x.dtype)
 
 
-def _is_known_to_xla(combine: Combine, dtype: DType) -> bool:
+def _is_known_to_xla(combine: Combine, dtype: dtypes.DType) -> bool:
     """Whether XLA recognises the reduction, so that devices can reduce parts."""
     if combine in (Lowering.max, Lowering.min):
         return not dtypes.is_complex(dtype)
@@ -313,16 +298,16 @@ def _is_known_to_xla(combine: Combine, dtype: DType) -> bool:
     return combine in (Lowering.add, Lowering.mul)
 
 
-def accumulator(dtype: DType) -> DType:
+def accumulator(dtype: dtypes.DType) -> dtypes.DType:
     """The type in which sums of a type are kept."""
     return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
-def _is_summed_by_columns(x: HostArray | ShapedArray, axes: tuple[int, ...]) -> bool:
+def _is_summed_by_columns(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ...]) -> bool:
     return x.size >= _MANY and axes == (x.ndim - 1,) and 1 < x.shape[-1] < _FEW
 
 
-def _is_summed_by_rows(x: HostArray | ShapedArray, axes: tuple[int, ...]) -> bool:
+def _is_summed_by_rows(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ...]) -> bool:
     return (
         x.size >= _MANY
         and axes == (x.ndim - 2,)
@@ -331,7 +316,7 @@ def _is_summed_by_rows(x: HostArray | ShapedArray, axes: tuple[int, ...]) -> boo
     )
 
 
-def _sum_rows(x: HostArray) -> HostArray:
+def _sum_rows(x: dtypes.HostArray) -> dtypes.HostArray:
     """Sum over the last axis but one, where the last is short.
 
     NumPy adds up rows, one loop over a few numbers for each. Rows of another layout are long: the
@@ -343,12 +328,12 @@ def _sum_rows(x: HostArray) -> HostArray:
     return sums.transpose(*range(1, ndim - 1), 0).copy()
 
 
-def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
+def _sum(x: dtypes.HostArray, axes: tuple[int, ...]) -> dtypes.HostArray:
     if dtypes.is_narrow_float(x.dtype):
         return np.asarray(np.add.reduce(x.astype(np.float32), axis=axes)).astype(x.dtype)
     if _is_summed_by_columns(x, axes):
         # the same numbers in the same order, in a tenth of the time
-        out: HostArray = x[..., 0] + x[..., 1]
+        out: dtypes.HostArray = x[..., 0] + x[..., 1]
         for i in range(2, x.shape[-1]):
             out += x[..., i]
         return out
@@ -361,12 +346,12 @@ def _sum(x: HostArray, axes: tuple[int, ...]) -> HostArray:
     return np.asarray(np.add.reduce(x, axis=axes, dtype=x.dtype))
 
 
-def _may_be_long(x: HostArray | ShapedArray, axes: tuple[int, ...]) -> bool:
+def _may_be_long(x: dtypes.HostArray | av.ShapedArray, axes: tuple[int, ...]) -> bool:
     floats = x.size >= _LONG and x.ndim > 1 and x.dtype.kind in "fc"
     return floats and any(x.shape[axis] >= _LONG for axis in axes)
 
 
-def _long_axis(x: HostArray, axes: tuple[int, ...]) -> int | None:
+def _long_axis(x: dtypes.HostArray, axes: tuple[int, ...]) -> int | None:
     """The longest axis along which NumPy would add up floats one by one.
 
     It adds them up in pairs, with rounding errors that hardly grow with their number, along the
@@ -380,7 +365,7 @@ def _long_axis(x: HostArray, axes: tuple[int, ...]) -> int | None:
     return None if longest == dense or x.shape[longest] < _LONG else longest
 
 
-def _sum_parts(x: HostArray, axis: int) -> HostArray:
+def _sum_parts(x: dtypes.HostArray, axis: int) -> dtypes.HostArray:
     """Sum numbers along a long axis in parts, of as many numbers as there are parts.
 
     The rounding errors of 10,000 numbers are those of 200, in hardly more time.
@@ -390,12 +375,12 @@ def _sum_parts(x: HostArray, axis: int) -> HostArray:
     before = (slice(None),) * axis
     shape = (*x.shape[:axis], count, size, *x.shape[axis + 1 :])
     parts = np.add.reduce(x[(*before, slice(count * size))].reshape(shape), axis + 1, x.dtype)
-    total: HostArray = np.add.reduce(parts, axis, x.dtype)
+    total: dtypes.HostArray = np.add.reduce(parts, axis, x.dtype)
     rest = x[(*before, slice(count * size, None))]
     return np.asarray(total + np.add.reduce(rest, axis, x.dtype) if rest.size else total)
 
 
-def _sum_kernel(avals: Avals, params: ReduceParams) -> Kernel | None:
+def _sum_kernel(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
     (x,), axes, reduce = avals, params.axes, np.add.reduce
     by_layout = _is_summed_by_columns(x, axes) or _is_summed_by_rows(x, axes)
     by_layout = by_layout or _may_be_long(x, axes)
@@ -418,14 +403,14 @@ reduce_sum_p: Primitive[ReduceParams] = reducer(
 )
 
 
-def _sums_of_parts(params: ReduceParams, avals: Avals, outs: Avals) -> list[Sums]:
+def _sums_of_parts(params: ReduceParams, avals: prim.Avals, outs: prim.Avals) -> list[Sums]:
     ((names, reduced),) = together()(params, avals, outs)
     more = params.unreduced if isinstance(params, PartialReduceParams) else ()
     return [(names.union(more), reduced.difference(more))]
 
 
-def_linear(reduce_sum_p, sums=_sums_of_parts)
-def_transposes(
+ru.def_linear(reduce_sum_p, sums=_sums_of_parts)
+ru.def_transposes(
     reduce_sum_p,
     lambda ct, x, params: broadcast_in_dim(ct, x.aval.shape, kept_axes(x.aval.ndim, params.axes)),
 )
@@ -438,7 +423,7 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
 
 def summing(x: Array, params: ReduceParams) -> ReduceParams:
     """Return parameters of a sum of which each device keeps its part, where that is wanted."""
-    names = unreduced.get() if explicit_types else ()
+    names = unreduced.get() if av.explicit_types else ()
     if not names or not names <= {name for axis in params.axes for name in x.aval.entries[axis]}:
         return params
     return PartialReduceParams(params.axes, tuple(sorted(names)))

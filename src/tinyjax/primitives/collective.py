@@ -22,57 +22,21 @@ from typing import Any, NoReturn, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, records, tree
+from tinyjax.core import avals as av, axes as ax, explicit, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, SHARING, ExplicitArray, ShapedArray, Share
-from tinyjax.core.avals import Axes as VaryingAxes
-from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import kept, same, whole
 from tinyjax.core.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    DIVISION,
-    VARIES,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    BatchRule,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-    UndefinedPrimal,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1, enclosing_axes
 from tinyjax.core.varying import union
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
+from tinyjax.primitives import constraint as con, reduce as rd, rules as ru, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.constraint import constrain, unsaid
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
-from tinyjax.primitives.reduce import reduce_max, reduce_min
-from tinyjax.primitives.rules import (
-    check_kind,
-    def_constant,
-    def_derivatives,
-    def_identity,
-    def_linear,
-    def_transposes,
-)
-from tinyjax.primitives.shape import (
-    def_simple_batch,
-    full,
-    full_like,
-    iota,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-)
 from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Axes, Lowering
 from tinyjax.stablehlo.types import TensorType, Value, Values, integer, tensor
 
@@ -87,7 +51,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 @attrs.frozen(eq=False, repr=False)
-class CollectiveParams(Params):
+class CollectiveParams(prim.Params):
     """The name of the axis, and the groups of its examples, or None for all of them."""
 
     axis_name: Hashable
@@ -126,7 +90,7 @@ Write = Callable[[Lowering, "_Line", Value, P], Value]
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Line(Record):
+class _Line(records.Record):
     """The devices along one axis of a mesh.
 
     Attributes:
@@ -137,7 +101,7 @@ class _Line(Record):
 
     size: int
     stride: int
-    groups: HostArray
+    groups: dtypes.HostArray
 
     @staticmethod
     def of(axes: Axes, name: Hashable) -> _Line:
@@ -174,7 +138,7 @@ def _def_unbound(
     """
 
     @primitive.def_impl
-    def collective_impl(operands: Hosts, params: P) -> Hosts:
+    def collective_impl(operands: prim.Hosts, params: P) -> prim.Hosts:
         _raise_unbound(primitive.name, getattr(params, "axis_name", None))
 
     @primitive.def_lowering
@@ -193,11 +157,11 @@ def _def_unbound(
             return [alone(b, line, x, params)]
         return [write(b, line, x, params)]
 
-    @primitive.def_rule(VARIES)
-    def varies(params: P, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+    @primitive.def_rule(prim.VARIES)
+    def varies(params: P, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
         name = getattr(params, "axis_name", None)
-        axis = frozenset((name,)) if _is_of_devices(name) else NOWHERE
-        if axes in SHARING:
+        axis = frozenset((name,)) if _is_of_devices(name) else av.NOWHERE
+        if axes in av.SHARING:
             axes = union((axes, axis))
         of_all = shared and getattr(params, "groups", None) is None
         return axes | axis, axes - axis if of_all else axes | axis
@@ -229,21 +193,21 @@ def _collective(
     return b.emit(name, (x,), (result,), entries, regions)[0]
 
 
-def _by_groups(rule: BatchRule[P]) -> BatchRule[P]:
+def _by_groups(rule: prim.BatchRule[P]) -> prim.BatchRule[P]:
     """Make of a collective's rule for all examples one that applies it to each group of them."""
 
     def collective(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
-    ) -> tuple[Arrays, BatchAxes]:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
+    ) -> tuple[prim.Arrays, prim.BatchAxes]:
         groups: Groups | None = getattr(params, "groups", None)
         if groups is None:
             return rule(mapped, values, axes, params)
-        x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+        x = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
         parts: list[Array] = []
         for group in groups:
             members = attrs.evolve(mapped, size=len(group))
             (out,), (axis,) = rule(members, (_rows(x, group),), (0,), params)
-            parts.append(move_batch_axis(out, axis, 0, len(group)))
+            parts.append(sh.move_batch_axis(out, axis, 0, len(group)))
         order = [i for group in groups for i in group]
         return (_rows(concatenate(parts, 0), np.argsort(order).tolist()),), (0,)
 
@@ -258,7 +222,7 @@ def _rows(x: Array, order: Sequence[int | None]) -> Array:
         start = order[i]
         count = 1
         if start is None:
-            parts.append(full((1, *x.shape[1:]), 0, x.dtype))
+            parts.append(sh.full((1, *x.shape[1:]), 0, x.dtype))
         else:
             # neighbours that stay neighbours are moved together
             while i + count < len(order) and order[i + count] == start + count:
@@ -285,12 +249,12 @@ def _with_entry(entries: Entries, axis: int) -> Entries:
 def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
     """Return an array in another shape that is divided as is said, which need not follow."""
     own = x.aval
-    if not any(entries) or not isinstance(own, ExplicitArray):
-        return reshape(x, shape)
+    if not any(entries) or not isinstance(own, av.ExplicitArray):
+        return sh.reshape(x, shape)
     sharding = own.sharding
     lies = sharding.update(spec=sharding.spec.with_partitions(entries))
     lies.check(shape)
-    return constrain(reshape(unsaid(x), shape), lies)
+    return con.constrain(sh.reshape(con.unsaid(x), shape), lies)
 
 
 # psum, pmax, pmin
@@ -320,19 +284,19 @@ def _reduction(
     _def_unbound(primitive, write, shared=True)
 
     @primitive.def_abstract_eval
-    def collective_type(avals: Avals, params: CollectiveParams) -> Avals:
+    def collective_type(avals: prim.Avals, params: CollectiveParams) -> prim.Avals:
         (x,) = avals
-        check_kind(name, x, kinds)
+        ru.check_kind(name, x, kinds)
         return (x,)
 
-    primitive.def_rule(DIVISION)(same)
-    def_simple_batch(primitive)
+    primitive.def_rule(prim.DIVISION)(explicit.same)
+    sh.def_simple_batch(primitive)
 
     @primitive.def_collective
     @_by_groups
     def collective(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
-    ) -> BatchResult:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CollectiveParams
+    ) -> prim.BatchResult:
         (x,), (axis,) = values, axes
         if axis is None:
             return (of_equals(x, mapped.size),), (None,)
@@ -342,26 +306,26 @@ def _reduction(
 
 
 psum_p: Primitive[CollectiveParams] = _reduction(
-    "psum", "add", reduce_sum, "iufc", lambda x, n: mul(x, full_like(x, n))
+    "psum", "add", reduce_sum, "iufc", lambda x, n: mul(x, sh.full_like(x, n))
 )
 pmax_p: Primitive[CollectiveParams] = _reduction(
-    "pmax", "maximum", reduce_max, "biuf", lambda x, n: x
+    "pmax", "maximum", rd.reduce_max, "biuf", lambda x, n: x
 )
 pmin_p: Primitive[CollectiveParams] = _reduction(
-    "pmin", "minimum", reduce_min, "biuf", lambda x, n: x
+    "pmin", "minimum", rd.reduce_min, "biuf", lambda x, n: x
 )
 
-def_linear(psum_p)
+ru.def_linear(psum_p)
 
 
-def _psum_transpose(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
+def _psum_transpose(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
     name = params.axis_name
     of_devices = name in x.aval.across and _is_of_devices(name)
     one_value = of_devices and params.groups is None
     return bind1(pvary_p if one_value else psum_p, (ct,), params)
 
 
-def_transposes(psum_p, _psum_transpose)
+ru.def_transposes(psum_p, _psum_transpose)
 
 
 def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
@@ -371,7 +335,7 @@ def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
         count = bind1(psum_p, (chosen,), params)
         return bind1(psum_p, (div(mul(t, chosen), count),), params)
 
-    def_derivatives(primitive, derivative)
+    ru.def_derivatives(primitive, derivative)
 
 
 _def_extremum_jvp(pmax_p)
@@ -384,25 +348,25 @@ _def_extremum_jvp(pmin_p)
 pvary_p: Primitive[CollectiveParams] = Primitive("pvary", CollectiveParams)
 
 
-def_identity(pvary_p)
-pvary_p.def_rule(DIVISION)(same)
+ru.def_identity(pvary_p)
+pvary_p.def_rule(prim.DIVISION)(explicit.same)
 
 
-@pvary_p.def_rule(VARIES)
-def _pvary_varies(params: CollectiveParams, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+@pvary_p.def_rule(prim.VARIES)
+def _pvary_varies(params: CollectiveParams, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
     return axes, axes | {params.axis_name}
 
 
-def_linear(pvary_p)
+ru.def_linear(pvary_p)
 
 
-def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
+ru.def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
 
 
-def_simple_batch(pvary_p)
+sh.def_simple_batch(pvary_p)
 
 
-def pvary(x: Array, axes: VaryingAxes) -> Array:
+def pvary(x: Array, axes: av.Axes) -> Array:
     """Return an array as one that varies between devices along these axes, too."""
     for name in sorted(axes - x.aval.across, key=str):
         x = bind1(pvary_p, (x,), CollectiveParams(name))
@@ -413,7 +377,7 @@ def pvary(x: Array, axes: VaryingAxes) -> Array:
 
 
 @attrs.frozen(repr=False)
-class RecastParams(Params):
+class RecastParams(prim.Params):
     """An axis, and what devices along it share of the operand and of the result.
 
     Attributes:
@@ -430,10 +394,10 @@ class RecastParams(Params):
 
 #: The operand, of which types say from here on that devices share something else.
 recast_p: Primitive[RecastParams] = Primitive("recast", RecastParams)
-def_identity(recast_p)
-recast_p.def_rule(DIVISION)(same)
-def_linear(recast_p)
-def_simple_batch(recast_p)
+ru.def_identity(recast_p)
+recast_p.def_rule(prim.DIVISION)(explicit.same)
+ru.def_linear(recast_p)
+sh.def_simple_batch(recast_p)
 
 _SHARED = {
     "I": "a value that all devices have",
@@ -443,22 +407,22 @@ _SHARED = {
 }
 
 
-def shared_along(axes: VaryingAxes, name: Hashable) -> str:
+def shared_along(axes: av.Axes, name: Hashable) -> str:
     """What devices along an axis share of a value, by its letter."""
     if name in axes:
         return "V"
-    return next((letter for letter in "UR" if Share(letter, name) in axes), "I")
+    return next((letter for letter in "UR" if av.Share(letter, name) in axes), "I")
 
 
-def _with_letter(axes: VaryingAxes, name: Hashable, letter: str) -> VaryingAxes:
-    rest = axes - {name, Share("U", name), Share("R", name)}
+def _with_letter(axes: av.Axes, name: Hashable, letter: str) -> av.Axes:
+    rest = axes - {name, av.Share("U", name), av.Share("R", name)}
     if letter == "I":
         return rest
-    return rest | {name if letter == "V" else Share(letter, name)}
+    return rest | {name if letter == "V" else av.Share(letter, name)}
 
 
-@recast_p.def_rule(VARIES)
-def _recast_varies(params: RecastParams, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+@recast_p.def_rule(prim.VARIES)
+def _recast_varies(params: RecastParams, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
     name, of = params.axis_name, params.of
     own = shared_along(axes, name)
     if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
@@ -469,7 +433,7 @@ def _recast_varies(params: RecastParams, axes: VaryingAxes) -> tuple[VaryingAxes
     return _with_letter(axes, name, of), _with_letter(axes, name, params.to)
 
 
-def _recast_transpose(ct: Array, x: UndefinedPrimal, params: RecastParams) -> Array:
+def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) -> Array:
     of, to = ["RU"["UR".index(x)] if x in "UR" else x for x in (params.of, params.to)]
     if of == "I":  # all devices have a part of the sum
         own = bind1(recast_p, (ct,), RecastParams(params.axis_name, to, "V"))
@@ -477,7 +441,7 @@ def _recast_transpose(ct: Array, x: UndefinedPrimal, params: RecastParams) -> Ar
     return bind1(recast_p, (ct,), RecastParams(params.axis_name, to, of))
 
 
-def_transposes(recast_p, _recast_transpose)
+ru.def_transposes(recast_p, _recast_transpose)
 
 
 def recast(x: Array, name: Hashable, to: str) -> Array:
@@ -496,16 +460,18 @@ def recast(x: Array, name: Hashable, to: str) -> Array:
     return bind1(recast_p, (x,), RecastParams(name, own, to))
 
 
-def sharing(x: Array, axes: VaryingAxes) -> Array:
+def sharing(x: Array, axes: av.Axes) -> Array:
     """Return an array as one that varies, and that devices share, along these axes, too.
 
     Raises:
         ShardingError: it is to be a sum of which devices have parts, and is none.
     """
-    if not SHARING or (axes not in SHARING and x.aval.across not in SHARING):  # nearly always
+    if not av.SHARING or (
+        axes not in av.SHARING and x.aval.across not in av.SHARING
+    ):  # nearly always
         return pvary(x, axes)
     for name in sorted(axes - x.aval.across, key=str):
-        to, axis = (name.letter, name.name) if isinstance(name, Share) else ("V", name)
+        to, axis = (name.letter, name.name) if isinstance(name, av.Share) else ("V", name)
         own = shared_along(x.aval.across, axis)
         if (own, to) not in (("I", "V"), ("I", "R"), ("R", "V")):
             raise ShardingError(
@@ -518,40 +484,40 @@ def sharing(x: Array, axes: VaryingAxes) -> Array:
 
 def parts_along(x: Array, name: Hashable) -> Array:
     """Return a value as each device's own, if it is a sum of which each has a part."""
-    return recast(x, name, "V") if Share("U", name) in x.aval.across else x
+    return recast(x, name, "V") if av.Share("U", name) in x.aval.across else x
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
 unvary_p: Primitive[CollectiveParams] = Primitive("unvary", CollectiveParams)
-def_identity(unvary_p)
-unvary_p.def_rule(DIVISION)(same)
-def_linear(unvary_p)
-def_simple_batch(unvary_p)
+ru.def_identity(unvary_p)
+unvary_p.def_rule(prim.DIVISION)(explicit.same)
+ru.def_linear(unvary_p)
+sh.def_simple_batch(unvary_p)
 
 
-@unvary_p.def_rule(VARIES)
-def _unvary_varies(params: CollectiveParams, axes: VaryingAxes) -> tuple[VaryingAxes, VaryingAxes]:
+@unvary_p.def_rule(prim.VARIES)
+def _unvary_varies(params: CollectiveParams, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
     axis = {params.axis_name}
     return axes | axis, axes - axis
 
 
-def _shared(ct: Array, x: UndefinedPrimal, params: CollectiveParams) -> Array:
+def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
     """Each device has its share of the cotangent."""
     own = bind1(pvary_p, (ct,), params)
-    return div(own, full_like(own, _size("unvary", params.axis_name)))
+    return div(own, sh.full_like(own, _size("unvary", params.axis_name)))
 
 
-def_transposes(unvary_p, _shared)
+ru.def_transposes(unvary_p, _shared)
 
 
-def unvary(x: Array, axes: VaryingAxes) -> Array:
+def unvary(x: Array, axes: av.Axes) -> Array:
     """Return an array as one of which devices along these axes have the same; nobody checks it."""
     for name in sorted(axes & x.aval.across, key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
 
 
-def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> VaryingAxes:
+def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> av.Axes:
     """Return those of some axes that are axes of a mesh."""
     return frozenset(filter(_is_of_devices, _names(axis_name)))
 
@@ -620,7 +586,7 @@ def _over_leaves(
         out = prepare(as_array(leaf))
         primitive.rules.abstract_eval((out.aval,), CollectiveParams(None))
         for axis in names:
-            if SHARING and primitive is psum_p:
+            if av.SHARING and primitive is psum_p:
                 out = parts_along(out, axis)
             out = bind1(primitive, (out,), CollectiveParams(axis, groups))
         return out
@@ -687,7 +653,7 @@ def pmean(
             return div(
                 leaf, broadcast_in_dim(convert_element_type(count, leaf.dtype), leaf.shape, ())
             )
-        return div(leaf, full_like(leaf, count))
+        return div(leaf, sh.full_like(leaf, count))
 
     total = psum(tree.map(as_array, x), axis_name, axis_index_groups=axis_index_groups)
     result: T = tree.map(mean, total)
@@ -749,25 +715,25 @@ _def_unbound(axis_index_p, _write_axis_index)
 
 
 @axis_index_p.def_abstract_eval
-def _axis_index_type(avals: Avals, params: CollectiveParams) -> Avals:
-    return (ShapedArray((), dtypes.int32),)
+def _axis_index_type(avals: prim.Avals, params: CollectiveParams) -> prim.Avals:
+    return (av.ShapedArray((), dtypes.int32),)
 
 
-def_constant(axis_index_p)
+ru.def_constant(axis_index_p)
 
 
 @axis_index_p.def_batch
 def _axis_index_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CollectiveParams
+) -> prim.BatchResult:
     return (bind1(axis_index_p, (), params),), (None,)
 
 
 @axis_index_p.def_collective
 def _axis_index_collective(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CollectiveParams
-) -> BatchResult:
-    return (iota((mapped.size,), dtypes.int32, 0),), (0,)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CollectiveParams
+) -> prim.BatchResult:
+    return (sh.iota((mapped.size,), dtypes.int32, 0),), (0,)
 
 
 def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
@@ -792,8 +758,8 @@ def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
     for axis in _names(axis_name):
         size = _size("axis_index", axis)
         index = bind1(axis_index_p, (), CollectiveParams(axis))
-        total = index if total is None else add(mul(total, full_like(total, size)), index)
-    return full((), 0, dtypes.int32) if total is None else total
+        total = index if total is None else add(mul(total, sh.full_like(total, size)), index)
+    return sh.full((), 0, dtypes.int32) if total is None else total
 
 
 def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
@@ -812,7 +778,7 @@ def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
 
 
 @attrs.frozen(eq=False, repr=False)
-class GatherAxisParams(Params):
+class GatherAxisParams(prim.Params):
     """The name and size of the mapped axis, and where it stands in what holds all examples.
 
     The size is that of each group of the examples, if these are in groups.
@@ -840,42 +806,44 @@ def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
     """Declare a collective by which every example gets the values of all."""
     primitive: Primitive[GatherAxisParams] = Primitive(name, GatherAxisParams)
     _def_unbound(primitive, _write_all_gather, shared)
-    def_linear(primitive)
-    def_simple_batch(primitive, _one_further)
+    ru.def_linear(primitive)
+    sh.def_simple_batch(primitive, _one_further)
 
     @primitive.def_abstract_eval
-    def gathered_type(avals: Avals, params: GatherAxisParams) -> Avals:
+    def gathered_type(avals: prim.Avals, params: GatherAxisParams) -> prim.Avals:
         (x,) = avals
         return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
 
-    @primitive.def_rule(DIVISION)
-    def gathered_division(params: GatherAxisParams, avals: Avals, outs: Avals) -> list[Entries]:
+    @primitive.def_rule(prim.DIVISION)
+    def gathered_division(
+        params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
+    ) -> list[Entries]:
         return [_with_entry(avals[0].entries, params.axis)]
 
     @primitive.def_collective
     @_by_groups
     def gather(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
-    ) -> BatchResult:
-        return (move_batch_axis(values[0], axes[0], params.axis, mapped.size),), (None,)
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: GatherAxisParams
+    ) -> prim.BatchResult:
+        return (sh.move_batch_axis(values[0], axes[0], params.axis, mapped.size),), (None,)
 
     return primitive
 
 
 all_gather_p: Primitive[GatherAxisParams] = _gathering("all_gather", False)
-def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
+ru.def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
 
 
 #: What it gives is one value, which all devices have: a derivative is that of this one value.
 all_gather_invariant_p: Primitive[GatherAxisParams] = _gathering("all_gather_invariant", True)
 
 
-def _own_place(ct: Array, x: UndefinedPrimal, params: GatherAxisParams) -> Array:
+def _own_place(ct: Array, x: prim.UndefinedPrimal, params: GatherAxisParams) -> Array:
     place = bind1(axis_index_p, (), CollectiveParams(params.axis_name))
     return dynamic_index_in_dim(ct, place, params.axis, keepdims=False)
 
 
-def_transposes(all_gather_invariant_p, _own_place)
+ru.def_transposes(all_gather_invariant_p, _own_place)
 
 
 psum_scatter_p: Primitive[GatherAxisParams] = Primitive("psum_scatter", GatherAxisParams)
@@ -892,14 +860,14 @@ def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisPa
 
 
 _def_unbound(psum_scatter_p, _write_psum_scatter)
-def_linear(psum_scatter_p)
-def_simple_batch(psum_scatter_p, _one_further)
+ru.def_linear(psum_scatter_p)
+sh.def_simple_batch(psum_scatter_p, _one_further)
 
 
 @psum_scatter_p.def_abstract_eval
-def _psum_scatter_type(avals: Avals, params: GatherAxisParams) -> Avals:
+def _psum_scatter_type(avals: prim.Avals, params: GatherAxisParams) -> prim.Avals:
     (x,) = avals
-    check_kind("psum_scatter", x, "iufc")
+    ru.check_kind("psum_scatter", x, "iufc")
     if not params.axis < x.ndim or x.shape[params.axis] != params.size:
         raise ShapeError(
             f"psum_scatter over {shortened(params.axis_name)} needs axis {params.axis} to have "
@@ -908,25 +876,27 @@ def _psum_scatter_type(avals: Avals, params: GatherAxisParams) -> Avals:
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
 
 
-@psum_scatter_p.def_rule(DIVISION)
-def _psum_scatter_division(params: GatherAxisParams, avals: Avals, outs: Avals) -> list[Entries]:
+@psum_scatter_p.def_rule(prim.DIVISION)
+def _psum_scatter_division(
+    params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
     (x,) = avals
-    whole(x.entries, (params.axis,), _OF_EXAMPLES)
-    return [kept(x, (params.axis,))]
+    explicit.whole(x.entries, (params.axis,), _OF_EXAMPLES)
+    return [explicit.kept(x, (params.axis,))]
 
 
-def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
+ru.def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
 
 
 @psum_scatter_p.def_collective
 @_by_groups
 def _psum_scatter_collective(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherAxisParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: GatherAxisParams
+) -> prim.BatchResult:
     (x,), (axis,) = values, axes
     # each example keeps its own place of the sum: the axis of places is now the batch
     if axis is None:
-        return (mul(x, full_like(x, mapped.size)),), (params.axis,)
+        return (mul(x, sh.full_like(x, mapped.size)),), (params.axis,)
     return (reduce_sum(x, (axis,)),), (params.axis,)
 
 
@@ -979,7 +949,7 @@ def all_gather(
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
         shape, entries = array.shape, array.aval.entries
-        place = canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
+        place = ax.canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
             size = count if groups else _size("all_gather", name)
             params = GatherAxisParams(name, size, place, groups)
@@ -1024,13 +994,13 @@ def psum_scatter(
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
-        place = canonical_axis(scatter_dimension, array.ndim, "psum_scatter: scatter_dimension")
+        place = ax.canonical_axis(scatter_dimension, array.ndim, "psum_scatter: scatter_dimension")
         if tiled:
             array = _tiles("psum_scatter", array, place, count)
         if len(names) > 1 and array.shape[place] == count:
-            array = reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
+            array = sh.reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
         for name, size in zip(names, sizes, strict=True):
-            array = parts_along(array, name) if SHARING else array
+            array = parts_along(array, name) if av.SHARING else array
             params = GatherAxisParams(name, size, place, groups)
             # checked here, since a mapped collective is gone before its type is looked at
             psum_scatter_p.rules.abstract_eval((array.aval,), params)
@@ -1056,7 +1026,7 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class AllToAllParams(Params):
+class AllToAllParams(prim.Params):
     """The axis that is divided among the examples, and where theirs then stands in each."""
 
     axis_name: Hashable
@@ -1092,15 +1062,15 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
 
 
 _def_unbound(all_to_all_p, _write_all_to_all)
-def_linear(all_to_all_p)
-def_simple_batch(
+ru.def_linear(all_to_all_p)
+sh.def_simple_batch(
     all_to_all_p,
     lambda p, size: attrs.evolve(p, split_axis=p.split_axis + 1, concat_axis=p.concat_axis + 1),
 )
 
 
 @all_to_all_p.def_abstract_eval
-def _all_to_all_type(avals: Avals, params: AllToAllParams) -> Avals:
+def _all_to_all_type(avals: prim.Avals, params: AllToAllParams) -> prim.Avals:
     (x,) = avals
     if not params.split_axis < x.ndim or x.shape[params.split_axis] != params.size:
         raise ShapeError(
@@ -1113,30 +1083,32 @@ def _all_to_all_type(avals: Avals, params: AllToAllParams) -> Avals:
     return (x.with_shape(tuple(shape)),)
 
 
-@all_to_all_p.def_rule(DIVISION)
-def _all_to_all_division(params: AllToAllParams, avals: Avals, outs: Avals) -> list[Entries]:
+@all_to_all_p.def_rule(prim.DIVISION)
+def _all_to_all_division(
+    params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
     (x,) = avals
-    whole(x.entries, (params.split_axis,), _OF_EXAMPLES)
-    return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
+    explicit.whole(x.entries, (params.split_axis,), _OF_EXAMPLES)
+    return [_with_entry(explicit.kept(x, (params.split_axis,)), params.concat_axis)]
 
 
-def _all_to_all_transpose(ct: Array, x: UndefinedPrimal, params: AllToAllParams) -> Array:
+def _all_to_all_transpose(ct: Array, x: prim.UndefinedPrimal, params: AllToAllParams) -> Array:
     back = attrs.evolve(params, split_axis=params.concat_axis, concat_axis=params.split_axis)
     return bind1(all_to_all_p, (ct,), back)
 
 
-def_transposes(all_to_all_p, _all_to_all_transpose)
+ru.def_transposes(all_to_all_p, _all_to_all_transpose)
 
 
 @all_to_all_p.def_collective
 @_by_groups
 def _all_to_all_collective(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: AllToAllParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: AllToAllParams
+) -> prim.BatchResult:
     # the axis of parts becomes the examples', and the examples' an axis of each
-    x = move_batch_axis(values[0], axes[0], 0, mapped.size)
-    x = moveaxis(x, params.split_axis + 1, 0)
-    return (moveaxis(x, 1, params.concat_axis + 1),), (0,)
+    x = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
+    x = sh.moveaxis(x, params.split_axis + 1, 0)
+    return (sh.moveaxis(x, 1, params.concat_axis + 1),), (0,)
 
 
 def all_to_all(
@@ -1178,16 +1150,16 @@ def all_to_all(
                 "mapped axes together."
             )
         # one exchange per axis, whose examples come first, in order
-        array = reshape(array, (*array.shape[:split], *sizes, *array.shape[split + 1 :]))
+        array = sh.reshape(array, (*array.shape[:split], *sizes, *array.shape[split + 1 :]))
         for i, (name, part) in enumerate(zip(names, sizes, strict=True)):
             params = AllToAllParams(name, part, i + split, i)
             array = bind1(all_to_all_p, (array,), params)
-        return moveaxis(reshape(array, (size, *array.shape[len(sizes) :])), 0, concat)
+        return sh.moveaxis(sh.reshape(array, (size, *array.shape[len(sizes) :])), 0, concat)
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
-        split = canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
-        concat = canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
+        split = ax.canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
+        concat = ax.canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
         if tiled:
             array = _tiles("all_to_all", array, split, size)
         out = exchanged(array, split, concat)
@@ -1195,7 +1167,7 @@ def all_to_all(
             return out
         shape = list(out.shape)
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
-        return _reshaped(out, tuple(shape), kept(out.aval, (concat,)))
+        return _reshaped(out, tuple(shape), explicit.kept(out.aval, (concat,)))
 
     result: T = tree.map(one, x)
     return result
@@ -1205,7 +1177,7 @@ def all_to_all(
 
 
 @attrs.frozen(eq=False, repr=False)
-class PermuteParams(Params):
+class PermuteParams(prim.Params):
     """Which example each one's value goes to, as (from, to); those that get none have zeros."""
 
     axis_name: Hashable
@@ -1229,27 +1201,27 @@ _def_unbound(
     _write_ppermute,
     alone=lambda b, line, x, params: x if params.perm else b.full_like(x, 0),
 )
-def_linear(ppermute_p)
-def_simple_batch(ppermute_p)
+ru.def_linear(ppermute_p)
+sh.def_simple_batch(ppermute_p)
 
 
 ppermute_p.def_abstract_eval(lambda avals, params: avals)
-ppermute_p.def_rule(DIVISION)(same)
+ppermute_p.def_rule(prim.DIVISION)(explicit.same)
 
 
-def _ppermute_transpose(ct: Array, x: UndefinedPrimal, params: PermuteParams) -> Array:
+def _ppermute_transpose(ct: Array, x: prim.UndefinedPrimal, params: PermuteParams) -> Array:
     back = PermuteParams(params.axis_name, tuple((b, a) for a, b in params.perm))
     return bind1(ppermute_p, (ct,), back)
 
 
-def_transposes(ppermute_p, _ppermute_transpose)
+ru.def_transposes(ppermute_p, _ppermute_transpose)
 
 
 @ppermute_p.def_collective
 def _ppermute_collective(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PermuteParams
-) -> BatchResult:
-    x = move_batch_axis(values[0], axes[0], 0, mapped.size)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: PermuteParams
+) -> prim.BatchResult:
+    x = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     source = {to: of for of, to in params.perm}
     return (_rows(x, [source.get(i) for i in range(mapped.size)]),), (0,)
 
@@ -1294,8 +1266,8 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
 
     def send(leaf: Any) -> Array:
         array = as_array(leaf)
-        everyone = reshape(all_gather(array, names), (size, *array.shape))
-        nothing = full((1, *array.shape), 0, array.dtype)
+        everyone = sh.reshape(all_gather(array, names), (size, *array.shape))
+        nothing = sh.full((1, *array.shape), 0, array.dtype)
         return dynamic_index_in_dim(concatenate([everyone, nothing], 0), place, 0, keepdims=False)
 
     result: T = tree.map(send, x)

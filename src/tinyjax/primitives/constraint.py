@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import attrs
 
+from tinyjax.core import avals as av, operands as opd, primitive as prim, sharded_array as sa
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.operands import first_element, splat
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    JvpResult,
-    MappedAxis,
-    Params,
-    Primitive,
-    Tangents,
-)
 from tinyjax.core.program_rules import ON_HOSTS, SHARDINGS
 from tinyjax.core.result_placement import hider
-from tinyjax.core.sharded_array import ShardedArray, placer
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.errors import ShardingError
-from tinyjax.primitives.rules import def_linear, def_transposes
+from tinyjax.primitives import rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(eq=False, repr=False)
-class ConstraintParams(Params):
+class ConstraintParams(prim.Params):
     """Where the operand lies.
 
     Attributes:
@@ -44,20 +30,20 @@ class ConstraintParams(Params):
     source: Sharding | None = None
 
 
-sharding_constraint_p: Primitive[ConstraintParams] = Primitive(
+sharding_constraint_p: prim.Primitive[ConstraintParams] = prim.Primitive(
     "sharding_constraint", ConstraintParams
 )
 
 
 @sharding_constraint_p.def_impl
-def _impl(operands: Hosts, params: ConstraintParams) -> Hosts:
+def _impl(operands: prim.Hosts, params: ConstraintParams) -> prim.Hosts:
     return operands
 
 
 @sharding_constraint_p.def_evaluate
-def _evaluate(args: Arrays, params: ConstraintParams) -> Arrays:
+def _evaluate(args: prim.Arrays, params: ConstraintParams) -> prim.Arrays:
     (x,) = args
-    return [placer[0](x, params.sharding.decided(x.sharding))]
+    return [sa.placer[0](x, params.sharding.decided(x.sharding))]
 
 
 # a program that the host computes has one place
@@ -65,7 +51,7 @@ sharding_constraint_p.def_rule(ON_HOSTS)(lambda operands, params, run: operands)
 
 
 @sharding_constraint_p.def_abstract_eval
-def _type(avals: Avals, params: ConstraintParams) -> Avals:
+def _type(avals: prim.Avals, params: ConstraintParams) -> prim.Avals:
     (x,) = avals
     if params.sharding.in_types(x.ndim) is not None:  # else XLA pads
         params.sharding.check(x.shape)
@@ -87,9 +73,9 @@ sharding_constraint_p.def_rule(SHARDINGS)(lambda params: ((params.sharding,), (p
 
 
 @sharding_constraint_p.def_jvp
-def _jvp(primals: Arrays, tangents: Tangents, params: ConstraintParams) -> JvpResult:
+def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ConstraintParams) -> prim.JvpResult:
     (x,) = primals
-    if isinstance(x, ShardedArray) and {*x.sharding.ids} != {*params.sharding.ids}:
+    if isinstance(x, sa.ShardedArray) and {*x.sharding.ids} != {*params.sharding.ids}:
         params = ConstraintParams(params.sharding, x.sharding)
     return (
         bind(sharding_constraint_p, primals, params),
@@ -105,13 +91,13 @@ def _transpose(ct: Array, x: object, params: ConstraintParams) -> Array:
     return bind1(sharding_constraint_p, (ct,), params)
 
 
-def_transposes(sharding_constraint_p, _transpose)
+ru.def_transposes(sharding_constraint_p, _transpose)
 
 
 @sharding_constraint_p.def_batch
 def _batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ConstraintParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ConstraintParams
+) -> prim.BatchResult:
     (x,), (axis,) = values, axes
     assert axis is not None, "the operand is batched"
     # where types do not say how the examples lie, XLA divides them as it likes
@@ -178,24 +164,24 @@ def constrain(
 
 
 @attrs.frozen(eq=False, repr=False)
-class HideParams(Params):
+class HideParams(prim.Params):
     """The axes of the mesh of which the type does not tell."""
 
     names: tuple[str, ...]
 
 
-hide_p: Primitive[HideParams] = Primitive("hide_axes", HideParams)
+hide_p: prim.Primitive[HideParams] = prim.Primitive("hide_axes", HideParams)
 
 hide_p.def_impl(lambda operands, params: operands)
 
 
 @hide_p.def_evaluate
-def _hide(args: Arrays, params: HideParams) -> Arrays:
+def _hide(args: prim.Arrays, params: HideParams) -> prim.Arrays:
     (x,) = args
-    if isinstance(x, ShardedArray):
-        return [ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
-    if isinstance(x.aval, ExplicitArray):  # one number everywhere
-        return [splat(first_element(x.concrete("data")), x.aval.plain)]
+    if isinstance(x, sa.ShardedArray):
+        return [sa.ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
+    if isinstance(x.aval, av.ExplicitArray):  # one number everywhere
+        return [opd.splat(opd.first_element(x.concrete("data")), x.aval.plain)]
     return args
 
 
@@ -203,27 +189,27 @@ hide_p.def_rule(ON_HOSTS)(lambda operands, params, run: operands)
 
 
 @hide_p.def_abstract_eval
-def _hidden_type(avals: Avals, params: HideParams) -> Avals:
+def _hidden_type(avals: prim.Avals, params: HideParams) -> prim.Avals:
     (x,) = avals
-    return (x.hidden(params.names) if isinstance(x, ExplicitArray) else x,)
+    return (x.hidden(params.names) if isinstance(x, av.ExplicitArray) else x,)
 
 
 hide_p.def_lowering(lambda b, operands, params: operands)
 
-def_linear(hide_p)
-def_transposes(hide_p, lambda ct, x, params: ct)
+ru.def_linear(hide_p)
+ru.def_transposes(hide_p, lambda ct, x, params: ct)
 
 
 @hide_p.def_batch
 def _hide_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: HideParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: HideParams
+) -> prim.BatchResult:
     return (bind1(hide_p, values, params),), axes
 
 
 def hide(x: Array, names: tuple[str, ...]) -> Array:
     """Return an array whose type does not tell how it lies along some axes of the mesh."""
-    if not isinstance(x.aval, ExplicitArray) or x.aval.hidden(names) is x.aval:
+    if not isinstance(x.aval, av.ExplicitArray) or x.aval.hidden(names) is x.aval:
         return x
     if x.aval.sharding.summed:  # XLA could take each device's part for the whole
         x = constrain(x, x.aval.settled.sharding)
@@ -232,16 +218,16 @@ def hide(x: Array, names: tuple[str, ...]) -> Array:
 
 def unsaid(x: Array) -> Array:
     """Return an array whose type does not tell how it lies."""
-    return hide(x, x.aval.sharding.axis_names) if isinstance(x.aval, ExplicitArray) else x
+    return hide(x, x.aval.sharding.axis_names) if isinstance(x.aval, av.ExplicitArray) else x
 
 
 hider[:] = [unsaid]
 
 
-def lie_as(x: Array, aval: ShapedArray) -> Array:
+def lie_as(x: Array, aval: av.ShapedArray) -> Array:
     """Return an array that lies as a type says."""
     own = x.aval
-    if not isinstance(aval, ExplicitArray):
+    if not isinstance(aval, av.ExplicitArray):
         return x
     if own is aval.with_dtype(own.dtype, own.weak_type).with_varying(own.across):
         return x

@@ -14,57 +14,27 @@ from typing import Literal, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, devices as dev, explicit, integers as ints, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
-from tinyjax.core.devices import Entries, Placement
 from tinyjax.core.evaluation_rules import FLOPS
-from tinyjax.core.explicit import AmbiguousError, undivided, whole
-from tinyjax.core.integers import int_pairs, integers, larger, listed
-from tinyjax.core.integers import integer as as_integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
-    DIVISION,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-)
 from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.primitives.elementwise import (
-    add,
-    complex_,
-    convert_element_type,
-    imag,
-    real,
-    sub,
-)
+from tinyjax.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import (
-    check_kind,
-    check_not_made_real,
-    def_derivatives,
-    def_transposes,
-)
-from tinyjax.primitives.shape import moveaxis, reshape, rev, transpose
 from tinyjax.records import Record
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, bool_array, check_size, int_array, integer, pairs
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]
 
 
 def _axes(axes: Sequence[int]) -> Axes:
-    return integers(axes, "the axes in ConvDimensionNumbers")
+    return ints.integers(axes, "the axes in ConvDimensionNumbers")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -87,7 +57,7 @@ class ConvDimensionNumbers(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class ConvParams(Params):
+class ConvParams(prim.Params):
     """How the window moves, how the axes are laid out and grouped, and the result's dtype."""
 
     strides: Axes
@@ -100,18 +70,20 @@ class ConvParams(Params):
     dtype: DType
 
 
-conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
+conv_general_dilated_p: prim.Primitive[ConvParams] = prim.Primitive(
+    "conv_general_dilated", ConvParams
+)
 
 
-@conv_general_dilated_p.def_rule(DIVISION)
-def _conv_division(params: ConvParams, avals: Avals, outs: Avals) -> list[Entries]:
+@conv_general_dilated_p.def_rule(prim.DIVISION)
+def _conv_division(params: ConvParams, avals: prim.Avals, outs: prim.Avals) -> list[dev.Entries]:
     x, w = [aval.entries for aval in avals]
     (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
-    whole(x, (inside,), "of features")
-    whole(w, window, "of features, or of the window")
+    explicit.whole(x, (inside,), "of features")
+    explicit.whole(w, window, "of features, or of the window")
     if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
-        raise AmbiguousError("groups are divided")
-    entries = [*undivided(len(x))]
+        raise explicit.AmbiguousError("groups are divided")
+    entries = [*explicit.undivided(len(x))]
     entries[params.numbers.out_spec[0]] = x[batch]
     entries[params.numbers.out_spec[1]] = w[features]
     for axis, moved in zip(params.numbers.out_spec[2:], space, strict=True):
@@ -120,14 +92,14 @@ def _conv_division(params: ConvParams, avals: Avals, outs: Avals) -> list[Entrie
 
 
 @conv_general_dilated_p.def_rule(FLOPS)
-def _conv_flops(params: ConvParams, avals: Avals, outs: Avals) -> float:
+def _conv_flops(params: ConvParams, avals: prim.Avals, outs: prim.Avals) -> float:
     kernel = avals[1]
     # NumPy takes five times as long for them as for those of a product of matrices
     return 10.0 * outs[0].size * kernel.size / max(kernel.shape[params.numbers.rhs_spec[0]], 1)
 
 
 def _dilated(n: int, dilation: int) -> int:
-    return larger((n - 1) * dilation + 1, 0)
+    return ints.larger((n - 1) * dilation + 1, 0)
 
 
 def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
@@ -136,16 +108,16 @@ def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
     for i, (n, k) in enumerate(zip(lhs, rhs, strict=True)):
         padded = _dilated(n, params.lhs_dilation[i]) + sum(params.padding[i])
         left = padded - _dilated(k, params.rhs_dilation[i])
-        sizes.append(larger(left // params.strides[i] + 1, 0))
+        sizes.append(ints.larger(left // params.strides[i] + 1, 0))
     return tuple(sizes)
 
 
 @conv_general_dilated_p.def_impl
-def _conv_impl(operands: Hosts, params: ConvParams) -> Hosts:
-    return (_plan([ShapedArray(x.shape, x.dtype) for x in operands], params)(*operands),)
+def _conv_impl(operands: prim.Hosts, params: ConvParams) -> prim.Hosts:
+    return (_plan([av.ShapedArray(x.shape, x.dtype) for x in operands], params)(*operands),)
 
 
-def _plan(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], HostArray]:
+def _plan(avals: prim.Avals, params: ConvParams) -> Callable[[HostArray, HostArray], HostArray]:
     """A product of matrices: the elements under each window in a row, the kernel in columns."""
     numbers, groups = params.numbers, params.feature_groups
     wide = np.dtype(np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype)
@@ -181,7 +153,7 @@ def _plan(avals: Avals, params: ConvParams) -> Callable[[HostArray, HostArray], 
         of_line = tuple([out_sizes[0] if axis == numbers.out_spec[2] else 1 for axis in range(3)])
         return convolve_lines
     spread, spread_sizes = _spread_plan((batch, features, *space), params)
-    check_size((batch, features, *spread_sizes))
+    hlo.check_size((batch, features, *spread_sizes))
     strides = np.empty((batch, features, *spread_sizes), wide).strides
     inputs, outputs = features // groups, out_features // groups
     shape = (groups, batch, *out_sizes, inputs, *sizes)
@@ -242,21 +214,21 @@ def _spread_plan(
 
 
 @conv_general_dilated_p.def_abstract_eval
-def _conv_type(avals: Avals, params: ConvParams) -> Avals:
+def _conv_type(avals: prim.Avals, params: ConvParams) -> prim.Avals:
     x, w = avals
     numbers, ndim = params.numbers, x.ndim
     name = "conv_general_dilated"
     if x.dtype != w.dtype:
-        raise DtypeError(f"{name} needs operands of one dtype, but got {x} and {w}.")
-    check_kind(name, x, "iufc")
-    check_not_made_real(name, x.dtype, params.dtype)
+        raise errors.DtypeError(f"{name} needs operands of one dtype, but got {x} and {w}.")
+    ru.check_kind(name, x, "iufc")
+    ru.check_not_made_real(name, x.dtype, params.dtype)
     if ndim < 2 or w.ndim != ndim:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} needs operands with as many axes, two at least, but got {x} and {w}."
         )
     for spec in (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec):
         if sorted(spec) != list(range(ndim)):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs dimension numbers that are permutations of the {ndim} axes, but got "
                 f"{spec}."
             )
@@ -268,28 +240,28 @@ def _conv_type(avals: Avals, params: ConvParams) -> Avals:
         ("padding", params.padding),
     ):
         if len(entries) != space:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} of {x} and {w} has {space} spatial axes, but {what} has {len(entries)} "
                 f"entries: {entries}."
             )
         if what != "padding" and any(n < 1 for n in entries if isinstance(n, int)):
-            raise ShapeError(f"{name} needs positive {what}, but got {entries}.")
+            raise errors.ShapeError(f"{name} needs positive {what}, but got {entries}.")
     batch, features, *sizes = (x.shape[i] for i in numbers.lhs_spec)
     out_features, in_features, *window = (w.shape[i] for i in numbers.rhs_spec)
     groups, batch_groups = params.feature_groups, params.batch_groups
     if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{name} takes groups of features or of the batch, not both, but got "
             f"feature_group_count={groups} and batch_group_count={batch_groups}."
         )
     if features != in_features * groups:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} of {x} and {w}: the left operand has {features} features on axis "
             f"{numbers.lhs_spec[1]}, but {groups} groups of the kernel take {in_features} each, on "
             f"axis {numbers.rhs_spec[1]}."
         )
     if out_features % (groups * batch_groups) or batch % batch_groups:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} of {x} and {w}: groups must divide the {out_features} output features, and "
             f"those of the batch its size {batch}, but got {groups} and {batch_groups}."
         )
@@ -298,11 +270,11 @@ def _conv_type(avals: Avals, params: ConvParams) -> Avals:
     for axis, n in zip(numbers.out_spec, every, strict=True):
         shape[axis] = n
     weak = x.weak_type and w.weak_type and params.dtype == x.dtype
-    return (ShapedArray(tuple(shape), params.dtype, weak),)
+    return (av.ShapedArray(tuple(shape), params.dtype, weak),)
 
 
 @conv_general_dilated_p.def_lowering
-def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
+def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     def layout(spec: Axes, first: str, second: str) -> str:
         names = {spec[0]: first, spec[1]: second} | {a: str(i) for i, a in enumerate(spec[2:])}
         return "[" + ", ".join(names[a] for a in range(len(spec))) + "]"
@@ -329,13 +301,13 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
         (result,),
         {
             "dimension_numbers": layouts,
-            "window_strides": int_array(params.strides),
-            "padding": pairs(params.padding),
-            "lhs_dilation": int_array(params.lhs_dilation),
-            "rhs_dilation": int_array(params.rhs_dilation),
-            "window_reversal": bool_array([False] * space),
-            "feature_group_count": integer(params.feature_groups),
-            "batch_group_count": integer(params.batch_groups),
+            "window_strides": hlo.int_array(params.strides),
+            "padding": hlo.pairs(params.padding),
+            "lhs_dilation": hlo.int_array(params.lhs_dilation),
+            "rhs_dilation": hlo.int_array(params.rhs_dilation),
+            "window_reversal": hlo.bool_array([False] * space),
+            "feature_group_count": hlo.integer(params.feature_groups),
+            "batch_group_count": hlo.integer(params.batch_groups),
             "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
         },
     )
@@ -344,31 +316,31 @@ def _conv_lowering(b: Lowering, operands: Values, params: ConvParams) -> Values:
 
 
 @conv_general_dilated_p.def_lowering(platform="cuda")
-def _conv_on_cuda(b: Lowering, operands: Values, params: ConvParams) -> Values:
+def _conv_on_cuda(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     """Convolve complex numbers by their parts: XLA has no such convolutions on GPUs."""
     if not dtypes.is_complex(params.dtype):
         return _conv_lowering(b, operands, params)
     parts = attrs.evolve(params, dtype=dtypes.real_part(params.dtype))
 
-    def of_parts(x: Array, w: Array) -> Arrays:
+    def of_parts(x: Array, w: Array) -> prim.Arrays:
         def conv(x: Array, w: Array) -> Array:
             return bind1(conv_general_dilated_p, (x, w), parts)
 
-        x, w = [convert_element_type(z, params.dtype) for z in (x, w)]
-        (a, b), (c, d) = [(real(z), imag(z)) for z in (x, w)]
-        return [complex_(sub(conv(a, c), conv(b, d)), add(conv(a, d), conv(b, c)))]
+        x, w = [ew.convert_element_type(z, params.dtype) for z in (x, w)]
+        (a, b), (c, d) = [(ew.real(z), ew.imag(z)) for z in (x, w)]
+        return [ew.complex_(ew.sub(conv(a, c), conv(b, d)), ew.add(conv(a, d), conv(b, c)))]
 
     return lower_formula(b, of_parts, operands)
 
 
-def_derivatives(
+ru.def_derivatives(
     conv_general_dilated_p,
     lambda t, out, x, w, params: bind1(conv_general_dilated_p, (t, w), params),
     lambda t, out, x, w, params: bind1(conv_general_dilated_p, (x, t), params),
 )
 
 
-def_transposes(
+ru.def_transposes(
     conv_general_dilated_p,
     lambda ct, x, w, params: _transpose_lhs(ct, x.aval, w, params),
     lambda ct, x, w, params: _transpose_rhs(ct, x, w.aval, params),
@@ -384,7 +356,7 @@ def _spatial(shape: Axes, spec: Axes) -> Axes:
     return tuple(shape[a] for a in spec[2:])
 
 
-def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> Array:
+def _transpose_lhs(ct: Array, x: av.ShapedArray, w: Array, params: ConvParams) -> Array:
     """Spread the cotangent by the strides and convolve it with the reversed kernel."""
     numbers = params.numbers
     padding = []
@@ -401,7 +373,7 @@ def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> A
         low = k - 1 - params.padding[i][0]
         padding.append((low, n + k - 1 - m - low))
     groups = params.feature_groups * params.batch_groups
-    kernel = rev(w, numbers.rhs_spec[2:])
+    kernel = sh.rev(w, numbers.rhs_spec[2:])
     if groups > 1:
         # what were groups of output features are now groups of input features
         kernel = _split(kernel, numbers.rhs_spec[0], groups)
@@ -423,7 +395,7 @@ def _transpose_lhs(ct: Array, x: ShapedArray, w: Array, params: ConvParams) -> A
     return out
 
 
-def _transpose_rhs(ct: Array, x: Array, w: ShapedArray, params: ConvParams) -> Array:
+def _transpose_rhs(ct: Array, x: Array, w: av.ShapedArray, params: ConvParams) -> Array:
     """Convolve the left operand with the cotangent, which sums over the batch."""
     numbers = params.numbers
     padding = []
@@ -459,26 +431,26 @@ def _transpose_rhs(ct: Array, x: Array, w: ShapedArray, params: ConvParams) -> A
 
 
 def _like(ct: Array, operand: Array) -> Array:
-    return ct if ct.dtype == operand.dtype else convert_element_type(ct, operand.dtype)
+    return ct if ct.dtype == operand.dtype else ew.convert_element_type(ct, operand.dtype)
 
 
 def _split(x: Array, axis: int, count: int) -> Array:
     """Make two axes of one, the first of them of the given size."""
     shape = (*x.shape[:axis], count, x.shape[axis] // count, *x.shape[axis + 1 :])
-    return reshape(x, shape)
+    return sh.reshape(x, shape)
 
 
 def _merge(x: Array, source: int, target: int) -> Array:
     """Make one axis of two, the source the slower; the target is counted without the source."""
-    x = moveaxis(x, source, target)
+    x = sh.moveaxis(x, source, target)
     shape = (*x.shape[:target], x.shape[target] * x.shape[target + 1], *x.shape[target + 2 :])
-    return reshape(x, shape)
+    return sh.reshape(x, shape)
 
 
 @conv_general_dilated_p.def_batch
 def _conv_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ConvParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ConvParams
+) -> prim.BatchResult:
     (x, w), (x_axis, w_axis) = values, axes
     numbers, size = params.numbers, mapped.size
     batch, features = numbers.out_spec[:2]
@@ -506,7 +478,7 @@ def _conv_batch(
     if groups == 1:
         return (_split(out, features, size),), (features,)
     out = _split(_split(out, features, groups), features + 1, size)
-    out = moveaxis(out, features + 1, 0)
+    out = sh.moveaxis(out, features + 1, 0)
     return (_merge(out, features + 1, features + 1),), (0,)
 
 
@@ -514,10 +486,10 @@ def _merge_within(x: Array, source: int, target: int, groups: int) -> Array:
     """Merge an axis into each of the equal groups that another axis consists of."""
     if groups == 1:
         return _merge(x, source, target)
-    x = _split(moveaxis(x, source, 0), target + 1, groups)
-    x = moveaxis(x, 0, target + 1)
+    x = _split(sh.moveaxis(x, source, 0), target + 1, groups)
+    x = sh.moveaxis(x, 0, target + 1)
     n, m = x.shape[target + 1 : target + 3]
-    return reshape(x, (*x.shape[:target], groups * n * m, *x.shape[target + 3 :]))
+    return sh.reshape(x, (*x.shape[:target], groups * n * m, *x.shape[target + 3 :]))
 
 
 # The functions
@@ -552,22 +524,22 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         plain = tuple(range(ndim))
         return ConvDimensionNumbers(plain, plain, plain)
-    strings = [isinstance(s, str) for s in listed(dimension_numbers, "dimension_numbers")]
+    strings = [isinstance(s, str) for s in ints.listed(dimension_numbers, "dimension_numbers")]
     if strings != [True] * 3:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "dimension_numbers are three strings such as ('NHWC', 'HWIO', 'NHWC'), but got "
-            f"{shortened(dimension_numbers)}."
+            f"{errors.shortened(dimension_numbers)}."
         )
     lhs, rhs, out = dimension_numbers
     space = [c for c in rhs if c not in "OI"]
     for spec, shape, first in ((lhs, lhs_shape, "NC"), (rhs, rhs_shape, "OI"), (out, None, "NC")):
         if sorted(spec) != sorted((*first, *space)) or len(spec) != len(set(spec)):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"dimension_numbers {dimension_numbers!r}: {spec!r} must name {first[0]}, "
                 f"{first[1]} and the spatial axes {', '.join(space)}, each once."
             )
         if shape is not None and len(spec) != len(shape):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"dimension_numbers {dimension_numbers!r}: {spec!r} names {len(spec)} axes, but "
                 f"the operand has {len(shape)}: {tuple(shape)}."
             )
@@ -607,16 +579,16 @@ def padtype_to_pads(
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "padding is 'SAME', 'SAME_LOWER', 'VALID' or pairs of ints, "
-            f"but got {shortened(padding)}."
+            f"but got {errors.shortened(padding)}."
         )
     pads = []
-    sizes = integers(in_shape, "in_shape")
-    windows = integers(window_shape, "window_shape")
-    strides = integers(window_strides, "window_strides")
+    sizes = ints.integers(in_shape, "in_shape")
+    windows = ints.integers(window_shape, "window_shape")
+    strides = ints.integers(window_strides, "window_strides")
     if not len(sizes) == len(windows) == len(strides):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"in_shape {sizes}, window_shape {windows} and window_strides {strides} must be of one "
             "length."
         )
@@ -641,7 +613,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Convolve an array with a kernel.
 
@@ -680,12 +652,12 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x, w = as_array(lhs), as_array(rhs)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     space = max(x.ndim - 2, 0)
-    strides = integers(window_strides, "window_strides")
-    left = (1,) * space if lhs_dilation is None else integers(lhs_dilation, "lhs_dilation")
-    right = (1,) * space if rhs_dilation is None else integers(rhs_dilation, "rhs_dilation")
+    strides = ints.integers(window_strides, "window_strides")
+    left = (1,) * space if lhs_dilation is None else ints.integers(lhs_dilation, "lhs_dilation")
+    right = (1,) * space if rhs_dilation is None else ints.integers(rhs_dilation, "rhs_dilation")
     if isinstance(padding, str):
         if any(d != 1 for d in left):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"padding {padding!r} is not defined where lhs is dilated: give pairs of ints, or "
                 "use conv_transpose."
             )
@@ -700,7 +672,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             sizes = _spatial(x.shape, numbers.lhs_spec)
             ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
     else:
-        ends = int_pairs(padding, "padding")
+        ends = ints.int_pairs(padding, "padding")
     result_dtype = (
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type)
     )
@@ -712,12 +684,12 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         left,
         right,
         numbers,
-        as_integer(feature_group_count, "feature_group_count"),
-        as_integer(batch_group_count, "batch_group_count"),
+        ints.integer(feature_group_count, "feature_group_count"),
+        ints.integer(batch_group_count, "batch_group_count"),
         x.dtype if at_the_end else result_dtype,
     )
     out = bind1(conv_general_dilated_p, (x, w), params)
-    return convert_element_type(out, result_dtype) if at_the_end else out
+    return ew.convert_element_type(out, result_dtype) if at_the_end else out
 
 
 def conv(
@@ -799,18 +771,18 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x, w = as_array(lhs), as_array(rhs)
     if dimension_numbers is None:
         if x.ndim not in _CHANNELS_LAST:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"conv_transpose of an array with {x.ndim} axes: give dimension_numbers; there are "
                 "defaults for up to three spatial axes."
             )
         dimension_numbers = _CHANNELS_LAST[x.ndim]
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
-    steps = integers(strides, "strides")
+    steps = ints.integers(strides, "strides")
     dilation = (1,) * (x.ndim - 2)
     if rhs_dilation is not None:
-        dilation = integers(rhs_dilation, "rhs_dilation")
+        dilation = ints.integers(rhs_dilation, "rhs_dilation")
     if not len(steps) == len(dilation) == x.ndim - 2:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"conv_transpose of {x.aval} has {x.ndim - 2} spatial axes, but strides are {steps} "
             f"and rhs_dilation is {dilation}."
         )
@@ -822,16 +794,16 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
     elif use_consistent_padding:
         ends = [
             (k - 1 - low, k - 1 - high)
-            for k, (low, high) in zip(spans, int_pairs(padding, "padding"), strict=True)
+            for k, (low, high) in zip(spans, ints.int_pairs(padding, "padding"), strict=True)
         ]
     else:
-        ends = list(int_pairs(padding, "padding"))
+        ends = list(ints.int_pairs(padding, "padding"))
     if transpose_kernel:
-        w = rev(w, numbers.rhs_spec[2:])
+        w = sh.rev(w, numbers.rhs_spec[2:])
         perm = list(range(w.ndim))
         o, i = numbers.rhs_spec[:2]
         perm[o], perm[i] = i, o
-        w = transpose(w, tuple(perm))
+        w = sh.transpose(w, tuple(perm))
     return conv_general_dilated(
         x,
         w,
@@ -854,8 +826,8 @@ def _fraction_pads(k: int, stride: int, padding: str) -> tuple[int, int]:
             total = k + stride - 2 + max(k - stride, 0)
             low = k - 1
         case _:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "conv_transpose takes padding 'SAME', 'VALID' or pairs, "
-                f"but got {shortened(padding)}."
+                f"but got {errors.shortened(padding)}."
             )
     return low, total - low

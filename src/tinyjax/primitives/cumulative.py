@@ -16,68 +16,38 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.explicit import same_but
-from tinyjax.core.primitive import (
-    DIVISION,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    JvpResult,
-    Kernel,
-    MappedAxis,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ShapeError
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import Combine, accumulator
+from tinyjax.core.primitive import Primitive
+from tinyjax.primitives import broadcast as bc, elementwise as ew, rules as ru
 from tinyjax.primitives.families import elementwise_type
 from tinyjax.primitives.reduce import highest, lowest
-from tinyjax.primitives.rules import (
-    Derivative,
-    add_tangents,
-    check_kind,
-    def_derivatives,
-    def_linear,
-    def_transposes,
-    instantiate,
-)
 from tinyjax.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
 from tinyjax.primitives.slicing import pad
-from tinyjax.stablehlo.builder import Scalar
+from tinyjax.stablehlo import builder
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
 
 
 @attrs.frozen(eq=False, repr=False)
-class CumulativeParams(Params):
+class CumulativeParams(prim.Params):
     """The axis, and whether to run along it from the end."""
 
     axis: int
     reverse: bool
 
 
-def _check_axis(name: str, x: ShapedArray, axis: int) -> None:
+def _check_axis(name: str, x: av.ShapedArray, axis: int) -> None:
     if not 0 <= axis < x.ndim:
-        raise ShapeError(f"{name} needs an axis of {x.shape}, but got {axis}.")
+        raise errors.ShapeError(f"{name} needs an axis of {x.shape}, but got {axis}.")
 
 
 def _lower_loop(
     b: Lowering,
     operands: Values,
     params: CumulativeParams,
-    start: Scalar,
+    start: builder.Scalar,
     combine: Callable[..., Value],
 ) -> Value:
     """Write a loop along the axis that carries the last result.
@@ -96,7 +66,7 @@ def _lower_loop(
     axis, n = params.axis, x.shape[params.axis]
     if not x.size:
         return x
-    part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), accumulator(x.dtype)
+    part, wide = (*x.shape[:axis], 1, *x.shape[axis + 1 :]), bc.accumulator(x.dtype)
 
     def count(value: int) -> Value:
         return b.scalar(value, dtypes.int32)
@@ -116,19 +86,21 @@ def _lower_loop(
 
 def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
     """Register a batch rule that leaves the batch axis where it is."""
-    primitive.def_rule(DIVISION)(same_but(lambda params, x: (params.axis,), "which is gone along"))
+    primitive.def_rule(prim.DIVISION)(
+        explicit.same_but(lambda params, x: (params.axis,), "which is gone along")
+    )
 
     @primitive.def_batch
     def batch(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CumulativeParams
-    ) -> BatchResult:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CumulativeParams
+    ) -> prim.BatchResult:
         axis = next(a for a in axes if a is not None)
         moved = [
             x if a == axis else move_batch_axis(x, a, axis, mapped.size)
             for x, a in zip(values, axes, strict=True)
         ]
         inner = CumulativeParams(params.axis + (axis <= params.axis), params.reverse)
-        return (bind1(primitive, moved, inner),), (axis,)
+        return (tr.bind1(primitive, moved, inner),), (axis,)
 
 
 # The linear recurrence y[i] = a[i] * y[i - 1] + b[i], from y[-1] = 0
@@ -139,7 +111,7 @@ _FEW = 16
 
 
 @linear_recurrence_p.def_impl
-def _recurrence_impl(operands: Hosts, params: CumulativeParams) -> Hosts:
+def _recurrence_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hosts:
     a, b = (np.moveaxis(x, params.axis, 0) for x in operands)
     if params.reverse:
         a, b = a[::-1], b[::-1]
@@ -168,7 +140,7 @@ def _recurrence_impl(operands: Hosts, params: CumulativeParams) -> Hosts:
 
 
 @linear_recurrence_p.def_abstract_eval
-def _recurrence_type(avals: Avals, params: CumulativeParams) -> Avals:
+def _recurrence_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
     x = elementwise_type("linear_recurrence", avals, "fc")
     _check_axis("linear_recurrence", x, params.axis)
     return (x,)
@@ -183,21 +155,23 @@ def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams
 
 
 @linear_recurrence_p.def_jvp
-def _recurrence_jvp(primals: Arrays, tangents: Tangents, params: CumulativeParams) -> JvpResult:
+def _recurrence_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: CumulativeParams
+) -> prim.JvpResult:
     (a, b), (ta, tb) = primals, tangents
-    out = bind1(linear_recurrence_p, primals, params)
-    driven: Tangent = ZERO if ta is ZERO else ew.mul(ta, _shifted(out, params, 0))
-    driven = instantiate(add_tangents(driven, tb), b)
-    return (out,), (bind1(linear_recurrence_p, (a, driven), params),)
+    out = tr.bind1(linear_recurrence_p, primals, params)
+    driven: prim.Tangent = prim.ZERO if ta is prim.ZERO else ew.mul(ta, _shifted(out, params, 0))
+    driven = ru.instantiate(ru.add_tangents(driven, tb), b)
+    return (out,), (tr.bind1(linear_recurrence_p, (a, driven), params),)
 
 
-def _into_driving(ct: Array, a: Array, b: UndefinedPrimal, params: CumulativeParams) -> Array:
+def _into_driving(ct: Array, a: Array, b: prim.UndefinedPrimal, params: CumulativeParams) -> Array:
     backwards = CumulativeParams(params.axis, not params.reverse)
     # y[i] enters y[i + 1] with a[i + 1]; the last one enters nothing
-    return bind1(linear_recurrence_p, (_shifted(a, backwards, 0), ct), backwards)
+    return tr.bind1(linear_recurrence_p, (_shifted(a, backwards, 0), ct), backwards)
 
 
-def_transposes(linear_recurrence_p, "the coefficients", _into_driving)
+ru.def_transposes(linear_recurrence_p, "the coefficients", _into_driving)
 
 
 _def_batch(linear_recurrence_p)
@@ -216,7 +190,7 @@ def linear_recurrence(a: Array, b: Array, axis: int, reverse: bool = False) -> A
         ShapeError: the shapes differ, or there is no such axis.
         DtypeError: the dtypes differ, or are not inexact.
     """
-    return bind1(linear_recurrence_p, (a, b), CumulativeParams(axis, reverse))
+    return tr.bind1(linear_recurrence_p, (a, b), CumulativeParams(axis, reverse))
 
 
 def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> Array:
@@ -231,11 +205,11 @@ def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> A
 
 def cumulative(
     name: str,
-    impl: Callable[[HostArray, int], Any],
-    combine: Combine,
+    impl: Callable[[dtypes.HostArray, int], Any],
+    combine: bc.Combine,
     kinds: str,
-    start: Callable[[dtypes.DType], Scalar],
-    derivative: Derivative | None,
+    start: Callable[[dtypes.DType], builder.Scalar],
+    derivative: ru.Derivative | None,
     compares: bool = False,
 ) -> Primitive[CumulativeParams]:
     """Declare ``y[i] = combine(y[i - 1], x[i])`` along an axis.
@@ -252,7 +226,7 @@ def cumulative(
     primitive: Primitive[CumulativeParams] = Primitive(name, CumulativeParams)
 
     @primitive.def_impl
-    def cumulative_impl(operands: Hosts, params: CumulativeParams) -> Hosts:
+    def cumulative_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hosts:
         (x,) = operands
         wide = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
         if params.reverse:
@@ -262,16 +236,16 @@ def cumulative(
         return (out.astype(x.dtype, copy=False),)
 
     @primitive.def_kernel
-    def cumulative_kernel(avals: Avals, params: CumulativeParams) -> Kernel | None:
+    def cumulative_kernel(avals: prim.Avals, params: CumulativeParams) -> prim.Kernel | None:
         axis = params.axis
         if params.reverse or dtypes.is_narrow_float(avals[0].dtype):
             return None
         return lambda x: impl(x, axis)
 
     @primitive.def_abstract_eval
-    def cumulative_type(avals: Avals, params: CumulativeParams) -> Avals:
+    def cumulative_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
         (x,) = avals
-        check_kind(name, x, kinds)
+        ru.check_kind(name, x, kinds)
         _check_axis(name, x, params.axis)
         return (x,)
 
@@ -280,9 +254,9 @@ def cumulative(
         return (_lower_loop(b, operands, params, start(operands[0].dtype), combine),)
 
     if derivative is None:
-        def_linear(primitive)
+        ru.def_linear(primitive)
     else:
-        def_derivatives(primitive, derivative, compares=compares)
+        ru.def_derivatives(primitive, derivative, compares=compares)
     _def_batch(primitive)
     return primitive
 
@@ -361,29 +335,29 @@ cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
 )
 
 
-def_transposes(cumsum_p, lambda ct, x, params: cumsum(ct, params.axis, not params.reverse))
+ru.def_transposes(cumsum_p, lambda ct, x, params: cumsum(ct, params.axis, not params.reverse))
 
 
 def cumsum(x: Array, axis: int, reverse: bool = False) -> Array:
     """Return the running sum along an axis, in ``x``'s dtype; from the end if ``reverse``."""
-    return bind1(cumsum_p, (x,), CumulativeParams(axis, reverse))
+    return tr.bind1(cumsum_p, (x,), CumulativeParams(axis, reverse))
 
 
 def cumprod(x: Array, axis: int, reverse: bool = False) -> Array:
     """Return the running product along an axis, in ``x``'s dtype; from the end if ``reverse``."""
-    return bind1(cumprod_p, (x,), CumulativeParams(axis, reverse))
+    return tr.bind1(cumprod_p, (x,), CumulativeParams(axis, reverse))
 
 
 def cummax(x: Array, axis: int, reverse: bool = False) -> Array:
     """Return the greatest element so far along an axis; from the end if ``reverse``."""
-    return bind1(cummax_p, (x,), CumulativeParams(axis, reverse))
+    return tr.bind1(cummax_p, (x,), CumulativeParams(axis, reverse))
 
 
 def cummin(x: Array, axis: int, reverse: bool = False) -> Array:
     """Return the least element so far along an axis; from the end if ``reverse``."""
-    return bind1(cummin_p, (x,), CumulativeParams(axis, reverse))
+    return tr.bind1(cummin_p, (x,), CumulativeParams(axis, reverse))
 
 
 def cumlogsumexp(x: Array, axis: int, reverse: bool = False) -> Array:
     """Return ``log(cumsum(exp(x)))`` along an axis, safe from overflow; from the end if asked."""
-    return bind1(cumlogsumexp_p, (x,), CumulativeParams(axis, reverse))
+    return tr.bind1(cumlogsumexp_p, (x,), CumulativeParams(axis, reverse))

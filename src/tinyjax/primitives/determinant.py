@@ -8,86 +8,64 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    Kernel,
-    NoParams,
-    Primitive,
-    Tangents,
+from tinyjax.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    lu as lu_,
+    matrices as ma,
+    reduce as rd,
+    rules as ru,
+    shape as sh,
+    slicing as sl,
+    spectral,
 )
-from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.cumulative import cumprod
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.lu import SolveParams, lu_p, solve_p
-from tinyjax.primitives.reduce import reduce_max, reduce_min, reduce_prod
-from tinyjax.primitives.rules import def_derivatives, instantiate_all
-from tinyjax.primitives.shape import (
-    def_simple_batch,
-    full,
-    full_like,
-    iota,
-    rev,
-    squeeze,
-    zeros_like,
-)
-from tinyjax.primitives.slicing import concatenate, pad, slice_in_dim, split
-from tinyjax.primitives.spectral import SvdParams, svd_p
 from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 # det
 
-det_p: Primitive[NoParams] = Primitive("det", NoParams)
+det_p: prim.Primitive[prim.NoParams] = prim.Primitive("det", prim.NoParams)
 
 
 _det_of_hosts = ma.lapack_of_numpy("det", "d->d", np.linalg.det)
 
 
 @det_p.def_impl
-def _det_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _det_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return _det_of_hosts(*operands)
 
 
 @det_p.def_kernel
-def _det_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+def _det_kernel(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
     return ma.kernel_of_numpy("det", "d->d", avals[0])
 
 
 @det_p.def_abstract_eval
-def _det_type(avals: Avals, params: NoParams) -> Avals:
+def _det_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("det", x, square=True)
-    return (ShapedArray(x.shape[:-2], x.dtype),)
+    return (av.ShapedArray(x.shape[:-2], x.dtype),)
 
 
 def _factored(x: Array) -> tuple[Array, Array]:
     """The diagonal of the factor U, and the sign of the permutation."""
-    factors, pivots = bind(lu_p, (x,), NO_PARAMS)
+    factors, pivots = tr.bind(lu_.lu_p, (x,), prim.NO_PARAMS)
     axis = pivots.ndim - 1
     exchanged = ew.convert_element_type(
-        ew.ne(pivots, iota(pivots.shape, pivots.dtype, axis)), x.dtype
+        ew.ne(pivots, sh.iota(pivots.shape, pivots.dtype, axis)), x.dtype
     )
-    factors_of_sign = ew.sub(full_like(exchanged, 1), ew.add(exchanged, exchanged))
-    return ma.diagonal_of(factors), reduce_prod(factors_of_sign, (axis,))
+    factors_of_sign = ew.sub(sh.full_like(exchanged, 1), ew.add(exchanged, exchanged))
+    return ma.diagonal_of(factors), rd.reduce_prod(factors_of_sign, (axis,))
 
 
 def _det_by_factors(x: Array) -> Array:
     diagonal, parity = _factored(x)
-    return ew.mul(parity, reduce_prod(diagonal, (diagonal.ndim - 1,)))
+    return ew.mul(parity, rd.reduce_prod(diagonal, (diagonal.ndim - 1,)))
 
 
 #: Larger matrices take less time by factors than by minors.
@@ -99,8 +77,8 @@ def _det_by_minors(x: Array) -> Array:
     n, rows, columns = x.shape[-1], x.ndim - 2, x.ndim - 1
 
     def element(i: int, j: int) -> Array:
-        row = slice_in_dim(x, i, i + 1, axis=rows)
-        return squeeze(slice_in_dim(row, j, j + 1, axis=columns), (rows, columns))
+        row = sl.slice_in_dim(x, i, i + 1, axis=rows)
+        return sh.squeeze(sl.slice_in_dim(row, j, j + 1, axis=columns), (rows, columns))
 
     def of_two(i: int, j: int) -> Array:
         """Of the last two rows, and two columns."""
@@ -118,17 +96,19 @@ def _det_by_minors(x: Array) -> Array:
 
 
 @det_p.def_lowering
-def _det_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _det_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
     return lower_formula(b, lambda x: [_det_by_minors(x) if few else _det_by_factors(x)], operands)
 
 
 # Jacobi's formula, det' = tr(adj(A) A'), which holds for singular matrices too
-def_derivatives(det_p, lambda t, out, a: ma.trace_of(ma.mm(bind1(adjugate_p, (a,), NO_PARAMS), t)))
+ru.def_derivatives(
+    det_p, lambda t, out, a: ma.trace_of(ma.mm(tr.bind1(adjugate_p, (a,), prim.NO_PARAMS), t))
+)
 
 
-det_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(det_p)
+det_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(det_p)
 
 
 def det(x: Array) -> Array:
@@ -138,60 +118,62 @@ def det(x: Array) -> Array:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    return bind(det_p, (x,), NO_PARAMS)[0]
+    return tr.bind(det_p, (x,), prim.NO_PARAMS)[0]
 
 
 # slogdet
 
-slogdet_p: Primitive[NoParams] = Primitive("slogdet", NoParams)
+slogdet_p: prim.Primitive[prim.NoParams] = prim.Primitive("slogdet", prim.NoParams)
 
 
 _slogdet_of_hosts = ma.lapack_of_numpy("slogdet", "d->dd", np.linalg.slogdet)
 
 
 @slogdet_p.def_impl
-def _slogdet_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _slogdet_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return _slogdet_of_hosts(*operands)
 
 
 @slogdet_p.def_abstract_eval
-def _slogdet_type(avals: Avals, params: NoParams) -> Avals:
+def _slogdet_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("slogdet", x, square=True)
     shape = x.shape[:-2]
-    return (ShapedArray(shape, x.dtype), ShapedArray(shape, dtypes.real_part(x.dtype)))
+    return (av.ShapedArray(shape, x.dtype), av.ShapedArray(shape, dtypes.real_part(x.dtype)))
 
 
 def _slogdet_by_factors(x: Array) -> Sequence[Array]:
     diagonal, parity = _factored(x)
     axes = (diagonal.ndim - 1,)
-    return ew.mul(parity, reduce_prod(ew.sign(diagonal), axes)), reduce_sum(
+    return ew.mul(parity, rd.reduce_prod(ew.sign(diagonal), axes)), bc.reduce_sum(
         ew.log(ew.abs_(diagonal)), axes
     )
 
 
 @slogdet_p.def_lowering
-def _slogdet_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _slogdet_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     return lower_formula(b, _slogdet_by_factors, operands)
 
 
 @slogdet_p.def_jvp
-def _slogdet_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _slogdet_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     """``tr(A^-1 A')`` is the logarithm's derivative, its imaginary part the phase's."""
-    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
-    signs, logarithms = bind(slogdet_p, (a,), NO_PARAMS)
-    relative = ma.trace_of(bind1(solve_p, (a, ta), SolveParams(False)))
+    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    signs, logarithms = tr.bind(slogdet_p, (a,), prim.NO_PARAMS)
+    relative = ma.trace_of(tr.bind1(lu_.solve_p, (a, ta), lu_.SolveParams(False)))
     if not dtypes.is_complex(a.dtype):
-        return (signs, logarithms), (ZERO, relative)
+        return (signs, logarithms), (prim.ZERO, relative)
     iteration = ew.imag(relative)
     return (signs, logarithms), (
-        ew.mul(signs, ew.complex_(zeros_like(iteration), iteration)),
+        ew.mul(signs, ew.complex_(sh.zeros_like(iteration), iteration)),
         ma.real_part(relative),
     )
 
 
-slogdet_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(slogdet_p)
+slogdet_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(slogdet_p)
 
 
 def slogdet(x: Array) -> tuple[Array, Array]:
@@ -204,16 +186,16 @@ def slogdet(x: Array) -> tuple[Array, Array]:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    signs, logarithms = bind(slogdet_p, (x,), NO_PARAMS)
+    signs, logarithms = tr.bind(slogdet_p, (x,), prim.NO_PARAMS)
     return signs, logarithms
 
 
 # adjugate
 
-adjugate_p: Primitive[NoParams] = Primitive("adjugate", NoParams)
+adjugate_p: prim.Primitive[prim.NoParams] = prim.Primitive("adjugate", prim.NoParams)
 
 
-def _host_products_without_one(s: HostArray) -> HostArray:
+def _host_products_without_one(s: dtypes.HostArray) -> dtypes.HostArray:
     before, after = np.ones_like(s), np.ones_like(s)
     before[..., 1:] = np.cumprod(s[..., :-1], -1)
     after[..., :-1] = np.cumprod(s[..., :0:-1], -1)[..., ::-1]
@@ -221,7 +203,7 @@ def _host_products_without_one(s: HostArray) -> HostArray:
 
 
 @adjugate_p.def_impl
-def _adjugate_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _adjugate_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     (x,) = operands
     if not x.size:
         return (x,)
@@ -233,7 +215,7 @@ def _adjugate_impl(operands: Hosts, params: NoParams) -> Hosts:
 
 
 @adjugate_p.def_abstract_eval
-def _adjugate_type(avals: Avals, params: NoParams) -> Avals:
+def _adjugate_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("adjugate", x, square=True)
     return (x.strip_weak(),)
@@ -242,8 +224,8 @@ def _adjugate_type(avals: Avals, params: NoParams) -> Avals:
 def _turned(x: Array, rows: int, columns: int) -> Array:
     """Matrices whose rows and columns begin later, and end with those before."""
     for axis, by in ((x.ndim - 2, rows), (x.ndim - 1, columns)):
-        first, rest = split(x, (by, x.shape[axis] - by), axis)
-        x = concatenate([rest, first], axis)
+        first, rest = sl.split(x, (by, x.shape[axis] - by), axis)
+        x = sl.concatenate([rest, first], axis)
     return x
 
 
@@ -257,10 +239,10 @@ def _adjugate_by_minors(x: Array) -> Array:
     """The adjugates of matrices of at most three rows, by the definition."""
     n = x.shape[-1]
     if n == 1:
-        return full_like(x, 1)
+        return sh.full_like(x, 1)
     if n == 2:
-        signs = ew.sub(ma.identity_like(x), ew.sub(full_like(x, 1), ma.identity_like(x)))
-        return ew.mul(signs, ma.mT(rev(x, (x.ndim - 2, x.ndim - 1))))
+        signs = ew.sub(ma.identity_like(x), ew.sub(sh.full_like(x, 1), ma.identity_like(x)))
+        return ew.mul(signs, ma.mT(sh.rev(x, (x.ndim - 2, x.ndim - 1))))
     return _minors_of_two(x, x)
 
 
@@ -268,7 +250,7 @@ def _change_by_minors(a: Array, ta: Array) -> Array:
     """The derivative of ``_adjugate_by_minors``."""
     n = a.shape[-1]
     if n == 1:
-        return zeros_like(a)
+        return sh.zeros_like(a)
     if n == 2:
         return _adjugate_by_minors(ta)
     return ew.add(_minors_of_two(ta, a), _minors_of_two(a, ta))
@@ -276,38 +258,38 @@ def _change_by_minors(a: Array, ta: Array) -> Array:
 
 def _between(u: Array, inner: Array, vh: Array) -> Array:
     """``adj(U inner' V^H)``, given ``inner``, the adjugate of what stands between."""
-    phase = bind1(det_p, (ma.mm(u, vh),), NO_PARAMS)
+    phase = tr.bind1(det_p, (ma.mm(u, vh),), prim.NO_PARAMS)
     turned = ma.mm(ma.mm(ma.mH(vh), inner), ma.mH(u))
-    return ew.mul(broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
+    return ew.mul(bc.broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
 
 
 def _products_before(s: Array) -> Array:
     """The products of the values before each."""
     axis = s.ndim - 1
-    one = full((), 1, s.dtype)
+    one = sh.full((), 1, s.dtype)
     config = [(0, 0, 0)] * axis + [(1, -1, 0)]
-    return cumprod(pad(s, one, config), axis)
+    return cumprod(sl.pad(s, one, config), axis)
 
 
 def _products_after(s: Array) -> Array:
     """The products of the values after each."""
     axis = s.ndim - 1
     config = [(0, 0, 0)] * axis + [(-1, 1, 0)]
-    return cumprod(pad(s, full((), 1, s.dtype), config), axis, reverse=True)
+    return cumprod(sl.pad(s, sh.full((), 1, s.dtype), config), axis, reverse=True)
 
 
 def _adjugate_by_vectors(x: Array) -> Array:
     """``adj(U S V^H) = det(U V^H) V adj(S) U^H``, also where ``s`` has zeros (Stewart 1998)."""
     if not x.size:
         return x
-    s, u, vh = bind(svd_p, (x,), SvdParams(False, True))
+    s, u, vh = tr.bind(spectral.svd_p, (x,), spectral.SvdParams(False, True))
     products = ew.mul(_products_before(s), _products_after(s))
-    inner = ma.on_diagonal(ma.along_columns(products, x), zeros_like(x))
+    inner = ma.on_diagonal(ma.along_columns(products, x), sh.zeros_like(x))
     return _between(u, inner, vh)
 
 
 @adjugate_p.def_lowering
-def _adjugate_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _adjugate_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
     formula = _adjugate_by_minors if few else _adjugate_by_vectors
     return lower_formula(b, lambda x: [formula(x)], operands)
@@ -325,29 +307,29 @@ def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
         return ta
     if a.shape[-1] <= _MOST_BY_MINORS:
         return _change_by_minors(a, ta)
-    (s,) = bind(svd_p, (stop_gradient(a),), SvdParams(False, False))
+    (s,) = tr.bind(spectral.svd_p, (stop_gradient(a),), spectral.SvdParams(False, False))
     axes = (s.ndim - 1,)
     limit = float(np.sqrt(np.finfo(s.dtype).eps))
-    greatest = reduce_max(s, axes)
-    good = ew.gt(reduce_min(s, axes), ew.mul(greatest, full_like(greatest, limit)))
-    good = broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
+    greatest = rd.reduce_max(s, axes)
+    good = ew.gt(rd.reduce_min(s, axes), ew.mul(greatest, sh.full_like(greatest, limit)))
+    good = bc.broadcast_in_dim(good, a.shape, tuple(range(good.ndim)))
     # Either formula is given matrices that suit it where those at hand do not.
     regular = _adjugate_change(ew.select(good, a, ma.identity_like(a)), ta)
-    index = ma.along_rows(iota(s.shape, s.dtype, axes[0]), a)
-    distinct = ma.on_diagonal(ew.add(index, full_like(index, 1)), zeros_like(a))
+    index = ma.along_rows(sh.iota(s.shape, s.dtype, axes[0]), a)
+    distinct = ma.on_diagonal(ew.add(index, sh.full_like(index, 1)), sh.zeros_like(a))
     singular = _adjugate_change_by_vectors(ew.select(good, distinct, a), ta)
     return ew.select(good, regular, singular)
 
 
-def_derivatives(adjugate_p, _adjugate_derivative)
+ru.def_derivatives(adjugate_p, _adjugate_derivative)
 
 
 def _adjugate_change(a: Array, ta: Array) -> Array:
     """``adj' = adj tr(A^-1 A') - A^-1 A' adj``, from ``adj = det(A) A^-1``."""
-    adjugate = bind1(adjugate_p, (a,), NO_PARAMS)
-    relative = bind1(solve_p, (a, ta), SolveParams(False))
+    adjugate = tr.bind1(adjugate_p, (a,), prim.NO_PARAMS)
+    relative = tr.bind1(lu_.solve_p, (a, ta), lu_.SolveParams(False))
     trace = ma.trace_of(relative)
-    spread = broadcast_in_dim(trace, a.shape, tuple(range(trace.ndim)))
+    spread = bc.broadcast_in_dim(trace, a.shape, tuple(range(trace.ndim)))
     return ew.sub(ew.mul(adjugate, spread), ma.mm(relative, adjugate))
 
 
@@ -357,29 +339,29 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     With ``E = U^H A' V`` and ``K`` the products of all singular values but two, ``adj(S)'`` is
     ``-K E`` element by element off the diagonal, and ``K diag(E)`` on it.
     """
-    s, u, vh = bind(svd_p, (a,), SvdParams(False, True))
+    s, u, vh = tr.bind(spectral.svd_p, (a,), spectral.SvdParams(False, True))
     inner = ma.mm(ma.mm(ma.mH(u), ta), ma.mH(vh))
     shape = inner.shape
     axis = len(shape) - 1
     # between two values: a row of K from the diagonal on is a product that grows along the row
-    columns = broadcast_in_dim(s, shape, (*range(axis - 1), axis))
-    previous = pad(columns, full((), 1, s.dtype), [(0, 0, 0)] * axis + [(1, -1, 0)])
-    row, column = (iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
-    after_next = ew.gt(column, ew.add(row, full_like(row, 1)))
-    between = cumprod(ew.select(after_next, previous, full_like(previous, 1)), axis)
-    before = broadcast_in_dim(_products_before(s), shape, tuple(range(axis)))
-    after = broadcast_in_dim(_products_after(s), shape, (*range(axis - 1), axis))
+    columns = bc.broadcast_in_dim(s, shape, (*range(axis - 1), axis))
+    previous = sl.pad(columns, sh.full((), 1, s.dtype), [(0, 0, 0)] * axis + [(1, -1, 0)])
+    row, column = (sh.iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
+    after_next = ew.gt(column, ew.add(row, sh.full_like(row, 1)))
+    between = cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)
+    before = bc.broadcast_in_dim(_products_before(s), shape, tuple(range(axis)))
+    after = bc.broadcast_in_dim(_products_after(s), shape, (*range(axis - 1), axis))
     above = ew.mul(ew.mul(before, between), after)
-    above = ew.select(ew.lt(row, column), above, zeros_like(above))
+    above = ew.select(ew.lt(row, column), above, sh.zeros_like(above))
     products = ma.same_kind(ew.add(above, ma.mT(above)), inner)
-    diagonal = ma.on_diagonal(inner, zeros_like(inner))
-    sums = reduce_sum(ma.mm(products, diagonal), (axis,))
+    diagonal = ma.on_diagonal(inner, sh.zeros_like(inner))
+    sums = bc.reduce_sum(ma.mm(products, diagonal), (axis,))
     change = ma.on_diagonal(ma.along_columns(sums, inner), ew.neg(ew.mul(products, inner)))
     return _between(u, change, vh)
 
 
-adjugate_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(adjugate_p)
+adjugate_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(adjugate_p)
 
 
 def adjugate(x: Array) -> Array:
@@ -395,4 +377,4 @@ def adjugate(x: Array) -> Array:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    return bind(adjugate_p, (x,), NO_PARAMS)[0]
+    return tr.bind(adjugate_p, (x,), prim.NO_PARAMS)[0]

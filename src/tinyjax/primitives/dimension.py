@@ -5,28 +5,16 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from tinyjax import dtypes
+from tinyjax.core import avals as av, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.operands import scalar
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-)
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, default_int
-from tinyjax.primitives.rules import def_constant
+from tinyjax.primitives import rules as ru
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(eq=False, repr=False)
-class DimensionParams(Params):
+class DimensionParams(prim.Params):
     """A size, and the dtype of the number that it becomes.
 
     Attributes:
@@ -36,38 +24,38 @@ class DimensionParams(Params):
     """
 
     size: int
-    dtype: DType
+    dtype: dtypes.DType
     weak_type: bool = False
 
 
-dim_as_value_p: Primitive[DimensionParams] = Primitive("dim_as_value", DimensionParams)
+dim_as_value_p: prim.Primitive[DimensionParams] = prim.Primitive("dim_as_value", DimensionParams)
 
 
 @dim_as_value_p.def_impl
-def _dimension_impl(operands: Hosts, params: DimensionParams) -> Hosts:
-    return (scalar(params.size, params.dtype).host,)
+def _dimension_impl(operands: prim.Hosts, params: DimensionParams) -> prim.Hosts:
+    return (opd.scalar(params.size, params.dtype).host,)
 
 
 @dim_as_value_p.def_abstract_eval
-def _dimension_type(avals: Avals, params: DimensionParams) -> Avals:
-    return (ShapedArray((), params.dtype, params.weak_type),)
+def _dimension_type(avals: prim.Avals, params: DimensionParams) -> prim.Avals:
+    return (av.ShapedArray((), params.dtype, params.weak_type),)
 
 
 @dim_as_value_p.def_lowering
-def _dimension_lowering(b: Lowering, operands: Values, params: DimensionParams) -> Values:
-    return [b.constant(np.asarray(scalar(params.size, params.dtype).host))]
+def _dimension_lowering(b: Lowering, operands: hlo.Values, params: DimensionParams) -> hlo.Values:
+    return [b.constant(np.asarray(opd.scalar(params.size, params.dtype).host))]
 
 
-def_constant(dim_as_value_p)
+ru.def_constant(dim_as_value_p)
 
 
 @dim_as_value_p.def_batch
 def _dimension_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: DimensionParams
-) -> BatchResult:
-    return (bind1(dim_as_value_p, (), params),), (None,)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: DimensionParams
+) -> prim.BatchResult:
+    return (tr.bind1(dim_as_value_p, (), params),), (None,)
 
 
 def dim_as_value(size: int) -> Array:
     """Return the size of an axis, which may be symbolic, as an array of weak type."""
-    return bind1(dim_as_value_p, (), DimensionParams(size, default_int(), True))
+    return tr.bind1(dim_as_value_p, (), DimensionParams(size, dtypes.default_int(), True))

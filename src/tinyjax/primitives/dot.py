@@ -9,39 +9,14 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import devices as dev, evaluation_rules as er, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
-from tinyjax.core.devices import Entries
-from tinyjax.core.evaluation_rules import FLOPS, FRESH
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
-from tinyjax.core.primitive import (
-    DIVISION,
-    SUMS,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    HostResults,
-    Hosts,
-    Kernel,
-    MappedAxis,
-    Params,
-    Primitive,
-    UndefinedPrimal,
-)
 from tinyjax.core.result_placement import unreduced
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.elementwise import convert_element_type, convert_host
-from tinyjax.primitives.rules import (
-    check_kind,
-    check_not_made_real,
-    def_derivatives,
-    def_transposes,
-)
-from tinyjax.primitives.shape import transpose
+from tinyjax.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -49,7 +24,7 @@ Axes = tuple[int, ...]
 
 
 @attrs.frozen(cache_hash=True, repr=False)
-class DotParams(Params):
+class DotParams(prim.Params):
     """Which axes are contracted and which are batched, pairwise, and the result's dtype.
 
     The result's axes are the batch axes in order, the left operand's other axes, the right's.
@@ -73,11 +48,11 @@ class PartialDotParams(DotParams):
     unreduced: tuple[str, ...]
 
 
-dot_general_p: Primitive[DotParams] = Primitive("dot_general", DotParams)
+dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
 
 
-@dot_general_p.def_rule(FLOPS)
-def _dot_flops(params: DotParams, avals: Avals, outs: Avals) -> float:
+@dot_general_p.def_rule(er.FLOPS)
+def _dot_flops(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> float:
     return 2.0 * outs[0].size * prod(avals[0].shape[i] for i in params.lhs_contract)
 
 
@@ -102,7 +77,7 @@ def _is_matmul(x: HostArray | ShapedArray, y: HostArray | ShapedArray, params: D
 
 
 @dot_general_p.def_impl
-def _dot_impl(operands: Hosts, params: DotParams) -> HostResults:
+def _dot_impl(operands: prim.Hosts, params: DotParams) -> prim.HostResults:
     x, y = operands
     dtype = params.dtype
     if _is_matmul(x, y, params):
@@ -121,7 +96,7 @@ def _dot_impl(operands: Hosts, params: DotParams) -> HostResults:
     if dtypes.is_narrow_float(x.dtype) and not dtypes.is_inexact(dtype):
         product = product.astype(x.dtype)
     if product.dtype != dtype:
-        product = convert_host(product, dtype)
+        product = ew.convert_host(product, dtype)
     return (product.reshape(shape),)
 
 
@@ -144,7 +119,7 @@ def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostA
 
 
 @dot_general_p.def_kernel
-def _dot_kernel(avals: Avals, params: DotParams) -> Kernel | None:
+def _dot_kernel(avals: prim.Avals, params: DotParams) -> prim.Kernel | None:
     x, y = avals
     if not _is_matmul(x, y, params):
         return None
@@ -155,11 +130,11 @@ def _dot_kernel(avals: Avals, params: DotParams) -> Kernel | None:
     return (lambda x, y: x.dot(y.T)) if turn_right else np.ndarray.dot
 
 
-dot_general_p.def_rule(FRESH)(lambda: True)
+dot_general_p.def_rule(er.FRESH)(lambda: True)
 
 
 @dot_general_p.def_abstract_eval
-def _dot_type(avals: Avals, params: DotParams) -> Avals:
+def _dot_type(avals: prim.Avals, params: DotParams) -> prim.Avals:
     x, y = avals
     return (_product_type(x, y, params),)
 
@@ -167,18 +142,18 @@ def _dot_type(avals: Avals, params: DotParams) -> Avals:
 @lru_cache(maxsize=1024)
 def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedArray:
     for operand in (x, y):
-        check_kind("dot_general", operand, "biufc")
+        ru.check_kind("dot_general", operand, "biufc")
     for lhs, rhs, what in (
         (params.lhs_contract, params.rhs_contract, "contracted"),
         (params.lhs_batch, params.rhs_batch, "batched"),
     ):
         if len(lhs) != len(rhs):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"dot_general needs as many {what} axes of either operand, but got {lhs} and {rhs}."
             )
         for i, j in zip(lhs, rhs, strict=True):
             if not (0 <= i < x.ndim and 0 <= j < y.ndim) or x.shape[i] != y.shape[j]:
-                raise ShapeError(
+                raise errors.ShapeError(
                     f"dot_general needs {what} axes of equal size, but axis {i} of {x} and axis "
                     f"{j} of {y} differ or do not exist."
                 )
@@ -187,13 +162,13 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
         (*params.rhs_contract, *params.rhs_batch),
     ):
         if len(set(places)) != len(places):
-            raise ShapeError(f"dot_general needs each axis once, but got {places}.")
+            raise errors.ShapeError(f"dot_general needs each axis once, but got {places}.")
     if x.dtype != y.dtype:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"dot_general needs operands of one dtype, but got {x} and {y}. The function of "
             "tinyjax.numpy promotes; this primitive does not."
         )
-    check_not_made_real("dot_general", x.dtype, params.dtype)
+    ru.check_not_made_real("dot_general", x.dtype, params.dtype)
     shape = (
         *(x.shape[i] for i in params.lhs_batch),
         *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
@@ -203,8 +178,8 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
     return ShapedArray(shape, params.dtype, weak)
 
 
-@dot_general_p.def_rule(DIVISION)
-def _dot_division(params: DotParams, avals: Avals, outs: Avals) -> list[Entries]:
+@dot_general_p.def_rule(prim.DIVISION)
+def _dot_division(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> list[dev.Entries]:
     x, y = [aval.entries for aval in avals]
     kept = _kept(params)
     divided: set[str] = set()
@@ -232,8 +207,8 @@ def _kept(params: DotParams) -> frozenset[str]:
     return frozenset(params.unreduced) if isinstance(params, PartialDotParams) else NO_NAMES
 
 
-@dot_general_p.def_rule(SUMS)
-def _dot_sums(params: DotParams, avals: Avals, outs: Avals) -> list[Sums]:
+@dot_general_p.def_rule(prim.SUMS)
+def _dot_sums(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> list[Sums]:
     if any(map(summed_over, avals)):
         raise AmbiguousError(
             "a product of a sum of which each device has a part is not contracted. Let devices add "
@@ -262,31 +237,31 @@ def _dot_lowering(b: Lowering, operands: Values, params: DotParams) -> Values:
     )
 
 
-def_derivatives(
+ru.def_derivatives(
     dot_general_p,
-    lambda t, out, x, y, params: bind1(dot_general_p, (t, y), params),
-    lambda t, out, x, y, params: bind1(dot_general_p, (x, t), params),
+    lambda t, out, x, y, params: tr.bind1(dot_general_p, (t, y), params),
+    lambda t, out, x, y, params: tr.bind1(dot_general_p, (x, t), params),
 )
 
 
-def _into_left(ct: Array, x: UndefinedPrimal, y: Array, params: DotParams) -> Array:
+def _into_left(ct: Array, x: prim.UndefinedPrimal, y: Array, params: DotParams) -> Array:
     moved, perm = _left_plan(params, x.aval.ndim, y.ndim, x.aval.dtype)
     return _product(ct, y, moved, perm)
 
 
-def _into_right(ct: Array, x: Array, y: UndefinedPrimal, params: DotParams) -> Array:
+def _into_right(ct: Array, x: Array, y: prim.UndefinedPrimal, params: DotParams) -> Array:
     moved, perm = _right_plan(params, x.ndim, y.aval.ndim, y.aval.dtype)
     return _product(x, ct, moved, perm)
 
 
 def _product(x: Array, y: Array, params: DotParams, perm: Axes | None) -> Array:
     if x.dtype != y.dtype:
-        x, y = convert_element_type(x, params.dtype), convert_element_type(y, params.dtype)
-    product = bind1(dot_general_p, (x, y), keeping(params))
-    return product if perm is None else transpose(product, perm)
+        x, y = ew.convert_element_type(x, params.dtype), ew.convert_element_type(y, params.dtype)
+    product = tr.bind1(dot_general_p, (x, y), keeping(params))
+    return product if perm is None else sh.transpose(product, perm)
 
 
-def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
+ru.def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
 
 
 # Which axes a transposed product contracts, and what brings its axes back into order (None where
@@ -333,11 +308,11 @@ def _restoring_perm(places: Axes) -> Axes | None:
 
 @dot_general_p.def_batch
 def _dot_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: DotParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: DotParams
+) -> prim.BatchResult:
     x, y = values
     moved, place, swapped = _batch_plan(params, x.ndim, y.ndim, *axes)
-    return (bind1(dot_general_p, (y, x) if swapped else (x, y), moved),), (place,)
+    return (tr.bind1(dot_general_p, (y, x) if swapped else (x, y), moved),), (place,)
 
 
 @lru_cache(maxsize=1024)
@@ -406,7 +381,7 @@ def dot_general(
         DtypeError: the operands differ in dtype.
     """
     params = _params(contract, batch, x.dtype if dtype is None else dtype)
-    return bind1(dot_general_p, (x, y), keeping(params))
+    return tr.bind1(dot_general_p, (x, y), keeping(params))
 
 
 def keeping(params: DotParams) -> DotParams:

@@ -14,36 +14,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, checking, explicit, integers as ints, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.explicit import alike, same
-from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.operands import as_array, splat
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    Kernel,
-    MappedAxis,
-    NoParams,
-    Params,
-    Primitive,
-    UndefinedPrimal,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.elementwise import convert_element_type
+from tinyjax.primitives import elementwise as ew, rules as ru, slicing as sl
 from tinyjax.primitives.modes import GatherScatterMode
-from tinyjax.primitives.rules import def_linear, def_transposes
 from tinyjax.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
-from tinyjax.primitives.slicing import concatenate, slice_
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
@@ -52,7 +32,7 @@ from tinyjax.stablehlo.types import Values, int_array
 
 
 @attrs.frozen(eq=False, repr=False)
-class DynamicSliceParams(Params):
+class DynamicSliceParams(prim.Params):
     """The size of the slice along each axis."""
 
     sizes: tuple[int, ...]
@@ -62,7 +42,7 @@ dynamic_slice_p: Primitive[DynamicSliceParams] = Primitive("dynamic_slice", Dyna
 
 
 def _host_slices(
-    shape: tuple[int, ...], starts: Sequence[HostArray], sizes: Sequence[int]
+    shape: tuple[int, ...], starts: Sequence[dtypes.HostArray], sizes: Sequence[int]
 ) -> tuple[slice, ...]:
     slices = []
     for n, start, size in zip(shape, starts, sizes, strict=True):
@@ -83,19 +63,19 @@ def _check_starts(name: str, x: ShapedArray, starts: Sequence[ShapedArray]) -> N
 
 
 @dynamic_slice_p.def_impl
-def _dynamic_slice_impl(operands: Hosts, params: DynamicSliceParams) -> Hosts:
+def _dynamic_slice_impl(operands: prim.Hosts, params: DynamicSliceParams) -> prim.Hosts:
     x, *starts = operands
     return (np.asarray(x[_host_slices(x.shape, starts, params.sizes)]),)
 
 
 @dynamic_slice_p.def_kernel
-def _dynamic_slice_kernel(avals: Avals, params: DynamicSliceParams) -> Kernel | None:
+def _dynamic_slice_kernel(avals: prim.Avals, params: DynamicSliceParams) -> prim.Kernel | None:
     if len(params.sizes) != 1:
         return None
     (size,) = params.sizes
     last = avals[0].shape[0] - size
 
-    def read(x: HostArray, start: HostArray) -> HostArray:
+    def read(x: dtypes.HostArray, start: dtypes.HostArray) -> dtypes.HostArray:
         first = int(start)
         if not 0 <= first <= last:
             first = 0 if first < 0 else last
@@ -105,7 +85,7 @@ def _dynamic_slice_kernel(avals: Avals, params: DynamicSliceParams) -> Kernel | 
 
 
 @dynamic_slice_p.def_abstract_eval
-def _dynamic_slice_type(avals: Avals, params: DynamicSliceParams) -> Avals:
+def _dynamic_slice_type(avals: prim.Avals, params: DynamicSliceParams) -> prim.Avals:
     x, *starts = avals
     _check_starts("dynamic_slice", x, starts)
     if len(params.sizes) != x.ndim or any(
@@ -128,14 +108,14 @@ def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceP
     )
 
 
-dynamic_slice_p.def_rule(DIVISION)(same)
-def_linear(dynamic_slice_p, 0)
+dynamic_slice_p.def_rule(prim.DIVISION)(explicit.same)
+ru.def_linear(dynamic_slice_p, 0)
 
 
-def_transposes(
+ru.def_transposes(
     dynamic_slice_p,
     lambda ct, x, *starts_and_params: bind1(
-        dynamic_update_slice_p, (splat(0, x.aval), ct, *starts_and_params[:-1]), NO_PARAMS
+        dynamic_update_slice_p, (splat(0, x.aval), ct, *starts_and_params[:-1]), prim.NO_PARAMS
     ),
 )
 
@@ -155,14 +135,14 @@ def _index_vectors(
     chosen = tuple([i for i, (n, m) in enumerate(zip(shape, sizes, strict=True)) if m < n])
     columns = [reshape(move_batch_axis(starts[i], axes[i], 0, size), (size, 1)) for i in chosen]
     if columns:
-        return chosen, concatenate(columns, 1)
+        return chosen, sl.concatenate(columns, 1)
     return chosen, splat(0, ShapedArray((size, 0), starts[0].dtype))
 
 
 @dynamic_slice_p.def_batch
 def _dynamic_slice_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: DynamicSliceParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: DynamicSliceParams
+) -> prim.BatchResult:
     (x, *starts), (axis, *start_axes) = values, axes
     sizes = params.sizes
     if all(a is None for a in start_axes):
@@ -200,11 +180,11 @@ def _dynamic_slice_batch(
 
 # dynamic_update_slice
 
-dynamic_update_slice_p: Primitive[NoParams] = Primitive("dynamic_update_slice", NoParams)
+dynamic_update_slice_p: Primitive[prim.NoParams] = Primitive("dynamic_update_slice", prim.NoParams)
 
 
 @dynamic_update_slice_p.def_impl
-def _dynamic_update_slice_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _dynamic_update_slice_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     x, update, *starts = operands
     out = np.array(x)
     out[_host_slices(x.shape, starts, update.shape)] = update
@@ -212,7 +192,7 @@ def _dynamic_update_slice_impl(operands: Hosts, params: NoParams) -> Hosts:
 
 
 @dynamic_update_slice_p.def_abstract_eval
-def _dynamic_update_slice_type(avals: Avals, params: NoParams) -> Avals:
+def _dynamic_update_slice_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     x, update, *starts = avals
     _check_starts("dynamic_update_slice", x, starts)
     if update.ndim != x.ndim or any(m > n for m, n in zip(update.shape, x.shape, strict=False)):
@@ -229,32 +209,34 @@ def _dynamic_update_slice_type(avals: Avals, params: NoParams) -> Avals:
 
 
 @dynamic_update_slice_p.def_lowering
-def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if not operands[0].ndim:
         return (operands[1],)
     return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
-dynamic_update_slice_p.def_rule(DIVISION)(alike)
-def_linear(dynamic_update_slice_p, 0, 1)
+dynamic_update_slice_p.def_rule(prim.DIVISION)(explicit.alike)
+ru.def_linear(dynamic_update_slice_p, 0, 1)
 
 
-def _into_operand(ct: Array, x: object, update: Array | UndefinedPrimal, *starts: Array) -> Array:
+def _into_operand(
+    ct: Array, x: object, update: Array | prim.UndefinedPrimal, *starts: Array
+) -> Array:
     covered = splat(0, ShapedArray(update.aval.shape, ct.dtype))
-    return bind1(dynamic_update_slice_p, (ct, covered, *starts), NO_PARAMS)
+    return bind1(dynamic_update_slice_p, (ct, covered, *starts), prim.NO_PARAMS)
 
 
-def _into_update(ct: Array, x: object, update: UndefinedPrimal, *starts: Array) -> Array:
+def _into_update(ct: Array, x: object, update: prim.UndefinedPrimal, *starts: Array) -> Array:
     return bind1(dynamic_slice_p, (ct, *starts), DynamicSliceParams(update.aval.shape))
 
 
-def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
+ru.def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
 
 
 @dynamic_update_slice_p.def_batch
 def _dynamic_update_slice_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: NoParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: prim.NoParams
+) -> prim.BatchResult:
     (x, update, *starts), (x_axis, update_axis, *start_axes) = values, axes
     x = move_batch_axis(x, x_axis, 0, mapped.size)
     update = move_batch_axis(update, update_axis, 0, mapped.size)
@@ -293,7 +275,7 @@ _OF_32_BITS: Final = {dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32}
 def _starts(
     name: str,
     x: Array,
-    start_indices: Array | HostArray | Sequence[ArrayLike],
+    start_indices: Array | dtypes.HostArray | Sequence[ArrayLike],
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Array]:
     """Bring start indices to scalars of one dtype, counted from the front."""
@@ -305,9 +287,9 @@ def _starts(
                 f"{name} needs a vector of starts, one for each axis of {x.aval}, but got "
                 f"{vector.aval}."
             )
-        scalars = [reshape(slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
+        scalars = [reshape(sl.slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
     else:
-        scalars = [as_array(start) for start in listed(start_indices, "start_indices")]
+        scalars = [as_array(start) for start in ints.listed(start_indices, "start_indices")]
         kinds = {start.dtype for start in scalars if not start.weak_type}
         if len({_OF_32_BITS.get(dtype, dtype) for dtype in kinds}) > 1:
             names = ", ".join([start.dtype.name for start in scalars])
@@ -322,7 +304,7 @@ def _starts(
     negative = (
         [allow_negative_indices] * len(scalars)
         if isinstance(allow_negative_indices, bool)
-        else listed(allow_negative_indices, "allow_negative_indices")
+        else ints.listed(allow_negative_indices, "allow_negative_indices")
     )
     if len(negative) != len(scalars):
         raise ShapeError(
@@ -339,8 +321,8 @@ def _starts(
 
 
 def dynamic_slice(
-    operand: Array | HostArray,
-    start_indices: Array | HostArray | Sequence[ArrayLike],
+    operand: Array | dtypes.HostArray,
+    start_indices: Array | dtypes.HostArray | Sequence[ArrayLike],
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -373,14 +355,14 @@ def dynamic_slice(
     """
     x = as_array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
-    sizes = integers(slice_sizes, "slice_sizes")
+    sizes = ints.integers(slice_sizes, "slice_sizes")
     return bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(sizes))
 
 
 def dynamic_update_slice(
-    operand: Array | HostArray,
+    operand: Array | dtypes.HostArray,
     update: ArrayLike,
-    start_indices: Array | HostArray | Sequence[ArrayLike],
+    start_indices: Array | dtypes.HostArray | Sequence[ArrayLike],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
@@ -410,9 +392,9 @@ def dynamic_update_slice(
     x = as_array(operand)
     value = as_array(update)
     if value.weak_type and not x.weak_type:
-        value = convert_element_type(value, x.dtype)
+        value = ew.convert_element_type(value, x.dtype)
     starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
-    return bind1(dynamic_update_slice_p, (x, value, *starts), NO_PARAMS)
+    return bind1(dynamic_update_slice_p, (x, value, *starts), prim.NO_PARAMS)
 
 
 def _one_start(x: Array, start: ArrayLike, axis: int) -> list[ArrayLike]:
@@ -422,7 +404,7 @@ def _one_start(x: Array, start: ArrayLike, axis: int) -> list[ArrayLike]:
 
 
 def dynamic_slice_in_dim(
-    operand: Array | HostArray,
+    operand: Array | dtypes.HostArray,
     start_index: ArrayLike,
     slice_size: int,
     axis: int = 0,
@@ -442,17 +424,17 @@ def dynamic_slice_in_dim(
         ShapeError: the size is larger than the axis.
     """
     x = as_array(operand)
-    axis = canonical_axis(axis, x.ndim)
+    axis = ax.canonical_axis(axis, x.ndim)
     sizes = list(x.shape)
-    sizes[axis] = integer(slice_size, "slice_size")
+    sizes[axis] = ints.integer(slice_size, "slice_size")
     return dynamic_slice(
         x, _one_start(x, start_index, axis), sizes, allow_negative_indices=allow_negative_indices
     )
 
 
-@explained
+@checking.explained
 def dynamic_index_in_dim(
-    operand: Array | HostArray,
+    operand: Array | dtypes.HostArray,
     index: ArrayLike,
     axis: int = 0,
     keepdims: bool = True,
@@ -472,11 +454,11 @@ def dynamic_index_in_dim(
     """
     x = as_array(operand)
     taken = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return taken if keepdims else squeeze(taken, (canonical_axis(axis, x.ndim),))
+    return taken if keepdims else squeeze(taken, (ax.canonical_axis(axis, x.ndim),))
 
 
 def dynamic_update_slice_in_dim(
-    operand: Array | HostArray,
+    operand: Array | dtypes.HostArray,
     update: ArrayLike,
     start_index: ArrayLike,
     axis: int,
@@ -496,12 +478,12 @@ def dynamic_update_slice_in_dim(
         ShapeError: the update does not fit.
     """
     x = as_array(operand)
-    starts = _one_start(x, start_index, canonical_axis(axis, x.ndim))
+    starts = _one_start(x, start_index, ax.canonical_axis(axis, x.ndim))
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
 def dynamic_update_index_in_dim(
-    operand: Array | HostArray,
+    operand: Array | dtypes.HostArray,
     update: ArrayLike,
     index: ArrayLike,
     axis: int,
@@ -522,7 +504,7 @@ def dynamic_update_index_in_dim(
         ShapeError: the update does not fit.
     """
     x, value = as_array(operand), as_array(update)
-    axis = canonical_axis(axis, x.ndim)
+    axis = ax.canonical_axis(axis, x.ndim)
     if value.ndim == x.ndim - 1:
         value = reshape(value, (*value.shape[:axis], 1, *value.shape[axis:]))
     return dynamic_update_slice_in_dim(

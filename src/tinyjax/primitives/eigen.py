@@ -15,40 +15,9 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    NoParams,
-    Params,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.elementwise import (
-    abs_,
-    add,
-    complex_,
-    conj,
-    convert_element_type,
-    div,
-    eq,
-    imag,
-    mul,
-    neg,
-    real,
-    select,
-)
+from tinyjax.primitives import broadcast as bc, elementwise as ew, matrices as ma
 from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.lu import solve
 from tinyjax.primitives.reduce import argmax
@@ -61,39 +30,39 @@ from tinyjax.stablehlo.types import Value, Values, tensor
 
 
 @attrs.frozen(eq=False, repr=False)
-class EigParams(Params):
+class EigParams(prim.Params):
     """Whether left and right eigenvectors are wanted."""
 
     left: bool
     right: bool
 
 
-eig_p: Primitive[EigParams] = Primitive("eig", EigParams)
-def_cubic_flops(eig_p)
+eig_p: prim.Primitive[EigParams] = prim.Primitive("eig", EigParams)
+costs.def_cubic_flops(eig_p)
 
 
 @eig_p.def_abstract_eval
-def _eig_type(avals: Avals, params: EigParams) -> Avals:
+def _eig_type(avals: prim.Avals, params: EigParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("eig", x, square=True)
     dtype = dtypes.to_complex(x.dtype)
-    values, vectors = ShapedArray(x.shape[:-1], dtype), ShapedArray(x.shape, dtype)
+    values, vectors = av.ShapedArray(x.shape[:-1], dtype), av.ShapedArray(x.shape, dtype)
     return (values, *[vectors] * (params.left + params.right))
 
 
 @eig_p.def_impl
-def _eig_impl(operands: Hosts, params: EigParams) -> Hosts:
+def _eig_impl(operands: prim.Hosts, params: EigParams) -> prim.Hosts:
     (x,) = operands
     dtype = dtypes.to_complex(x.dtype)
 
-    def one(a: HostArray) -> Sequence[HostArray]:
+    def one(a: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
         ma.check_finite(a)
         outs = linalg.eig(a, left=True, right=params.right, check_finite=False)
         return [out.astype(dtype) for out in outs]
 
-    def stack(a: HostArray) -> Sequence[HostArray]:
+    def stack(a: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         if not params.right:
             return (np.linalg.eigvals(a).astype(dtype),)
         if a.dtype.kind == "f" and all_hold(np.isfinite(a)):
@@ -172,20 +141,20 @@ def _cuda_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigPar
 
 
 @eig_p.def_jvp
-def _eig_jvp(primals: Arrays, tangents: Tangents, params: EigParams) -> JvpResult:
+def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -> prim.JvpResult:
     """``E = V^-1 A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i) + C)`` (Giles 2008, 3.1).
 
     ``C`` is diagonal, and keeps the vectors' lengths and what component of theirs is real. Left
     vectors are the right ones of ``A^H``, whose eigenvalues are the conjugates.
     """
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
-    values, *vectors, right = bind(eig_p, (a,), EigParams(params.left, True))
-    ta = convert_element_type(ta, values.dtype)
+    values, *vectors, right = tr.bind(eig_p, (a,), EigParams(params.left, True))
+    ta = ew.convert_element_type(ta, values.dtype)
     inner = solve(right, ma.mm(ta, right))
     outs, changes = [values, *vectors], [ma.diagonal_of(inner)]
     if params.left:
         (left,) = vectors
-        changes.append(_turned(conj(values), left, solve(left, ma.mm(ma.mH(ta), left))))
+        changes.append(_turned(ew.conj(values), left, solve(left, ma.mm(ma.mH(ta), left))))
     if params.right:
         outs.append(right)
         changes.append(_turned(values, right, inner))
@@ -195,24 +164,26 @@ def _eig_jvp(primals: Arrays, tangents: Tangents, params: EigParams) -> JvpResul
 def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     """The tangents of eigenvectors, given ``V^-1 A' V``."""
     axis = vectors.ndim - 2
-    change = ma.mm(vectors, ma.off_diagonal(div(inner, ma.differences(values, inner))))
-    size = abs_(vectors)
-    still = imag(vectors)
-    size = select(eq(still, full_like(still, 0)), size, full_like(size, -1))
+    change = ma.mm(vectors, ma.off_diagonal(ew.div(inner, ma.differences(values, inner))))
+    size = ew.abs_(vectors)
+    still = ew.imag(vectors)
+    size = ew.select(ew.eq(still, full_like(still, 0)), size, full_like(size, -1))
     greatest = argmax(size, axis, dtypes.int32)
     n = vectors.ndim
-    place = broadcast_in_dim(greatest, vectors.shape, (*range(axis), n - 1))
-    chosen = eq(iota(vectors.shape, dtypes.int32, axis), place)
-    longer = real(reduce_sum(mul(conj(vectors), change), (axis,)))
+    place = bc.broadcast_in_dim(greatest, vectors.shape, (*range(axis), n - 1))
+    chosen = ew.eq(iota(vectors.shape, dtypes.int32, axis), place)
+    longer = ew.real(bc.reduce_sum(ew.mul(ew.conj(vectors), change), (axis,)))
     turned, length = (
-        reduce_sum(select(chosen, part, zeros_like(part)), (axis,))
-        for part in (imag(change), real(vectors))
+        bc.reduce_sum(ew.select(chosen, part, zeros_like(part)), (axis,))
+        for part in (ew.imag(change), ew.real(vectors))
     )
-    turn = div(turned, length)
-    return add(change, mul(vectors, ma.along_rows(complex_(neg(longer), neg(turn)), vectors)))
+    turn = ew.div(turned, length)
+    return ew.add(
+        change, ew.mul(vectors, ma.along_rows(ew.complex_(ew.neg(longer), ew.neg(turn)), vectors))
+    )
 
 
-eig_p.def_rule(DIVISION)(of_stacks)
+eig_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 def_simple_batch(eig_p)
 
 
@@ -232,23 +203,23 @@ def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    return bind(eig_p, (x,), EigParams(left, right))
+    return tr.bind(eig_p, (x,), EigParams(left, right))
 
 
 # schur
 
-schur_p: Primitive[NoParams] = Primitive("schur", NoParams)
-def_cubic_flops(schur_p)
+schur_p: prim.Primitive[prim.NoParams] = prim.Primitive("schur", prim.NoParams)
+costs.def_cubic_flops(schur_p)
 
 
 @schur_p.def_abstract_eval
-def _schur_type(avals: Avals, params: NoParams) -> Avals:
+def _schur_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("schur", x, square=True)
     return (x.strip_weak(), x.strip_weak())
 
 
-def _schur_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _schur_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes.HostArray]:
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     ma.check_finite(a)
@@ -278,7 +249,7 @@ def schur_call(b: Lowering, x: Value) -> list[Value]:
 
 
 @schur_p.def_lowering
-def _schur_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _schur_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     form, vectors, info = schur_call(b, *operands)
@@ -291,7 +262,7 @@ schur_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("schur"))
 def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
 
 
-schur_p.def_rule(DIVISION)(of_stacks)
+schur_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 def_simple_batch(schur_p)
 
 
@@ -309,5 +280,5 @@ def schur(x: Array) -> tuple[Array, Array]:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    form, vectors = bind(schur_p, (x,), NO_PARAMS)
+    form, vectors = tr.bind(schur_p, (x,), prim.NO_PARAMS)
     return form, vectors

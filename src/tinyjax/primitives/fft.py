@@ -10,20 +10,14 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.explicit import same
-from tinyjax.core.primitive import DIVISION, Avals, Hosts, Params, Primitive
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import conj, mul, real
-from tinyjax.primitives.rules import check_kind, def_linear, def_transposes
-from tinyjax.primitives.shape import def_simple_batch, full, transpose
-from tinyjax.primitives.slicing import pad
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -42,7 +36,7 @@ class FftKind(Enum):
 
 
 @attrs.frozen(eq=False, repr=False)
-class FftParams(Params):
+class FftParams(prim.Params):
     """The transform, and the numbers of values in time along the last axes."""
 
     kind: FftKind
@@ -61,11 +55,11 @@ _MOST_AXES: Final = 3
 
 _TAKEN: Final = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
-fft_p: Primitive[FftParams] = Primitive("fft", FftParams)
+fft_p: prim.Primitive[FftParams] = prim.Primitive("fft", FftParams)
 
 
 @fft_p.def_impl
-def _fft_impl(operands: Hosts, params: FftParams) -> Hosts:
+def _fft_impl(operands: prim.Hosts, params: FftParams) -> prim.Hosts:
     (x,), lengths = operands, params.lengths
     along, over = _NUMPY[params.kind]
     if len(lengths) == 1:
@@ -74,31 +68,31 @@ def _fft_impl(operands: Hosts, params: FftParams) -> Hosts:
 
 
 @fft_p.def_abstract_eval
-def _fft_type(avals: Avals, params: FftParams) -> Avals:
+def _fft_type(avals: prim.Avals, params: FftParams) -> prim.Avals:
     (x,) = avals
     kind, lengths = params.kind, params.lengths
-    check_kind("fft", x, "f" if kind is FftKind.RFFT else "c")
+    ru.check_kind("fft", x, "f" if kind is FftKind.RFFT else "c")
     if x.dtype not in _TAKEN:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"fft does not take {x.dtype.name}: it takes single and double precision. Convert the "
             "operand with .astype(...)."
         )
     if not 1 <= len(lengths) <= min(_MOST_AXES, x.ndim):
-        raise ShapeError(f"{kind.value} takes one to three of the last axes, but got {x}.")
+        raise errors.ShapeError(f"{kind.value} takes one to three of the last axes, but got {x}.")
     *others, n = lengths
     half = (*others, n // 2 + 1)
     expected = half if kind is FftKind.IRFFT else lengths
     if x.shape[-len(lengths) :] != expected or min(lengths) < 1:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{kind.value} of lengths {lengths} needs {expected} values along the last axes, and "
             f"one at least, but got {x}."
         )
     batch = x.shape[: -len(lengths)]
     match kind:
         case FftKind.RFFT:
-            return (ShapedArray((*batch, *half), dtypes.to_complex(x.dtype)),)
+            return (av.ShapedArray((*batch, *half), dtypes.to_complex(x.dtype)),)
         case FftKind.IRFFT:
-            return (ShapedArray((*batch, *lengths), dtypes.real_part(x.dtype)),)
+            return (av.ShapedArray((*batch, *lengths), dtypes.real_part(x.dtype)),)
         case _:
             return (x.strip_weak(),)
 
@@ -123,7 +117,7 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
     match kind:
         case FftKind.RFFT:
             missing = [(0, 0, 0)] * last + [(0, n - ct.shape[last], 0)]
-            whole = pad(ct, full((), 0, ct.dtype), missing)
+            whole = sl.pad(ct, sh.full((), 0, ct.dtype), missing)
             return real(fft(whole, FftKind.FFT, lengths))
         case FftKind.IRFFT:
             spectrum = conj(fft(ct, FftKind.RFFT, lengths))
@@ -131,13 +125,13 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
             weights = (np.where(alone, 1.0, 2.0) / prod(lengths)).astype(spectrum.dtype)
             return mul(spectrum, broadcast_in_dim(ConcreteArray(weights), spectrum.shape, (last,)))
         case _:
-            return bind1(fft_p, (ct,), params)
+            return tr.bind1(fft_p, (ct,), params)
 
 
-def_linear(fft_p)
-def_transposes(fft_p, _transposed)
-fft_p.def_rule(DIVISION)(same)
-def_simple_batch(fft_p)
+ru.def_linear(fft_p)
+ru.def_transposes(fft_p, _transposed)
+fft_p.def_rule(prim.DIVISION)(explicit.same)
+sh.def_simple_batch(fft_p)
 
 
 def fft(x: Array, kind: FftKind, lengths: Sequence[int]) -> Array:
@@ -155,16 +149,16 @@ def fft(x: Array, kind: FftKind, lengths: Sequence[int]) -> Array:
     """
     several, at_once = tuple(lengths[:-_MOST_AXES]), tuple(lengths[-_MOST_AXES:])
     if not several:
-        return bind1(fft_p, (x,), FftParams(kind, at_once))
+        return tr.bind1(fft_p, (x,), FftParams(kind, at_once))
     inverse = kind in (FftKind.IFFT, FftKind.IRFFT)
     front, back = x.ndim - len(lengths), x.ndim - _MOST_AXES
     batch, moved = range(front), range(front, back)
 
     def along_others(y: Array) -> Array:
-        y = transpose(y, (*batch, *range(back, x.ndim), *moved))
+        y = sh.transpose(y, (*batch, *range(back, x.ndim), *moved))
         y = fft(y, FftKind.IFFT if inverse else FftKind.FFT, several)
         ends = range(front + _MOST_AXES, x.ndim)
-        return transpose(y, (*batch, *ends, *range(front, front + _MOST_AXES)))
+        return sh.transpose(y, (*batch, *ends, *range(front, front + _MOST_AXES)))
 
     if kind is FftKind.IRFFT:
         return fft(along_others(x), kind, at_once)

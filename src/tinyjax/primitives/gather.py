@@ -6,31 +6,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, is_array_like
-from tinyjax.core.integers import integers, listed
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError, ShapeError, described
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers, GatherParams, Scalar, gather_p
-from tinyjax.primitives.modes import GatherScatterMode, Mode
-from tinyjax.primitives.shape import reshape
+from tinyjax import dtypes, errors
+from tinyjax.core import array as arr, integers as ints, operands as opd, trace as tr
+from tinyjax.core.array import Array, ArrayLike
+from tinyjax.primitives import gather_scatter as gs, modes, shape as sh
 from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.windows import as_axes
 
 
-def canonical_fill(value: ArrayLike | None, dtype: DType) -> Scalar | None:
+def canonical_fill(value: ArrayLike | None, dtype: dtypes.DType) -> gs.Scalar | None:
     """Bring a fill value to the form that parameters hold; NaN is the floats' own."""
     if value is None:
         return None
-    if not is_array_like(value):
-        raise ArgumentError(f"a fill value must be a number, but got {described(value)}.")
+    if not arr.is_array_like(value):
+        raise errors.ArgumentError(
+            f"a fill value must be a number, but got {errors.described(value)}."
+        )
     host = np.asarray(value)
     dtypes.parse(host.dtype)
     if host.shape:
-        raise ArgumentError(f"a fill value must be a scalar, but got shape {host.shape}.")
-    scalar: Scalar = host.astype(dtype).astype(np.dtype(object)).item()
+        raise errors.ArgumentError(f"a fill value must be a scalar, but got shape {host.shape}.")
+    scalar: gs.Scalar = host.astype(dtype).astype(np.dtype(object)).item()
     if dtypes.kind(dtype) in "fc":
         scalar = complex(scalar) if dtype.kind == "c" else float(scalar.real)
         if np.isnan(scalar):
@@ -41,12 +37,12 @@ def canonical_fill(value: ArrayLike | None, dtype: DType) -> Scalar | None:
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
-    dimension_numbers: GatherDimensionNumbers,
+    dimension_numbers: gs.GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: Mode = None,
+    mode: modes.Mode = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
     """Take windows of an array, at starts that are data.
@@ -78,21 +74,21 @@ def gather(
         Array([[5, 6],
                [1, 2]], dtype=int32)
     """
-    x, indices = as_array(operand), as_array(start_indices)
-    if not isinstance(dimension_numbers, GatherDimensionNumbers):
-        raise ArgumentError(
+    x, indices = opd.as_array(operand), opd.as_array(start_indices)
+    if not isinstance(dimension_numbers, gs.GatherDimensionNumbers):
+        raise errors.ArgumentError(
             "dimension_numbers of gather must be GatherDimensionNumbers, but got "
-            f"{described(dimension_numbers)}."
+            f"{errors.described(dimension_numbers)}."
         )
-    params = GatherParams(
+    params = gs.GatherParams(
         dimension_numbers,
         as_axes(slice_sizes),
-        GatherScatterMode.CLIP if mode is None else GatherScatterMode.from_any(mode),
+        modes.GatherScatterMode.CLIP if mode is None else modes.GatherScatterMode.from_any(mode),
         canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
         unique_indices,
     )
-    return bind1(gather_p, (x, indices), params)
+    return tr.bind1(gs.gather_p, (x, indices), params)
 
 
 def take_front(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
@@ -107,16 +103,16 @@ def take_front(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     Returns:
         An array with the indices' axis in front of ``src``'s other axes.
     """
-    x, along = as_array(src), integers(axes, "axes")
-    indices = [as_array(i) for i in listed(idxs, "idxs")]
+    x, along = opd.as_array(src), ints.integers(axes, "axes")
+    indices = [opd.as_array(i) for i in ints.listed(idxs, "idxs")]
     if len(indices) != len(along) or not indices or any(i.ndim != 1 for i in indices):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"index_take needs a vector of indices for each of the axes {along}, but got "
             f"{', '.join(str(i.aval) for i in indices) or 'none'}."
         )
-    columns = [reshape(i, (*i.shape, 1)) for i in indices]
+    columns = [sh.reshape(i, (*i.shape, 1)) for i in indices]
     sizes = tuple([1 if i in along else n for i, n in enumerate(x.shape)])
-    numbers = GatherDimensionNumbers(
+    numbers = gs.GatherDimensionNumbers(
         tuple(range(1, x.ndim - len(along) + 1)), tuple(sorted(along)), along
     )
     return gather(x, concatenate(columns, 1), numbers, sizes, mode="clip")

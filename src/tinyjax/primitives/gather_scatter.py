@@ -18,59 +18,30 @@ from math import prod
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors, records
+from tinyjax.core import integers as ints, operands as opd, primitive as prim
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import AmbiguousError, Names, agreed, whole
-from tinyjax.core.integers import fit_int32
-from tinyjax.core.operands import is_splat, splat
-from tinyjax.core.primitive import (
-    DIVISION,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    JvpResult,
-    Kernel,
-    MappedAxis,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DifferentiationError, DtypeError, ShapeError
-from tinyjax.primitives import windows as wn
-from tinyjax.primitives.barrier import once
+from tinyjax.primitives import barrier, rules as ru, windows as wn
 from tinyjax.primitives.broadcast import Combine
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.reduce import highest, lowest
-from tinyjax.primitives.rules import (
-    check_kind,
-    def_derivatives,
-    def_linear,
-    def_transposes,
-    instantiate,
-)
 from tinyjax.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
-from tinyjax.primitives.windows import gathered
-from tinyjax.records import Record
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, boolean, int_array, tensor
 
 Scalar = bool | int | float | complex
 
 
 @attrs.frozen(eq=False, repr=False)
-class GatherDimensionNumbers(Record):
+class GatherDimensionNumbers(records.Record):
     """How the axes of operand, indices and result of a gather belong together.
 
     Attributes:
@@ -90,7 +61,7 @@ class GatherDimensionNumbers(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class GatherParams(Params):
+class GatherParams(prim.Params):
     """The dimension numbers, and what is known about the indices.
 
     ``fill_value`` is None for the dtype's own: NaN, or the least signed and greatest unsigned
@@ -123,7 +94,7 @@ def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
     )
 
 
-def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
+def _fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
     value = params.fill_value
     if dtypes.is_key(dtype):  # as JAX fills them
         return np.frombuffer(b"\xff" * dtype.itemsize, dtype).reshape(())
@@ -133,13 +104,13 @@ def _fill_value(params: GatherParams, dtype: DType) -> HostArray:
 
 
 @gather_p.def_impl
-def _gather_impl(operands: Hosts, params: GatherParams) -> Hosts:
+def _gather_impl(operands: prim.Hosts, params: GatherParams) -> prim.Hosts:
     x, indices = operands
     return (_gather(gather_windows(x.shape, params), params, x, indices),)
 
 
 @gather_p.def_kernel
-def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
+def _gather_kernel(avals: prim.Avals, params: GatherParams) -> prim.Kernel | None:
     x, indices = avals
     if params.fill_value == 0:  # 0.0 and -0.0 are equal, so a kernel would serve both
         return None
@@ -157,15 +128,15 @@ def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
         and 0 not in (*windows.window_shape, indices.size)
     )
 
-    def read(x: HostArray, indices: HostArray) -> HostArray:
+    def read(x: dtypes.HostArray, indices: dtypes.HostArray) -> dtypes.HostArray:
         # as unsigned numbers, indices below zero are too large as well
         if not all_hold(np.less_equal(indices.view(unsigned), last)):
             return _gather(windows, params, x, indices)
         if of_elements:
             return np.asarray(x[tuple([indices[..., i] for i in order])])
-        return gathered(windows, x, indices, offset_dims)
+        return wn.gathered(windows, x, indices, offset_dims)
 
-    def read_elements(x: HostArray, indices: HostArray) -> HostArray:
+    def read_elements(x: dtypes.HostArray, indices: dtypes.HostArray) -> dtypes.HostArray:
         # NumPy compares them with the sizes of the axes; it takes no unsigned ones of 64 bits
         places = indices.view(unsigned)
         try:
@@ -179,11 +150,11 @@ def _gather_kernel(avals: Avals, params: GatherParams) -> Kernel | None:
 
 
 def _gather(
-    windows: wn.Windows, params: GatherParams, x: HostArray, indices: HostArray
-) -> HostArray:
+    windows: wn.Windows, params: GatherParams, x: dtypes.HostArray, indices: dtypes.HostArray
+) -> dtypes.HostArray:
     offset_dims = params.dimension_numbers.offset_dims
     indices = wn.wide_indices(indices)
-    out = gathered(windows, x, indices, offset_dims)
+    out = wn.gathered(windows, x, indices, offset_dims)
     if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
         inside = windows.in_bounds(indices)
         if not all_hold(inside):
@@ -194,7 +165,7 @@ def _gather(
 
 
 @gather_p.def_abstract_eval
-def _gather_type(avals: Avals, params: GatherParams) -> Avals:
+def _gather_type(avals: prim.Avals, params: GatherParams) -> prim.Avals:
     x, indices = avals
     numbers = params.dimension_numbers
     windows = gather_windows(x.shape, params)
@@ -206,7 +177,7 @@ def _gather_type(avals: Avals, params: GatherParams) -> Avals:
         or tuple(sorted(set(offsets))) != offsets
         or any(not 0 <= i < ndim for i in offsets)
     ):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"gather needs an increasing offset axis of the result for each of the axes "
             f"{windows.window_axes} of a window, but got {offsets}."
         )
@@ -216,8 +187,8 @@ def _gather_type(avals: Avals, params: GatherParams) -> Avals:
     return (ShapedArray(shape, x.dtype, x.weak_type),)
 
 
-@gather_p.def_rule(DIVISION)
-def _gather_division(params: GatherParams, avals: Avals, outs: Avals) -> list[Entries]:
+@gather_p.def_rule(prim.DIVISION)
+def _gather_division(params: GatherParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
     x, indices = avals
     offsets = params.dimension_numbers.offset_dims
     inside = _whole_windows(x, gather_windows(x.shape, params))
@@ -244,7 +215,7 @@ def _places(x: ShapedArray, indices: ShapedArray, windows: wn.Windows) -> Entrie
 
 
 @gather_p.def_lowering
-def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Values:
+def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) -> hlo.Values:
     (x, indices), (out,) = operands, b.results
     numbers = params.dimension_numbers
     indices = wn.lower_wide_indices(b, indices)
@@ -263,8 +234,8 @@ def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Val
         indices,
         result=out,
         dimension_numbers=text,
-        slice_sizes=int_array(params.slice_sizes),
-        indices_are_sorted=boolean(params.indices_are_sorted),
+        slice_sizes=hlo.int_array(params.slice_sizes),
+        indices_are_sorted=hlo.boolean(params.indices_are_sorted),
     )
     if params.mode is not GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
@@ -276,7 +247,7 @@ def _gather_lowering(b: Lowering, operands: Values, params: GatherParams) -> Val
 
 
 # what is filled in does not depend on the operand
-def_derivatives(
+ru.def_derivatives(
     gather_p,
     lambda t, out, x, indices, params: bind1(
         gather_p, (t, indices), attrs.evolve(params, fill_value=0)
@@ -284,7 +255,9 @@ def_derivatives(
 )
 
 
-def _gather_transpose(ct: Array, x: UndefinedPrimal, indices: Array, params: GatherParams) -> Array:
+def _gather_transpose(
+    ct: Array, x: prim.UndefinedPrimal, indices: Array, params: GatherParams
+) -> Array:
     numbers = params.dimension_numbers
     writing = ScatterParams(
         ScatterDimensionNumbers(
@@ -298,16 +271,16 @@ def _gather_transpose(ct: Array, x: UndefinedPrimal, indices: Array, params: Gat
         params.indices_are_sorted,
         params.unique_indices,
     )
-    return bind1(scatter_add_p, (splat(0, x.aval), indices, ct), writing)
+    return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, ct), writing)
 
 
-def_transposes(gather_p, _gather_transpose)
+ru.def_transposes(gather_p, _gather_transpose)
 
 
 @gather_p.def_batch
 def _gather_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: GatherParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: GatherParams
+) -> prim.BatchResult:
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
 
@@ -338,7 +311,7 @@ def _gather_batch(
                     (x.aval.with_shape(x.shape[1:]), indices.aval.with_shape(indices.shape[1:])),
                     params,
                 )
-                return (splat(0, out.with_shape((0, *out.shape))),), (0,)
+                return (opd.splat(0, out.with_shape((0, *out.shape))),), (0,)
             numbers = attrs.evolve(
                 numbers,
                 offset_dims=offsets,
@@ -357,11 +330,11 @@ def _gather_batch(
     return (bind1(gather_p, (x, indices), batched),), (0,)
 
 
-Operand = Array | UndefinedPrimal
+Operand = Array | prim.UndefinedPrimal
 
 
 @attrs.frozen(eq=False, repr=False)
-class ScatterDimensionNumbers(Record):
+class ScatterDimensionNumbers(records.Record):
     """How the axes of operand, indices and updates of a scatter belong together.
 
     Attributes:
@@ -383,7 +356,7 @@ class ScatterDimensionNumbers(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class ScatterParams(Params):
+class ScatterParams(prim.Params):
     """The dimension numbers, and what is known about the indices."""
 
     dimension_numbers: ScatterDimensionNumbers
@@ -443,7 +416,7 @@ def _declare(
     primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
 
     @primitive.def_impl
-    def scatter_impl(operands: Hosts, params: ScatterParams) -> Hosts:
+    def scatter_impl(operands: prim.Hosts, params: ScatterParams) -> prim.Hosts:
         x, indices, updates = operands
         out = wn.scattered(
             scatter_windows(x.shape, updates.shape, params),
@@ -458,11 +431,11 @@ def _declare(
         return (out,)
 
     @primitive.def_abstract_eval
-    def scatter_type(avals: Avals, params: ScatterParams) -> Avals:
+    def scatter_type(avals: prim.Avals, params: ScatterParams) -> prim.Avals:
         x, indices, updates = avals
-        check_kind(name, x, kinds)
+        ru.check_kind(name, x, kinds)
         if updates.dtype != x.dtype:
-            raise DtypeError(
+            raise errors.DtypeError(
                 f"{name} needs updates of the dtype of {x}, but got {updates}. Convert them with "
                 ".astype(...)."
             )
@@ -474,23 +447,23 @@ def _declare(
             or tuple(sorted(set(inside))) != inside
             or any(not 0 <= i < updates.ndim for i in inside)
         ):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs an increasing axis of the updates for each of the axes "
                 f"{windows.window_axes} of a window, but got {inside}."
             )
         windows.check(name, x, indices)
         batch = tuple([n for i, n in enumerate(updates.shape) if i not in inside])
         if batch != indices.shape[:-1]:
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs an update for each index vector: the axes of {updates} other than "
                 f"{inside} must be {indices.shape[:-1]}, as in the indices {indices}."
             )
         return (x.strip_weak(),)
 
-    primitive.def_rule(DIVISION)(_scatter_division)
+    primitive.def_rule(prim.DIVISION)(_scatter_division)
 
     @primitive.def_lowering
-    def scatter_lowering(b: Lowering, operands: Values, params: ScatterParams) -> Values:
+    def scatter_lowering(b: Lowering, operands: hlo.Values, params: ScatterParams) -> hlo.Values:
         x, indices, updates = operands
         if not updates.size:  # XLA takes no window of size zero
             return (x,)
@@ -498,7 +471,7 @@ def _declare(
             # All windows lie at the start. XLA forgets that they overlap where updates and operand
             # are of one shape, unless they say where along a further axis.
             wide = b.reshape(x, (1, *x.shape))
-            starts = b.full(0, tensor((*indices.shape[:-1], 1), dtypes.int32))
+            starts = b.full(0, hlo.tensor((*indices.shape[:-1], 1), dtypes.int32))
             (out,) = scatter_lowering(b, (wide, starts, updates), _of_one_more_axis(params))
             return (b.reshape(out, x.shape),)
         indices = wn.lower_wide_indices(b, indices)
@@ -517,18 +490,18 @@ def _declare(
         )
         attributes = {
             "scatter_dimension_numbers": text,
-            "indices_are_sorted": boolean(params.indices_are_sorted),
-            "unique_indices": boolean(params.unique_indices),
+            "indices_are_sorted": hlo.boolean(params.indices_are_sorted),
+            "unique_indices": hlo.boolean(params.unique_indices),
         }
-        scalar = tensor((), x.dtype)
+        scalar = hlo.tensor((), x.dtype)
         region = b.region((scalar, scalar), lambda args: (combine(b, *args),))
         inputs = (x, indices, updates)
         return b.emit("stablehlo.scatter", inputs, (x.type,), attributes, (region,))
 
     @primitive.def_batch
     def scatter_batch(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ScatterParams
-    ) -> BatchResult:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScatterParams
+    ) -> prim.BatchResult:
         x, indices, updates = values
         x_axis, indices_axis, updates_axis = axes
         x = move_batch_axis(x, x_axis, 0, mapped.size)
@@ -559,7 +532,7 @@ def _declare(
     return primitive
 
 
-def _scatter_division(params: ScatterParams, avals: Avals, outs: Avals) -> list[Entries]:
+def _scatter_division(params: ScatterParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
     x, indices, updates = avals
     windows = scatter_windows(x.shape, updates.shape, params)
     entries, update_entries = [*x.entries], updates.entries
@@ -600,7 +573,7 @@ def _windows_of(x: Operand, updates: Operand, params: ScatterParams) -> wn.Windo
     return scatter_windows(x.aval.shape, updates.aval.shape, params)
 
 
-def _no_tangent(*_: object) -> Tangent:
+def _no_tangent(*_: object) -> prim.Tangent:
     raise AssertionError("indices are integers, which have no tangents")
 
 
@@ -608,7 +581,7 @@ def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams
     """Whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
-    if type(indices) is not ConcreteArray or is_splat(indices):
+    if type(indices) is not ConcreteArray or opd.is_splat(indices):
         return False
     # Windows that differ in where they stand on an axis along which their size is one.
     host = wn.wide_indices(indices.host)
@@ -630,24 +603,24 @@ def _def_accumulating_jvp(primitive: Primitive[ScatterParams]) -> None:
     """Register the jvp of a scatter that is linear in the array and the updates together."""
 
     @primitive.def_jvp
-    def jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
+    def jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScatterParams) -> prim.JvpResult:
         (x, indices, _), (tx, _, tu) = primals, tangents
         outs = bind(primitive, primals, params)
-        if tu is ZERO:
+        if tu is prim.ZERO:
             return outs, (tx,)
-        return outs, bind(primitive, (instantiate(tx, x), indices, tu), params)
+        return outs, bind(primitive, (ru.instantiate(tx, x), indices, tu), params)
 
 
 _def_accumulating_jvp(scatter_add_p)
 
 
 def _into_updates(
-    ct: Array, x: Operand, indices: Array, updates: UndefinedPrimal, params: ScatterParams
+    ct: Array, x: Operand, indices: Array, updates: prim.UndefinedPrimal, params: ScatterParams
 ) -> Array:
     return bind1(gather_p, (ct, indices), _as_gather(params, _windows_of(x, updates, params)))
 
 
-def_transposes(
+ru.def_transposes(
     scatter_add_p, lambda ct, x, indices, updates, params: ct, "the indices", _into_updates
 )
 
@@ -656,7 +629,7 @@ def_transposes(
 
 scatter_sub_p: Primitive[ScatterParams] = _declare("scatter_sub", np.subtract, Lowering.sub, "iufc")
 _def_accumulating_jvp(scatter_sub_p)
-def_transposes(
+ru.def_transposes(
     scatter_sub_p,
     lambda ct, x, indices, updates, params: ct,
     "the indices",
@@ -671,18 +644,18 @@ scatter_p: Primitive[ScatterParams] = _declare(
 )
 
 
-def_linear(scatter_p, 0, 2)  # with the same indices the same update wins
+ru.def_linear(scatter_p, 0, 2)  # with the same indices the same update wins
 
 
 def _into_kept(
     ct: Array, x: Operand, indices: Array, updates: Operand, params: ScatterParams
 ) -> Array:
-    covered = splat(0, updates.aval.with_dtype(ct.dtype))
+    covered = opd.splat(0, updates.aval.with_dtype(ct.dtype))
     return bind1(scatter_p, (ct, indices, covered), params)
 
 
 def _into_winners(
-    ct: Array, x: Operand, indices: Array, updates: UndefinedPrimal, params: ScatterParams
+    ct: Array, x: Operand, indices: Array, updates: prim.UndefinedPrimal, params: ScatterParams
 ) -> Array:
     read = _into_updates(ct, x, indices, updates, params)
     windows = _windows_of(x, updates, params)
@@ -692,7 +665,7 @@ def _into_winners(
     return select(winners, read, zeros_like(read))
 
 
-def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
+ru.def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
 
 
 def _winners(
@@ -703,9 +676,9 @@ def _winners(
     Every element of the updates gets a number; what is read back after they are scattered is the
     winner's.
     """
-    dtype = dtypes.int32 if fit_int32((updates.size,)) else dtypes.int64
+    dtype = dtypes.int32 if ints.fit_int32((updates.size,)) else dtypes.int64
     numbers = reshape(iota((updates.size,), dtype, 0), updates.shape)
-    nobody = splat(-1, ShapedArray(x.shape, dtype))
+    nobody = opd.splat(-1, ShapedArray(x.shape, dtype))
     written = bind1(scatter_p, (nobody, indices, numbers), params)
     return eq(bind1(gather_p, (written, indices), _as_gather(params, windows)), numbers)
 
@@ -720,22 +693,22 @@ def _of_factors(
 ) -> Array:
     windows = _windows_of(x, updates, params)
     if not _windows_distinct(indices, windows, params):
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             "scatter_mul has a derivative in its updates only where no index comes twice, and "
             "these may. If they do not, say so with unique_indices=True; "
             "otherwise multiply the updates that meet beforehand."
         )
     before = bind1(gather_p, (x, indices), _as_gather(params, windows))
-    return bind1(scatter_add_p, (splat(0, x.aval), indices, mul(t, before)), params)
+    return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, mul(t, before)), params)
 
 
-def_derivatives(
+ru.def_derivatives(
     scatter_mul_p,
     lambda t, out, x, indices, updates, params: bind1(scatter_mul_p, (t, indices, updates), params),
     _no_tangent,
     _of_factors,
 )
-def_transposes(
+ru.def_transposes(
     scatter_mul_p,
     lambda ct, x, indices, updates, params: bind1(scatter_mul_p, (ct, indices, updates), params),
     "the indices",
@@ -750,9 +723,11 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive
     primitive = _declare(name, ufunc, combine, "biufc")
 
     @primitive.def_jvp
-    def extremum_jvp(primals: Arrays, tangents: Tangents, params: ScatterParams) -> JvpResult:
+    def extremum_jvp(
+        primals: prim.Arrays, tangents: prim.Tangents, params: ScatterParams
+    ) -> prim.JvpResult:
         (x, indices, updates), (tx, _, tu) = primals, tangents
-        x, updates = once(x), once(updates)
+        x, updates = barrier.once(x), barrier.once(updates)
         out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
         reading = _as_gather(params, _windows_of(x, updates, params))
@@ -760,8 +735,8 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive
         x_wins = convert_element_type(eq(x, out), x.dtype)
         updates_win = convert_element_type(eq(updates, best), x.dtype)
         count = bind1(scatter_add_p, (x_wins, indices, updates_win), params)
-        into = splat(0, x.aval) if tx is ZERO else mul(tx, x_wins)
-        if tu is not ZERO:
+        into = opd.splat(0, x.aval) if tx is prim.ZERO else mul(tx, x_wins)
+        if tu is not prim.ZERO:
             into = bind1(scatter_add_p, (into, indices, mul(tu, updates_win)), params)
         return (out,), (div(into, count),)
 

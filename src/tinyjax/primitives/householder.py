@@ -12,47 +12,25 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    JvpResult,
-    MappedAxis,
-    NoParams,
-    Params,
-    Primitive,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.trace import bind, bind1
+from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.elementwise import add, neg, sub
+from tinyjax.primitives import elementwise as ew, matrices as ma, rules as ru, shape as sh
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import def_no_derivative, def_transposes, instantiate_all
-from tinyjax.primitives.shape import def_simple_batch, full_like, move_batch_axis
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
-def _check(name: str, a: ShapedArray, taus: ShapedArray) -> None:
+def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:
     ma.check_matrices(name, a)
     if taus.dtype != a.dtype:
-        raise DtypeError(f"{name} needs operands of one dtype, but got {a} and {taus}.")
+        raise errors.DtypeError(f"{name} needs operands of one dtype, but got {a} and {taus}.")
     if not taus.shape or taus.shape[:-1] != a.shape[:-2] or taus.shape[-1] > min(a.shape[-2:]):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} needs for each matrix at most as many factors as it has rows and columns, but "
             f"got shapes {a.shape} and {taus.shape}. geqrf returns both."
         )
@@ -61,7 +39,7 @@ def _check(name: str, a: ShapedArray, taus: ShapedArray) -> None:
 def _vectors(a: Array, count: int) -> Array:
     """The vectors of the reflections as columns, ones included."""
     columns = slice_in_dim(a, 0, count, axis=a.ndim - 1)
-    return ma.on_diagonal(full_like(columns, 1), ma.lower_part(columns, strict=True))
+    return ma.on_diagonal(sh.full_like(columns, 1), ma.lower_part(columns, strict=True))
 
 
 def _strict_upper(x: Array) -> Array:
@@ -80,42 +58,42 @@ def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose
     tv = ma.lower_part(slice_in_dim(ta, 0, count, axis=ta.ndim - 1), strict=True)
     vh, tvh = ma.mH(v), ma.mH(tv)
     s = _strict_upper(ma.mm(vh, v))
-    ts = _strict_upper(add(ma.mm(tvh, v), ma.mm(vh, tv)))
+    ts = _strict_upper(ew.add(ma.mm(tvh, v), ma.mm(vh, tv)))
     one = ma.identity_like(s)
-    d, td = (ma.on_diagonal(ma.along_columns(x, s), full_like(s, 0)) for x in (taus, ttaus))
-    system = add(one, ma.mm(d, s))
+    d, td = (ma.on_diagonal(ma.along_columns(x, s), sh.full_like(s, 0)) for x in (taus, ttaus))
+    system = ew.add(one, ma.mm(d, s))
     t = triangular_solve(system, d, left_side=True)
-    first = triangular_solve(system, ma.mm(td, sub(one, ma.mm(s, t))), left_side=True)
-    tt = sub(first, ma.mm(t, ma.mm(ts, t)))
+    first = triangular_solve(system, ma.mm(td, ew.sub(one, ma.mm(s, t))), left_side=True)
+    tt = ew.sub(first, ma.mm(t, ma.mm(ts, t)))
     if transpose:
         t, tt = ma.mH(t), ma.mH(tt)
     seen = ma.mm(vh, c)
-    inner = add(ma.mm(tt, seen), ma.mm(t, ma.mm(tvh, c)))
-    return neg(add(ma.mm(tv, ma.mm(t, seen)), ma.mm(v, inner)))
+    inner = ew.add(ma.mm(tt, seen), ma.mm(t, ma.mm(tvh, c)))
+    return ew.neg(ew.add(ma.mm(tv, ma.mm(t, seen)), ma.mm(v, inner)))
 
 
 # householder_product
 
-householder_product_p: Primitive[NoParams] = Primitive("householder_product", NoParams)
-def_cubic_flops(householder_product_p)
+householder_product_p: Primitive[prim.NoParams] = Primitive("householder_product", prim.NoParams)
+costs.def_cubic_flops(householder_product_p)
 
 
 @householder_product_p.def_abstract_eval
-def _product_type(avals: Avals, params: NoParams) -> Avals:
+def _product_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     a, taus = avals
     _check("householder_product", a, taus)
     if a.shape[-2] < a.shape[-1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             "householder_product takes matrices with at least as many rows as columns, but got "
             f"shape {a.shape}. Leave out the columns that hold no reflection."
         )
     return (a.strip_weak(),)
 
 
-householder_product_p.def_rule(DIVISION)(of_stacks)
+householder_product_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
-def _product_of_one(a: HostArray, taus: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _product_of_one(a: HostArray, taus: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     if not taus.size:
         return (np.eye(*a.shape, dtype=a.dtype),)
     name = "ungqr" if dtypes.is_complex(a.dtype) else "orgqr"
@@ -126,7 +104,7 @@ ma.def_impl_by_one(householder_product_p, _product_of_one)
 
 
 @householder_product_p.def_lowering
-def _product_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _product_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     a, taus = operands
     if not taus.size:
         return lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
@@ -134,14 +112,16 @@ def _product_lowering(b: Lowering, operands: Values, params: NoParams) -> Values
 
 
 @householder_product_p.def_jvp
-def _product_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _product_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     a, taus = primals
-    ta, ttaus = instantiate_all(tangents, [x.aval for x in primals])
-    out = bind1(householder_product_p, primals, params)
+    ta, ttaus = ru.instantiate_all(tangents, [x.aval for x in primals])
+    out = tr.bind1(householder_product_p, primals, params)
     return (out,), (_tangent(a, taus, ta, ttaus, ma.identity_like(a), False),)
 
 
-def_simple_batch(householder_product_p)
+sh.def_simple_batch(householder_product_p)
 
 
 def householder_product(a: Array, taus: Array) -> Array:
@@ -158,14 +138,14 @@ def householder_product(a: Array, taus: Array) -> Array:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    return bind1(householder_product_p, (a, taus), NO_PARAMS)
+    return tr.bind1(householder_product_p, (a, taus), prim.NO_PARAMS)
 
 
 # ormqr
 
 
 @attrs.frozen(eq=False, repr=False)
-class OrmqrParams(Params):
+class OrmqrParams(prim.Params):
     """Whether ``Q`` is on the left, and whether it is ``Q^H``."""
 
     left: bool
@@ -173,29 +153,29 @@ class OrmqrParams(Params):
 
 
 ormqr_p: Primitive[OrmqrParams] = Primitive("ormqr", OrmqrParams)
-def_cubic_flops(ormqr_p)
+costs.def_cubic_flops(ormqr_p)
 
 
 @ormqr_p.def_abstract_eval
-def _ormqr_type(avals: Avals, params: OrmqrParams) -> Avals:
+def _ormqr_type(avals: prim.Avals, params: OrmqrParams) -> prim.Avals:
     a, taus, c = avals
     _check("ormqr", a, taus)
     ma.check_matrices("ormqr", c)
     if a.shape[:-2] != c.shape[:-2] or a.dtype != c.dtype:
-        raise (DtypeError if a.dtype != c.dtype else ShapeError)(
+        raise (errors.DtypeError if a.dtype != c.dtype else errors.ShapeError)(
             f"ormqr needs operands of one dtype and with the same axes in front, but got {a} and "
             f"{c}."
         )
     size, rows = c.shape[-2 if params.left else -1], a.shape[-2]
     if size != rows:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"ormqr: Q is {rows} by {rows}, but the shape of c is {c.shape}, of which "
             f"{'the rows' if params.left else 'the columns'} should be as many."
         )
     return (c.strip_weak(),)
 
 
-ormqr_p.def_rule(DIVISION)(of_stacks)
+ormqr_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _ormqr_of_one(
@@ -233,47 +213,49 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
 
 
 @ormqr_p.def_jvp
-def _ormqr_jvp(primals: Arrays, tangents: Tangents, params: OrmqrParams) -> JvpResult:
+def _ormqr_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: OrmqrParams
+) -> prim.JvpResult:
     """``c Q`` is ``(Q^H c^H)^H``."""
     a, taus, c = primals
-    out = bind1(ormqr_p, primals, params)
-    ta, ttaus, tc = instantiate_all(tangents, [x.aval for x in primals])
-    change = bind1(ormqr_p, (a, taus, tc), params) if tangents[2] is not ZERO else None
-    if tangents[0] is not ZERO or tangents[1] is not ZERO:
+    out = tr.bind1(ormqr_p, primals, params)
+    ta, ttaus, tc = ru.instantiate_all(tangents, [x.aval for x in primals])
+    change = tr.bind1(ormqr_p, (a, taus, tc), params) if tangents[2] is not prim.ZERO else None
+    if tangents[0] is not prim.ZERO or tangents[1] is not prim.ZERO:
         if params.left:
             turned = _tangent(a, taus, ta, ttaus, c, params.transpose)
         else:
             turned = ma.mH(_tangent(a, taus, ta, ttaus, ma.mH(c), not params.transpose))
-        change = turned if change is None else add(change, turned)
-    return (out,), (ZERO if change is None else change,)
+        change = turned if change is None else ew.add(change, turned)
+    return (out,), (prim.ZERO if change is None else change,)
 
 
 def _ormqr_transposed(
-    ct: Array, a: Array, taus: Array, c: UndefinedPrimal, params: OrmqrParams
+    ct: Array, a: Array, taus: Array, c: prim.UndefinedPrimal, params: OrmqrParams
 ) -> Array:
     """The transpose of ``Q`` is the conjugate of ``Q^H``."""
     evolved = attrs.evolve(params, transpose=not params.transpose)
-    return ma.conjugated(bind1(ormqr_p, (a, taus, ma.conjugated(ct)), evolved))
+    return ma.conjugated(tr.bind1(ormqr_p, (a, taus, ma.conjugated(ct)), evolved))
 
 
-def_transposes(ormqr_p, "the reflections", "their factors", _ormqr_transposed)
+ru.def_transposes(ormqr_p, "the reflections", "their factors", _ormqr_transposed)
 
 
 @ormqr_p.def_batch
 def _ormqr_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: OrmqrParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: OrmqrParams
+) -> prim.BatchResult:
     """Reflections that are shared are applied to all matrices at once, as to one."""
     (a, taus, c), (a_axis, taus_axis, c_axis) = values, axes
     if a_axis is None and taus_axis is None and c_axis is not None:
 
         def apply(x: Array) -> Array:
-            return bind1(ormqr_p, (a, taus, x), params)
+            return tr.bind1(ormqr_p, (a, taus, x), params)
 
         return (ma.solve_all(apply, c, c_axis, params.left),), (0,)
     size = mapped.size
-    moved = [move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
-    return bind(ormqr_p, moved, params), (0,)
+    moved = [sh.move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
+    return tr.bind(ormqr_p, moved, params), (0,)
 
 
 def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool = False) -> Array:
@@ -290,27 +272,27 @@ def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool
         ShapeError: ``c`` has another number of rows or columns.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    return bind1(ormqr_p, (a, taus, c), OrmqrParams(left, transpose))
+    return tr.bind1(ormqr_p, (a, taus, c), OrmqrParams(left, transpose))
 
 
 # hessenberg
 
-hessenberg_p: Primitive[NoParams] = Primitive("hessenberg", NoParams)
-def_cubic_flops(hessenberg_p)
+hessenberg_p: Primitive[prim.NoParams] = Primitive("hessenberg", prim.NoParams)
+costs.def_cubic_flops(hessenberg_p)
 
 
 @hessenberg_p.def_abstract_eval
-def _hessenberg_type(avals: Avals, params: NoParams) -> Avals:
+def _hessenberg_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("hessenberg", x, square=True)
     *batch, n = x.shape[:-1]
-    return (x.strip_weak(), ShapedArray((*batch, max(n - 1, 0)), x.dtype))
+    return (x.strip_weak(), av.ShapedArray((*batch, max(n - 1, 0)), x.dtype))
 
 
-hessenberg_p.def_rule(DIVISION)(of_stacks)
+hessenberg_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
-def _hessenberg_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _hessenberg_of_one(a: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     return ma.lapack_routine("gehrd", a.dtype)(a)[:2]
 
 
@@ -318,7 +300,7 @@ ma.def_impl_by_one(hessenberg_p, _hessenberg_of_one)
 
 
 @hessenberg_p.def_lowering
-def _hessenberg_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _hessenberg_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     (x,), (packed, taus) = operands, b.results
     if x.shape[-1] < 2 or not x.size:
         return x, b.full(0, taus)
@@ -338,12 +320,12 @@ def _hessenberg_lowering(b: Lowering, operands: Values, params: NoParams) -> Val
 hessenberg_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("hessenberg"))
 
 
-def_no_derivative(
+ru.def_no_derivative(
     hessenberg_p, "What it serves to compute may have: eigenvalues by eig, systems by solve."
 )
 
 
-def_simple_batch(hessenberg_p)
+sh.def_simple_batch(hessenberg_p)
 
 
 def hessenberg(x: Array) -> tuple[Array, Array]:
@@ -360,7 +342,7 @@ def hessenberg(x: Array) -> tuple[Array, Array]:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    packed, taus = bind(hessenberg_p, (x,), NO_PARAMS)
+    packed, taus = tr.bind(hessenberg_p, (x,), prim.NO_PARAMS)
     return packed, taus
 
 
@@ -368,33 +350,33 @@ def hessenberg(x: Array) -> tuple[Array, Array]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class TridiagonalParams(Params):
+class TridiagonalParams(prim.Params):
     """Which triangle is looked at."""
 
     lower: bool
 
 
 tridiagonal_p: Primitive[TridiagonalParams] = Primitive("tridiagonal", TridiagonalParams)
-def_cubic_flops(tridiagonal_p)
+costs.def_cubic_flops(tridiagonal_p)
 
 
 @tridiagonal_p.def_abstract_eval
-def _tridiagonal_type(avals: Avals, params: TridiagonalParams) -> Avals:
+def _tridiagonal_type(avals: prim.Avals, params: TridiagonalParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("tridiagonal", x, square=True)
     *batch, n = x.shape[:-1]
     if not n:
-        raise ShapeError("tridiagonal takes matrices with at least one row, but got none.")
+        raise errors.ShapeError("tridiagonal takes matrices with at least one row, but got none.")
     part = dtypes.real_part(x.dtype)
     return (
         x.strip_weak(),
-        ShapedArray((*batch, n), part),
-        ShapedArray((*batch, n - 1), part),
-        ShapedArray((*batch, n - 1), x.dtype),
+        av.ShapedArray((*batch, n), part),
+        av.ShapedArray((*batch, n - 1), part),
+        av.ShapedArray((*batch, n - 1), x.dtype),
     )
 
 
-tridiagonal_p.def_rule(DIVISION)(of_stacks)
+tridiagonal_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:
@@ -439,10 +421,10 @@ def _tridiagonal_on_cuda(b: Lowering, operands: Values, params: TridiagonalParam
     return ma.nan_where_failed(b, info, results)
 
 
-def_no_derivative(tridiagonal_p, "What it serves to compute may have: eigenvalues by eigh.")
+ru.def_no_derivative(tridiagonal_p, "What it serves to compute may have: eigenvalues by eigh.")
 
 
-def_simple_batch(tridiagonal_p)
+sh.def_simple_batch(tridiagonal_p)
 
 
 def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
@@ -461,5 +443,5 @@ def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, A
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    packed, d, e, taus = bind(tridiagonal_p, (x,), TridiagonalParams(lower))
+    packed, d, e, taus = tr.bind(tridiagonal_p, (x,), TridiagonalParams(lower))
     return packed, d, e, taus

@@ -9,52 +9,38 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, evaluation_rules as er, explicit, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Entries
-from tinyjax.core.evaluation_rules import UNDOES
-from tinyjax.core.explicit import undivided, whole
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    Avals,
-    Hosts,
-    Kernel,
-    NoParams,
-    Params,
-    Primitive,
-)
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.rules import check_kind, def_constant
+from tinyjax.primitives import rules as ru
 from tinyjax.primitives.shape import def_simple_batch
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(eq=False, repr=False)
-class WrapParams(Params):
+class WrapParams(prim.Params):
     """The dtype of the keys."""
 
-    dtype: DType
+    dtype: dtypes.DType
 
 
-random_wrap_p: Primitive[WrapParams] = Primitive("random_wrap", WrapParams)
+random_wrap_p: prim.Primitive[WrapParams] = prim.Primitive("random_wrap", WrapParams)
 
 
 @random_wrap_p.def_impl
-def _wrap_impl(operands: Hosts, params: WrapParams) -> Hosts:
+def _wrap_impl(operands: prim.Hosts, params: WrapParams) -> prim.Hosts:
     (words,) = operands
     return (np.ascontiguousarray(words).view(params.dtype).reshape(words.shape[:-1]),)
 
 
 @random_wrap_p.def_kernel
-def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
+def _wrap_kernel(avals: prim.Avals, params: WrapParams) -> prim.Kernel:
     shape, dtype = avals[0].shape[:-1], params.dtype
 
-    def wrap(words: HostArray) -> HostArray:
+    def wrap(words: dtypes.HostArray) -> dtypes.HostArray:
         if not words.flags.c_contiguous:
             words = np.ascontiguousarray(words)
         return words.view(dtype).reshape(shape)
@@ -63,23 +49,23 @@ def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
 
 
 @random_wrap_p.def_abstract_eval
-def _wrap_type(avals: Avals, params: WrapParams) -> Avals:
+def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
     (words,), dtype = avals, params.dtype
     if words.dtype != dtypes.uint32:
-        raise DtypeError(f"the words of keys are uint32, but got {words}.")
+        raise errors.DtypeError(f"the words of keys are uint32, but got {words}.")
     count = dtype.itemsize // words.dtype.itemsize
     if words.shape[-1:] != (count,):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"the words of {dtypes.dtype_name(dtype)} lie along the last axis, {count} for each, "
             f"but got {words}."
         )
-    return (ShapedArray(words.shape[:-1], dtype),)
+    return (av.ShapedArray(words.shape[:-1], dtype),)
 
 
-@random_wrap_p.def_rule(DIVISION)
-def _wrap_division(params: WrapParams, avals: Avals, outs: Avals) -> list[Entries]:
+@random_wrap_p.def_rule(prim.DIVISION)
+def _wrap_division(params: WrapParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
     (words,) = avals
-    return [whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]]
+    return [explicit.whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]]
 
 
 @random_wrap_p.def_lowering
@@ -87,10 +73,10 @@ def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
     return (b.wrap_key(operands[0], params.dtype),)
 
 
-def_constant(random_wrap_p)
+ru.def_constant(random_wrap_p)
 
 
-@random_wrap_p.def_rule(UNDOES)
+@random_wrap_p.def_rule(er.UNDOES)
 def _wrap_undoes() -> str:
     return "random_unwrap"
 
@@ -98,7 +84,7 @@ def _wrap_undoes() -> str:
 def_simple_batch(random_wrap_p)
 
 
-def random_wrap(words: Array, dtype: DType) -> Array:
+def random_wrap(words: Array, dtype: dtypes.DType) -> Array:
     """Return the keys of a dtype whose words lie along the last axis.
 
     Args:
@@ -112,40 +98,40 @@ def random_wrap(words: Array, dtype: DType) -> Array:
     return bind1(random_wrap_p, (words,), WrapParams(dtype))
 
 
-random_unwrap_p: Primitive[NoParams] = Primitive("random_unwrap", NoParams)
+random_unwrap_p: prim.Primitive[prim.NoParams] = prim.Primitive("random_unwrap", prim.NoParams)
 
 
 @random_unwrap_p.def_impl
-def _unwrap_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _unwrap_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     (keys,) = operands
     return (keys[dtypes.key_tag(keys.dtype)],)
 
 
 @random_unwrap_p.def_kernel
-def _unwrap_kernel(avals: Avals, params: NoParams) -> Kernel:
+def _unwrap_kernel(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel:
     tag = dtypes.key_tag(avals[0].dtype)
     return lambda keys: keys[tag]
 
 
 @random_unwrap_p.def_abstract_eval
-def _unwrap_type(avals: Avals, params: NoParams) -> Avals:
+def _unwrap_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (keys,) = avals
-    check_kind("random_unwrap", keys, "k")
+    ru.check_kind("random_unwrap", keys, "k")
     count = keys.dtype.itemsize // dtypes.uint32.itemsize
-    return (ShapedArray((*keys.shape, count), dtypes.uint32),)
+    return (av.ShapedArray((*keys.shape, count), dtypes.uint32),)
 
 
-@random_unwrap_p.def_rule(DIVISION)
-def _unwrap_division(params: NoParams, avals: Avals, outs: Avals) -> list[Entries]:
-    return [(*avals[0].entries, *undivided(1))]
+@random_unwrap_p.def_rule(prim.DIVISION)
+def _unwrap_division(params: prim.NoParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
+    return [(*avals[0].entries, *explicit.undivided(1))]
 
 
 @random_unwrap_p.def_lowering
-def _unwrap_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _unwrap_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     return (b.unwrap_key(operands[0]),)
 
 
-def_constant(random_unwrap_p)
+ru.def_constant(random_unwrap_p)
 
 
 def_simple_batch(random_unwrap_p)
@@ -157,4 +143,4 @@ def random_unwrap(keys: Array) -> Array:
     Raises:
         DtypeError: they are not keys.
     """
-    return bind1(random_unwrap_p, (keys,), NO_PARAMS)
+    return bind1(random_unwrap_p, (keys,), prim.NO_PARAMS)

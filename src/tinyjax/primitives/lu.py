@@ -13,66 +13,42 @@ from math import prod
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    Kernel,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
+from tinyjax.primitives import (
+    dynamic_slice as ds,
+    elementwise as ew,
+    matrices as ma,
+    rules as ru,
+    shape as sh,
+    slicing as sl,
+    sort as so,
 )
-from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError, shortened
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives import shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from tinyjax.primitives.elementwise import add, and_, eq, ge, lt, neg, select
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
 from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.rules import (
-    add_tangents,
-    def_constant,
-    def_transposes,
-    instantiate,
-    instantiate_all,
-)
-from tinyjax.primitives.slicing import pad, slice_in_dim
-from tinyjax.primitives.sort import SortParams, sort_p
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 # lu
 
-lu_p: Primitive[NoParams] = Primitive("lu", NoParams)
-def_cubic_flops(lu_p)
+lu_p: prim.Primitive[prim.NoParams] = prim.Primitive("lu", prim.NoParams)
+costs.def_cubic_flops(lu_p)
 
 
 @lu_p.def_abstract_eval
-def _lu_type(avals: Avals, params: NoParams) -> Avals:
+def _lu_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("lu", x)
-    pivots = ShapedArray((*x.shape[:-2], min(x.shape[-2:])), dtypes.int32)
+    pivots = av.ShapedArray((*x.shape[:-2], min(x.shape[-2:])), dtypes.int32)
     return (x.strip_weak(), pivots)
 
 
-def _lu_of_one(x: HostArray, params: NoParams) -> Hosts:
+def _lu_of_one(x: dtypes.HostArray, params: prim.NoParams) -> prim.Hosts:
     # The third result says that a pivot is zero, which is no failure: the factors are right.
     return ma.lapack_routine("getrf", x.dtype)(x)[:2]
 
@@ -81,7 +57,7 @@ ma.def_impl_by_one(lu_p, _lu_of_one)
 
 
 @lu_p.def_lowering
-def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _lu_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     factors, pivots = b.results
@@ -92,7 +68,7 @@ def _lu_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 @lu_p.def_lowering(platform="cuda")
-def _lu_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _lu_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     factors, pivots = b.results
@@ -108,45 +84,45 @@ def _lu_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 @lu_p.def_jvp
-def _lu_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _lu_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams) -> prim.JvpResult:
     """``L^-1 P A' U^-1`` is ``L^-1 L'`` below the diagonal and ``U' U^-1`` from it upwards.
 
     (de Hoog, Anderssen and Lukas 2011.) Factors of rectangular matrices are made square with
     the identity.
     """
-    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
-    factors, pivots = bind(lu_p, (a,), params)
+    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    factors, pivots = tr.bind(lu_p, (a,), params)
     m, n = a.shape[-2:]
     lower, upper = _square(factors, m), _square(factors, n)
     permuted = rows(ta, pivots_to_permutation(pivots, m))
     inner = triangular_solve(lower, permuted, left_side=True, lower=True, unit_diagonal=True)
     inner = triangular_solve(upper, inner)
-    unit = add(ma.lower_part(lower, strict=True), ma.identity_like(lower))
-    change = add(
+    unit = ew.add(ma.lower_part(lower, strict=True), ma.identity_like(lower))
+    change = ew.add(
         ma.mm(unit, ma.lower_part(inner, strict=True)),
         ma.mm(ma.upper_part(inner), ma.upper_part(upper)),
     )
-    return (factors, pivots), (change, ZERO)
+    return (factors, pivots), (change, prim.ZERO)
 
 
 def _square(factors: Array, size: int) -> Array:
     """The factors as square matrices of a size, continued by the identity."""
     *batch, m, n = factors.shape
     axis = len(batch)
-    kept = slice_in_dim(factors, 0, min(m, size), axis=axis)
-    kept = slice_in_dim(kept, 0, min(n, size), axis=axis + 1)
+    kept = sl.slice_in_dim(factors, 0, min(m, size), axis=axis)
+    kept = sl.slice_in_dim(kept, 0, min(n, size), axis=axis + 1)
     height, width = kept.shape[axis:]
     if height == width == size:
         return kept
     zero = sh.full((), 0, factors.dtype)
     front = [(0, 0, 0)] * axis
-    padded = pad(kept, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
+    padded = sl.pad(kept, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
     k = min(height, width)
     rest = ma.identities((*batch, size - k, size - k), factors.dtype)
-    return add(padded, pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
+    return ew.add(padded, sl.pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
 
 
-lu_p.def_rule(DIVISION)(of_stacks)
+lu_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 sh.def_simple_batch(lu_p)
 
 
@@ -166,7 +142,7 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    factors, pivots = bind(lu_p, (x,), NO_PARAMS)
+    factors, pivots = tr.bind(lu_p, (x,), prim.NO_PARAMS)
     return factors, pivots, pivots_to_permutation(pivots, x.shape[-2])
 
 
@@ -174,19 +150,19 @@ def lu(x: Array) -> tuple[Array, Array, Array]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class PermutationParams(Params):
+class PermutationParams(prim.Params):
     """How many rows are permuted."""
 
     size: int
 
 
-pivots_to_permutation_p: Primitive[PermutationParams] = Primitive(
+pivots_to_permutation_p: prim.Primitive[PermutationParams] = prim.Primitive(
     "pivots_to_permutation", PermutationParams
 )
 
 
 @pivots_to_permutation_p.def_impl
-def _permutation_impl(operands: Hosts, params: PermutationParams) -> Hosts:
+def _permutation_impl(operands: prim.Hosts, params: PermutationParams) -> prim.Hosts:
     (pivots,) = operands
     if pivots.ndim == 1:
         return (_exchanged(pivots.tolist(), params.size),)
@@ -203,7 +179,7 @@ def _permutation_impl(operands: Hosts, params: PermutationParams) -> Hosts:
     return (order.reshape(*batch, params.size),)
 
 
-def _exchanged(pivots: list[int], size: int) -> HostArray:
+def _exchanged(pivots: list[int], size: int) -> dtypes.HostArray:
     """The same for one row, without NumPy: a tenth of the time."""
     order = list(range(size))
     for i, j in enumerate(pivots):
@@ -215,19 +191,19 @@ def _exchanged(pivots: list[int], size: int) -> HostArray:
 
 
 @pivots_to_permutation_p.def_abstract_eval
-def _permutation_type(avals: Avals, params: PermutationParams) -> Avals:
+def _permutation_type(avals: prim.Avals, params: PermutationParams) -> prim.Avals:
     (pivots,) = avals
     if pivots.dtype != dtypes.int32:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"lu_pivots_to_permutation takes int32, but got {pivots.dtype.name}. Give it the "
             "pivots that lu returned."
         )
     if not pivots.ndim or pivots.shape[-1] > params.size:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"lu_pivots_to_permutation needs, in its last axis, at most as many pivots as there "
-            f"are rows, {shortened(params.size)}, but got shape {pivots.shape}."
+            f"are rows, {errors.shortened(params.size)}, but got shape {pivots.shape}."
         )
-    return (ShapedArray((*pivots.shape[:-1], params.size), dtypes.int32),)
+    return (av.ShapedArray((*pivots.shape[:-1], params.size), dtypes.int32),)
 
 
 @pivots_to_permutation_p.def_lowering
@@ -239,7 +215,7 @@ def _permutation_lowering(b: Lowering, operands: Values, params: PermutationPara
     exchange = _exchange if pivots.ndim == 1 else _exchange_in_all
     return b.while_(
         (b.scalar(0, dtypes.int32), pivots, places),
-        lambda state: lower_formula(b, lambda i, p, o: [lt(i, sh.full_like(i, last))], state),
+        lambda state: lower_formula(b, lambda i, p, o: [ew.lt(i, sh.full_like(i, last))], state),
         lambda state: lower_formula(b, exchange, state),
     )[2:]
 
@@ -248,19 +224,19 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     """An iteration of the loop: exchange the rows in places ``i`` and ``pivots[i]``."""
 
     def at(x: Array, place: Array) -> Array:
-        return dynamic_slice_in_dim(x, place, 1, 0, allow_negative_indices=False)
+        return ds.dynamic_slice_in_dim(x, place, 1, 0, allow_negative_indices=False)
 
     def put(x: Array, value: Array, place: Array) -> Array:
-        return dynamic_update_slice_in_dim(x, value, place, 0, allow_negative_indices=False)
+        return ds.dynamic_update_slice_in_dim(x, value, place, 0, allow_negative_indices=False)
 
     pivot = at(pivots, i)
     j = sh.reshape(pivot, ())
     mine, other, nothing = at(order, i), at(order, j), sh.full_like(pivot, 0)
     # what is not there is read as 0 and not written
-    inside = and_(ge(pivot, nothing), lt(pivot, sh.full_like(pivot, order.shape[0])))
-    order = put(order, select(inside, other, nothing), i)
-    order = put(order, select(inside, mine, at(order, j)), j)
-    return add(i, sh.full_like(i, 1)), pivots, order
+    inside = ew.and_(ew.ge(pivot, nothing), ew.lt(pivot, sh.full_like(pivot, order.shape[0])))
+    order = put(order, ew.select(inside, other, nothing), i)
+    order = put(order, ew.select(inside, mine, at(order, j)), j)
+    return ew.add(i, sh.full_like(i, 1)), pivots, order
 
 
 def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
@@ -271,19 +247,19 @@ def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     def spread(x: Array) -> Array:
         return broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
 
-    here = eq(places, spread(i))
-    chosen = eq(
+    here = ew.eq(places, spread(i))
+    chosen = ew.eq(
         sh.iota(pivots.shape, order.dtype, pivots.ndim - 1), broadcast_in_dim(i, pivots.shape, ())
     )
-    pivot = reduce_sum(select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
-    there = eq(places, spread(pivot))
-    mine = reduce_sum(select(here, order, sh.full_like(order, 0)), (len(batch),))
-    other = reduce_sum(select(there, order, sh.full_like(order, 0)), (len(batch),))
-    moved = select(here, spread(other), select(there, spread(mine), order))
-    return add(i, sh.full_like(i, 1)), pivots, moved
+    pivot = reduce_sum(ew.select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
+    there = ew.eq(places, spread(pivot))
+    mine = reduce_sum(ew.select(here, order, sh.full_like(order, 0)), (len(batch),))
+    other = reduce_sum(ew.select(there, order, sh.full_like(order, 0)), (len(batch),))
+    moved = ew.select(here, spread(other), ew.select(there, spread(mine), order))
+    return ew.add(i, sh.full_like(i, 1)), pivots, moved
 
 
-def_constant(pivots_to_permutation_p)
+ru.def_constant(pivots_to_permutation_p)
 
 
 sh.def_simple_batch(pivots_to_permutation_p)
@@ -303,7 +279,7 @@ def pivots_to_permutation(pivots: Array, size: int) -> Array:
         ShapeError: there are more pivots than rows.
         DtypeError: the pivots are not int32.
     """
-    return bind(pivots_to_permutation_p, (pivots,), PermutationParams(size))[0]
+    return tr.bind(pivots_to_permutation_p, (pivots,), PermutationParams(size))[0]
 
 
 def rows(x: Array, order: Array) -> Array:
@@ -321,21 +297,21 @@ def rows(x: Array, order: Array) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class SolveParams(Params):
+class SolveParams(prim.Params):
     """Whether the matrices are transposed."""
 
     transpose_a: bool
 
 
-solve_p: Primitive[SolveParams] = Primitive("solve", SolveParams)
-def_cubic_flops(solve_p)
+solve_p: prim.Primitive[SolveParams] = prim.Primitive("solve", SolveParams)
+costs.def_cubic_flops(solve_p)
 
 
 _solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
 
 
 @solve_p.def_impl
-def _solve_impl(operands: Hosts, params: SolveParams) -> Hosts:
+def _solve_impl(operands: prim.Hosts, params: SolveParams) -> prim.Hosts:
     a, b = operands
     if params.transpose_a:
         a = a.swapaxes(-1, -2)
@@ -343,7 +319,7 @@ def _solve_impl(operands: Hosts, params: SolveParams) -> Hosts:
 
 
 @solve_p.def_kernel
-def _solve_kernel(avals: Avals, params: SolveParams) -> Kernel | None:
+def _solve_kernel(avals: prim.Avals, params: SolveParams) -> prim.Kernel | None:
     kernel = ma.kernel_of_numpy("solve", "dd->d", avals[0])
     if kernel is None or not params.transpose_a:
         return kernel
@@ -351,11 +327,11 @@ def _solve_kernel(avals: Avals, params: SolveParams) -> Kernel | None:
 
 
 @solve_p.def_abstract_eval
-def _solve_type(avals: Avals, params: SolveParams) -> Avals:
+def _solve_type(avals: prim.Avals, params: SolveParams) -> prim.Avals:
     a, b = avals
     ma.check_operands("solve", a, b)
     if a.shape[-1] != b.shape[-2]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"solve needs as many right-hand sides' rows as there are equations, but got {a} and "
             f"{b}."
         )
@@ -371,9 +347,9 @@ def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
     factors, _, order = lu(a)
     x = solve_factored(factors, order, b, transpose_a, False)
     diagonal = ma.diagonal_of(factors)
-    singular = reduce_or(eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
+    singular = reduce_or(ew.eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
     singular = broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
-    return select(singular, sh.full_like(x, float("nan")), x)
+    return ew.select(singular, sh.full_like(x, float("nan")), x)
 
 
 def solve_factored(
@@ -401,28 +377,30 @@ def _inverse(order: Array) -> Array:
     """The inverses of permutations: the indices, sorted along with them."""
     axis = order.ndim - 1
     indices = sh.iota(order.shape, order.dtype, axis)
-    return bind(sort_p, (order, indices), SortParams(axis, 1, False))[1]
+    return tr.bind(so.sort_p, (order, indices), so.SortParams(axis, 1, False))[1]
 
 
 @solve_p.def_jvp
-def _solve_jvp(primals: Arrays, tangents: Tangents, params: SolveParams) -> JvpResult:
+def _solve_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: SolveParams
+) -> prim.JvpResult:
     """From ``a x = b``: ``a x' = b' - a' x`` (Giles 2008, 2.2.3)."""
     (a, b), (ta, tb) = primals, tangents
-    x = bind1(solve_p, (a, b), params)
-    change: Tangent = tb
-    if ta is not ZERO:
-        change = add_tangents(tb, neg(ma.mm(ma.mT(ta) if params.transpose_a else ta, x)))
-    return (x,), (bind1(solve_p, (a, instantiate(change, b)), params),)
+    x = tr.bind1(solve_p, (a, b), params)
+    change: prim.Tangent = tb
+    if ta is not prim.ZERO:
+        change = ru.add_tangents(tb, ew.neg(ma.mm(ma.mT(ta) if params.transpose_a else ta, x)))
+    return (x,), (tr.bind1(solve_p, (a, ru.instantiate(change, b)), params),)
 
 
-def_transposes(
+ru.def_transposes(
     solve_p,
     "the matrices",
-    lambda ct, a, b, params: bind1(solve_p, (a, ct), SolveParams(not params.transpose_a)),
+    lambda ct, a, b, params: tr.bind1(solve_p, (a, ct), SolveParams(not params.transpose_a)),
 )
 
 
-solve_p.def_rule(DIVISION)(of_stacks)
+solve_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 ma.def_system_batch(solve_p, lambda params: True)
 
 
@@ -440,4 +418,4 @@ def solve(a: Array, b: Array) -> Array:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    return bind(solve_p, (a, b), SolveParams(False))[0]
+    return tr.bind(solve_p, (a, b), SolveParams(False))[0]

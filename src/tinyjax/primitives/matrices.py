@@ -14,41 +14,16 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import numpy as np
 from numpy.linalg import _umath_linalg
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    Kernel,
-    MappedAxis,
-    Primitive,
-)
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError, PlatformError, ShapeError
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.primitives import broadcast as bc, dynamic_slice as ds, elementwise as ew, shape as sh
 from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from tinyjax.primitives.elementwise import add, complex_, conj, div, ge, gt, real, select, sub
-from tinyjax.primitives.elementwise import eq as equal
 from tinyjax.primitives.families import all_hold
-from tinyjax.primitives.shape import (
-    full,
-    full_like,
-    iota,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-    transpose,
-    zeros_like,
-)
 from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Layout, TensorType, Value, Values, boolean, string, tensor
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]
@@ -64,7 +39,7 @@ _PREFIXES: Final[Mapping[DType, str]] = {
 # Types
 
 
-def check_matrices(name: str, aval: ShapedArray, *, square: bool = False) -> None:
+def check_matrices(name: str, aval: av.ShapedArray, *, square: bool = False) -> None:
     """Raise unless a type is that of a stack of matrices that LAPACK takes.
 
     Raises:
@@ -72,24 +47,24 @@ def check_matrices(name: str, aval: ShapedArray, *, square: bool = False) -> Non
         DtypeError: the dtype is another.
     """
     if aval.ndim < 2:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} takes matrices, arrays with at least two axes, but got shape {aval.shape}. "
             "Add axes with reshape."
         )
     if square and aval.shape[-1] != aval.shape[-2]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"the input of {name} must be a square matrix, or several: it must have shape [..., n, "
             "n], "
             f"but got shape {aval.shape}."
         )
     if aval.dtype not in _PREFIXES:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"{name} does not take {aval.dtype.name}: it takes "
             f"{', '.join(d.name for d in _PREFIXES)}. Convert the operand with .astype(...)."
         )
 
 
-def check_operands(name: str, a: ShapedArray, b: ShapedArray) -> None:
+def check_operands(name: str, a: av.ShapedArray, b: av.ShapedArray) -> None:
     """Raise unless two stacks of matrices have one dtype and the same axes in front.
 
     Raises:
@@ -99,12 +74,12 @@ def check_operands(name: str, a: ShapedArray, b: ShapedArray) -> None:
     check_matrices(name, a, square=True)
     check_matrices(name, b)
     if a.shape[:-2] != b.shape[:-2]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} needs operands of one shape but for the last two axes, but got {a} and {b}. "
             "The functions of tinyjax.numpy.linalg broadcast; this one does not."
         )
     if a.dtype != b.dtype:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"{name} needs operands of one dtype, but got {a} and {b}. The functions of "
             "tinyjax.numpy.linalg promote; this one does not."
         )
@@ -116,7 +91,7 @@ def check_operands(name: str, a: ShapedArray, b: ShapedArray) -> None:
 def mT(x: Array) -> Array:
     """The transposes of matrices."""
     n = x.ndim
-    return transpose(x, (*range(n - 2), n - 1, n - 2))
+    return sh.transpose(x, (*range(n - 2), n - 1, n - 2))
 
 
 def mH(x: Array) -> Array:
@@ -126,7 +101,7 @@ def mH(x: Array) -> Array:
 
 def conjugated(x: Array) -> Array:
     """The complex conjugate, also of real arrays."""
-    return conj(x) if dtypes.is_complex(x.dtype) else x
+    return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
 def mm(x: Array, y: Array) -> Array:
@@ -139,57 +114,57 @@ def mm(x: Array, y: Array) -> Array:
 def _mask(x: Array, compare: Callable[[Array, Array], Array]) -> Array:
     """Where the indices of row and column compare so, as bools of the shape of ``x``."""
     shape = x.shape[-2:]
-    mask = compare(iota(shape, dtypes.int32, 0), iota(shape, dtypes.int32, 1))
-    return broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
+    mask = compare(sh.iota(shape, dtypes.int32, 0), sh.iota(shape, dtypes.int32, 1))
+    return bc.broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
 
 
 def lower_part(x: Array, strict: bool = False) -> Array:
     """The matrices with zeros above the diagonal; ``strict``: and on it."""
-    return select(_mask(x, gt if strict else ge), x, zeros_like(x))
+    return ew.select(_mask(x, ew.gt if strict else ew.ge), x, sh.zeros_like(x))
 
 
 def upper_part(x: Array) -> Array:
     """The matrices with zeros below the diagonal."""
-    return select(_mask(x, gt), zeros_like(x), x)
+    return ew.select(_mask(x, ew.gt), sh.zeros_like(x), x)
 
 
 def on_diagonal(x: Array, y: Array) -> Array:
     """The matrices ``x`` on the diagonal, and ``y`` off it."""
-    return select(_mask(x, equal), x, y)
+    return ew.select(_mask(x, ew.eq), x, y)
 
 
 def identity_like(x: Array) -> Array:
     """Identity matrices of the type of ``x``; rectangular ones have ones on the diagonal."""
-    return on_diagonal(full_like(x, 1), zeros_like(x))
+    return on_diagonal(sh.full_like(x, 1), sh.zeros_like(x))
 
 
 def identities(shape: tuple[int, ...], dtype: DType) -> Array:
     """A stack of identity matrices; rectangular ones have ones on the diagonal."""
-    return identity_like(full(shape, 0, dtype))
+    return identity_like(sh.full(shape, 0, dtype))
 
 
 def diagonal_of(x: Array) -> Array:
     """The diagonals of square matrices."""
     *batch, n, _ = x.shape
-    return slice_in_dim(reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
+    return slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
 
 
 def trace_of(x: Array) -> Array:
     """The traces of square matrices."""
-    return reduce_sum(on_diagonal(x, zeros_like(x)), (x.ndim - 2, x.ndim - 1))
+    return bc.reduce_sum(on_diagonal(x, sh.zeros_like(x)), (x.ndim - 2, x.ndim - 1))
 
 
 def along_rows(v: Array, like: Array) -> Array:
     """Matrices each of whose rows is a vector of ``v``: factors of the columns of ``like``."""
     n = like.ndim
-    shaped = broadcast_in_dim(v, like.shape, (*range(n - 2), n - 1))
+    shaped = bc.broadcast_in_dim(v, like.shape, (*range(n - 2), n - 1))
     return same_kind(shaped, like)
 
 
 def along_columns(v: Array, like: Array) -> Array:
     """Matrices each of whose columns is a vector of ``v``: factors of the rows of ``like``."""
     n = like.ndim
-    shaped = broadcast_in_dim(v, like.shape, tuple(range(n - 1)))
+    shaped = bc.broadcast_in_dim(v, like.shape, tuple(range(n - 1)))
     return same_kind(shaped, like)
 
 
@@ -197,18 +172,18 @@ def same_kind(x: Array, like: Array) -> Array:
     """``x``, as complex numbers if those of ``like`` are."""
     if x.dtype == like.dtype:
         return x
-    return complex_(x, zeros_like(x))
+    return ew.complex_(x, sh.zeros_like(x))
 
 
 def real_part(x: Array) -> Array:
     """The real part, also of real arrays."""
-    return real(x) if dtypes.is_complex(x.dtype) else x
+    return ew.real(x) if dtypes.is_complex(x.dtype) else x
 
 
 def hermitian_part(x: Array) -> Array:
     """``(x + x^H) / 2``."""
-    total = add(x, mH(x))
-    return div(total, full_like(total, 2))
+    total = ew.add(x, mH(x))
+    return ew.div(total, sh.full_like(total, 2))
 
 
 def from_lower(x: Array) -> Array:
@@ -216,33 +191,33 @@ def from_lower(x: Array) -> Array:
     flipped = mH(x)
     diagonal = x
     if dtypes.is_complex(x.dtype):
-        diagonal = div(add(x, flipped), full_like(x, 2))
-    return on_diagonal(diagonal, select(_mask(x, gt), x, flipped))
+        diagonal = ew.div(ew.add(x, flipped), sh.full_like(x, 2))
+    return on_diagonal(diagonal, ew.select(_mask(x, ew.gt), x, flipped))
 
 
 def differences(v: Array, like: Array) -> Array:
     """``v_j - v_i`` in row ``i`` and column ``j``, real, with ones on the diagonal."""
     shape = (*like.shape[:-2], v.shape[-1], v.shape[-1])
     n = len(shape)
-    columns = broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
-    rows = broadcast_in_dim(v, shape, tuple(range(n - 1)))
-    gaps = sub(columns, rows)
-    return on_diagonal(full_like(gaps, 1), gaps)
+    columns = bc.broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
+    rows = bc.broadcast_in_dim(v, shape, tuple(range(n - 1)))
+    gaps = ew.sub(columns, rows)
+    return on_diagonal(sh.full_like(gaps, 1), gaps)
 
 
 def off_diagonal(x: Array) -> Array:
     """The matrices with zeros on the diagonal."""
-    return on_diagonal(zeros_like(x), x)
+    return on_diagonal(sh.zeros_like(x), x)
 
 
 def column_of(x: Array, j: Array) -> Array:
     """The columns of matrices whose index is a traced number, shape ``(..., m, 1)``."""
-    return dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
+    return ds.dynamic_slice_in_dim(x, j, 1, x.ndim - 1, allow_negative_indices=False)
 
 
 def with_column(x: Array, j: Array, column: Array) -> Array:
     """The matrices with a column replaced, whose index is a traced number."""
-    return dynamic_update_slice_in_dim(x, column, j, x.ndim - 1, allow_negative_indices=False)
+    return ds.dynamic_update_slice_in_dim(x, column, j, x.ndim - 1, allow_negative_indices=False)
 
 
 def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: bool) -> Array:
@@ -259,30 +234,32 @@ def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: b
         What solves them, with the axis in front.
     """
     last = b.ndim - 1
-    b = moveaxis(b, axis, last if left_side else last - 2)
+    b = sh.moveaxis(b, axis, last if left_side else last - 2)
     shape = b.shape
     if left_side:
-        x = solve(reshape(b, (*shape[:-2], shape[-2] * shape[-1])))
+        x = solve(sh.reshape(b, (*shape[:-2], shape[-2] * shape[-1])))
     else:
-        x = solve(reshape(b, (*shape[:-3], shape[-3] * shape[-2], shape[-1])))
-    return moveaxis(reshape(x, shape), last if left_side else last - 2, 0)
+        x = solve(sh.reshape(b, (*shape[:-3], shape[-3] * shape[-2], shape[-1])))
+    return sh.moveaxis(sh.reshape(x, shape), last if left_side else last - 2, 0)
 
 
-def def_system_batch(primitive: Primitive[P], left_side: Callable[[P], bool]) -> None:
+def def_system_batch(primitive: prim.Primitive[P], left_side: Callable[[P], bool]) -> None:
     """Register the batch rule of a system ``a x = b``; of shared matrices they are many columns."""
 
     @primitive.def_batch
-    def system_batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P) -> BatchResult:
+    def system_batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
+    ) -> prim.BatchResult:
         (a, b), (a_axis, b_axis) = values, axes
         if a_axis is None and b_axis is not None:
             return (
                 solve_all(
-                    lambda rhs: bind1(primitive, (a, rhs), params), b, b_axis, left_side(params)
+                    lambda rhs: tr.bind1(primitive, (a, rhs), params), b, b_axis, left_side(params)
                 ),
             ), (0,)
         size = mapped.size
-        moved = move_batch_axis(a, a_axis, 0, size), move_batch_axis(b, b_axis, 0, size)
-        return (bind1(primitive, moved, params),), (0,)
+        moved = sh.move_batch_axis(a, a_axis, 0, size), sh.move_batch_axis(b, b_axis, 0, size)
+        return (tr.bind1(primitive, moved, params),), (0,)
 
 
 # NumPy
@@ -320,7 +297,7 @@ def lapack_of_numpy(
     return call
 
 
-def kernel_of_numpy(name: str, signature: str, aval: ShapedArray) -> Kernel | None:
+def kernel_of_numpy(name: str, signature: str, aval: av.ShapedArray) -> prim.Kernel | None:
     """Return the same for operands of one real type, without what decides by it.
 
     Args:
@@ -398,7 +375,7 @@ def _one_by_one(fun: HostMatrices, operands: Sequence[HostArray]) -> Sequence[Ho
 
 
 def def_impl_by_one(
-    primitive: Primitive[P], fun: Callable[..., Sequence[HostArray]], core: int = 2
+    primitive: prim.Primitive[P], fun: Callable[..., Sequence[HostArray]], core: int = 2
 ) -> None:
     """Register the evaluation of a primitive by a function of one problem, such as SciPy has.
 
@@ -410,12 +387,12 @@ def def_impl_by_one(
     """
 
     @lru_cache(maxsize=256)
-    def types(params: P, *operands: tuple[tuple[int, ...], DType]) -> tuple[Avals, bool]:
-        avals = [ShapedArray(shape, dtype) for shape, dtype in operands]
+    def types(params: P, *operands: tuple[tuple[int, ...], DType]) -> tuple[prim.Avals, bool]:
+        avals = [av.ShapedArray(shape, dtype) for shape, dtype in operands]
         outs = primitive.rules.abstract_eval(avals, params)
         return outs, not any(out.size for out in outs)
 
-    def impl(operands: Hosts, params: P) -> Hosts:
+    def impl(operands: prim.Hosts, params: P) -> prim.Hosts:
         first = operands[0]
         avals_out, is_empty = types(params, *[(x.shape, x.dtype) for x in operands])
         if first.ndim == core and not is_empty:
@@ -439,7 +416,7 @@ def def_impl_by_one(
                 out[index] = result
         return outs
 
-    def kernel(avals: Avals, params: P) -> Kernel | None:
+    def kernel(avals: prim.Avals, params: P) -> prim.Kernel | None:
         outs = primitive.rules.abstract_eval(avals, params)
         if len(outs) > 1 or avals[0].ndim != core or not outs[0].size:
             return None
@@ -482,15 +459,15 @@ def check_finite(x: HostArray) -> None:
 
 #: A type, and how many of its axes belong to one problem: two for a matrix, which LAPACK has column
 #: by column; one for a vector; none for a number.
-Stack: TypeAlias = tuple[TensorType, int]
+Stack: TypeAlias = tuple[hlo.TensorType, int]
 
 
-def matrices(x: Value) -> tuple[Value, int]:
+def matrices(x: hlo.Value) -> tuple[hlo.Value, int]:
     """An operand that holds matrices."""
     return x, 2
 
 
-def _layout(of: TensorType, axes: int) -> Layout:
+def _layout(of: hlo.TensorType, axes: int) -> hlo.Layout:
     """The axes, the one whose elements lie next to each other first."""
     n = len(of.shape)
     return (*range(n - axes, n), *reversed(range(n - axes)))
@@ -499,11 +476,11 @@ def _layout(of: TensorType, axes: int) -> Layout:
 def lapack_call(
     b: Lowering,
     routine: str,
-    operands: Sequence[tuple[Value, int]],
+    operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
     in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
-) -> list[Value]:
+) -> list[hlo.Value]:
     """Write a call of a routine of LAPACK.
 
     Args:
@@ -529,11 +506,11 @@ def lapack_call(
 def cuda_call(
     b: Lowering,
     target: str,
-    operands: Sequence[tuple[Value, int]],
+    operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
     in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
-) -> list[Value]:
+) -> list[hlo.Value]:
     """Write a call of a routine for GPUs by Nvidia, of cusolver or of jaxlib.
 
     Args:
@@ -555,7 +532,7 @@ def cuda_call(
     )
 
 
-def reflected_identity(b: Lowering, columns: Value, factors: Value) -> list[Value]:
+def reflected_identity(b: Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
     """Write the first columns of a product of reflections, which are packed."""
     operands, result = (matrices(columns), (factors, 1)), (columns.type, 2)
     if b.platform == "cuda":
@@ -567,8 +544,8 @@ def reflected_identity(b: Lowering, columns: Value, factors: Value) -> list[Valu
 def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
     """Return the lowering rule of a primitive for which there is no routine on GPUs."""
 
-    def rule(b: Lowering, operands: Values, params: object) -> NoReturn:
-        raise PlatformError(
+    def rule(b: Lowering, operands: hlo.Values, params: object) -> NoReturn:
+        raise errors.PlatformError(
             f"'{name}' is not computed on GPUs: LAPACK's routine for it is the processor's alone. "
             "Put its operand there: tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
         )
@@ -580,21 +557,21 @@ def _option(option: str | int) -> str:
     """How the attributes of a call say an option."""
     match option:
         case bool():
-            return boolean(option)
+            return hlo.boolean(option)
         case int():
             return f"{option} : i32"
         case _ if len(option) > 1:
-            return string(option)
+            return hlo.string(option)
         case _:
             return f"{ord(option)} : ui8"
 
 
-def status(of: TensorType) -> Stack:
+def status(of: hlo.TensorType) -> Stack:
     """What a routine says of each matrix of a stack: zero where it was successful."""
-    return tensor(of.shape[:-2], dtypes.int32), 0
+    return hlo.tensor(of.shape[:-2], dtypes.int32), 0
 
 
-def nan_where_failed(b: Lowering, info: Value, results: Values) -> Values:
+def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
     """Write a choice: the results of a routine where it was successful, NaN elsewhere.
 
     Args:
@@ -610,11 +587,11 @@ def nan_where_failed(b: Lowering, info: Value, results: Values) -> Values:
     ]
 
 
-def nothing_to_do(operands: Values) -> bool:
+def nothing_to_do(operands: hlo.Values) -> bool:
     """Whether the operands are such that LAPACK has nothing to do."""
     return any(not x.size for x in operands)
 
 
-def lower_nothing(b: Lowering) -> Values:
+def lower_nothing(b: Lowering) -> hlo.Values:
     """Write results that are empty, or sums and products of nothing but zeros."""
     return [b.full(0, of) for of in b.results]

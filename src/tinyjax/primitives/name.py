@@ -5,42 +5,38 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.checking import checked
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Arrays, JvpResult, Params, Primitive, Tangents
-from tinyjax.core.trace import bind, bind1
-from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_identity, def_transposes
+from tinyjax.core import checking, operands as opd, primitive as prim, trace as tr
+from tinyjax.primitives import families as fam, rules as ru
 
 T = TypeVar("T")
 
 
 @attrs.frozen(eq=False, repr=False)
-class NameParams(Params):
+class NameParams(prim.Params):
     """The name."""
 
     name: str
 
 
-name_p: Primitive[NameParams] = Primitive("name", NameParams)
+name_p: prim.Primitive[NameParams] = prim.Primitive("name", NameParams)
 
 
-def_identity(name_p)
+ru.def_identity(name_p)
 
 
 @name_p.def_jvp
-def _name_jvp(primals: Arrays, tangents: Tangents, params: NameParams) -> JvpResult:
+def _name_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NameParams) -> prim.JvpResult:
     # the name is the value's, not its tangent's: no policy asks for what depends on tangents
-    return bind(name_p, primals, params), tangents
+    return tr.bind(name_p, primals, params), tangents
 
 
-def_transposes(name_p, lambda ct, x, params: ct)
+ru.def_transposes(name_p, lambda ct, x, params: ct)
 
 
-def_elementwise_batch(name_p)
+fam.def_elementwise_batch(name_p)
 
 
-@checked
+@checking.checked
 def checkpoint_name(x: T, name: str) -> T:
     """Return ``x``, known by a name to the policies of ``checkpoint``.
 
@@ -60,5 +56,5 @@ def checkpoint_name(x: T, name: str) -> T:
         [None, 's']
     """
     params = NameParams(name)
-    named: T = tree.map(lambda leaf: bind1(name_p, (as_array(leaf),), params), x)
+    named: T = tree.map(lambda leaf: tr.bind1(name_p, (opd.as_array(leaf),), params), x)
     return named

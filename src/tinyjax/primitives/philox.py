@@ -13,27 +13,13 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.primitive import (
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-)
-from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives.rules import def_constant
-from tinyjax.primitives.shape import expand_dims, move_batch_axis, squeeze
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, tensor
 
 _ROUNDS: Final = 10
 _MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
@@ -42,14 +28,14 @@ _HALF: Final = np.uint64(32)
 
 
 @attrs.frozen(eq=False, repr=False)
-class BitsParams(Params):
+class BitsParams(prim.Params):
     """The type of the bits: an unsigned integer of any width."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
-rng_bit_generator_p: Primitive[BitsParams] = Primitive("rng_bit_generator", BitsParams)
+rng_bit_generator_p: prim.Primitive[BitsParams] = prim.Primitive("rng_bit_generator", BitsParams)
 
 
 def _rounds(counters: HostArray, key: HostArray) -> HostArray:
@@ -71,7 +57,7 @@ def _blocks(params: BitsParams) -> int:
 
 
 @rng_bit_generator_p.def_impl
-def _bits_impl(operands: Hosts, params: BitsParams) -> Hosts:
+def _bits_impl(operands: prim.Hosts, params: BitsParams) -> prim.Hosts:
     state = np.ascontiguousarray(operands[0])
     count = _blocks(params)
     high, low = state.view(np.uint64)
@@ -86,47 +72,47 @@ def _bits_impl(operands: Hosts, params: BitsParams) -> Hosts:
 
 
 @rng_bit_generator_p.def_abstract_eval
-def _bits_type(avals: Avals, params: BitsParams) -> Avals:
+def _bits_type(avals: prim.Avals, params: BitsParams) -> prim.Avals:
     (state,) = avals
     if state.dtype != dtypes.uint32 or params.dtype not in dtypes.UNSIGNED:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"rng_bit_generator draws unsigned integers from uint32 words, but got {state} and the "
             f"dtype {params.dtype.name}."
         )
     if state.shape != (4,):
-        raise ShapeError(f"rng_bit_generator has a state of four words, but got {state}.")
-    return state.strip_weak(), ShapedArray(params.shape, params.dtype)
+        raise errors.ShapeError(f"rng_bit_generator has a state of four words, but got {state}.")
+    return state.strip_weak(), av.ShapedArray(params.shape, params.dtype)
 
 
 @rng_bit_generator_p.def_lowering
-def _bits_lowering(b: Lowering, operands: Values, params: BitsParams) -> Values:
-    wide = tensor((2,), dtypes.uint64)
+def _bits_lowering(b: Lowering, operands: hlo.Values, params: BitsParams) -> hlo.Values:
+    wide = hlo.tensor((2,), dtypes.uint64)
     pairs = b.reshape(operands[0], (2, 2))
     state = b.op("stablehlo.bitcast_convert", pairs, result=wide)
     drawn = dtypes.uint64 if params.dtype.itemsize == 8 else dtypes.uint32
     after, bits = b.emit(
         "stablehlo.rng_bit_generator",
         (state,),
-        (wide, tensor(params.shape, drawn)),
+        (wide, hlo.tensor(params.shape, drawn)),
         {"rng_algorithm": "#stablehlo<rng_algorithm PHILOX>"},
     )
-    words = b.op("stablehlo.bitcast_convert", after, result=tensor((2, 2), dtypes.uint32))
+    words = b.op("stablehlo.bitcast_convert", after, result=hlo.tensor((2, 2), dtypes.uint32))
     return b.reshape(words, (4,)), b.convert(bits, params.dtype)
 
 
-def_constant(rng_bit_generator_p)
+ru.def_constant(rng_bit_generator_p)
 
 
 @rng_bit_generator_p.def_batch
 def _bits_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: BitsParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: BitsParams
+) -> prim.BatchResult:
     """Draw for all examples from the first one's state, as JAX does."""
-    states = move_batch_axis(values[0], axes[0], 0, mapped.size)
-    first = squeeze(slice_in_dim(states, 0, 1), (0,))
+    states = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
+    first = sh.squeeze(sl.slice_in_dim(states, 0, 1), (0,))
     after, bits = rng_bit_generator(first, (mapped.size, *params.shape), params.dtype)
-    rest = slice_in_dim(states, 1, mapped.size)
-    return (concatenate([expand_dims(after, (0,)), rest], 0), bits), (0, 0)
+    rest = sl.slice_in_dim(states, 1, mapped.size)
+    return (sl.concatenate([sh.expand_dims(after, (0,)), rest], 0), bits), (0, 0)
 
 
 def rng_bit_generator(state: Array, shape: tuple[int, ...], dtype: DType) -> tuple[Array, Array]:
@@ -144,5 +130,5 @@ def rng_bit_generator(state: Array, shape: tuple[int, ...], dtype: DType) -> tup
         ShapeError: the state is not four words.
         DtypeError: it is not uint32, or ``dtype`` is not an unsigned integer type.
     """
-    after, bits = bind(rng_bit_generator_p, (state,), BitsParams(tuple(shape), dtype))
+    after, bits = tr.bind(rng_bit_generator_p, (state,), BitsParams(tuple(shape), dtype))
     return after, bits

@@ -5,26 +5,23 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import Params
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.primitives.families import Elementwise, elementwise
+from tinyjax.primitives import families as fam
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, integer
 
 
 @attrs.frozen(eq=False, repr=False)
-class PrecisionParams(Params):
+class PrecisionParams(prim.Params):
     """How many bits the exponent has, and the significand after its point."""
 
     exponent_bits: int
     mantissa_bits: int
 
 
-def _rounded(x: HostArray, params: PrecisionParams) -> HostArray:
+def _rounded(x: dtypes.HostArray, params: PrecisionParams) -> dtypes.HostArray:
     if x.dtype.itemsize == 1:  # in a wider type, as XLA does
         return _rounded(x.astype(np.float16), params).astype(x.dtype)
     info = dtypes.finfo(x.dtype)
@@ -51,21 +48,21 @@ def _rounded(x: HostArray, params: PrecisionParams) -> HostArray:
     return np.where(np.isnan(x), lost, rounded)
 
 
-def _lower(b: Lowering, x: Value, params: PrecisionParams) -> Value:
+def _lower(b: Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
     return b.op(
         "stablehlo.reduce_precision",
         x,
-        exponent_bits=integer(params.exponent_bits, 32),
-        mantissa_bits=integer(params.mantissa_bits, 32),
+        exponent_bits=hlo.integer(params.exponent_bits, 32),
+        mantissa_bits=hlo.integer(params.mantissa_bits, 32),
     )
 
 
-reduce_precision_p: Elementwise = elementwise(
+reduce_precision_p: fam.Elementwise = fam.elementwise(
     "reduce_precision",
     _rounded,
     _lower,
     "f",
-    transposes=[lambda ct, x, p: bind1(reduce_precision_p, (ct,), p)],
+    transposes=[lambda ct, x, p: tr.bind1(reduce_precision_p, (ct,), p)],
     params=PrecisionParams,
 )
 
@@ -85,10 +82,10 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
         ArgumentError: there is no such type.
     """
     if exponent_bits < 1 or mantissa_bits < 0:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "reduce_precision takes at least 1 for exponent_bits and 0 for mantissa_bits, but got "
-            f"{shortened(exponent_bits)} and {shortened(mantissa_bits)}."
+            f"{errors.shortened(exponent_bits)} and {errors.shortened(mantissa_bits)}."
         )
     # which all floats have fewer of; XLA counts them in 32 bits
     params = PrecisionParams(min(exponent_bits, 64), min(mantissa_bits, 64))
-    return bind1(reduce_precision_p, (x,), params)
+    return tr.bind1(reduce_precision_p, (x,), params)

@@ -6,53 +6,33 @@ import attrs
 import numpy as np
 from numpy.linalg import _umath_linalg
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, costs, explicit, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    NoParams,
-    Params,
-    Primitive,
-    Tangents,
-)
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import DifferentiationError
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.elementwise import add, div, sub
+from tinyjax.primitives import elementwise as ew, matrices as ma, shape as sh, slicing as sl
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.lu import rows
 from tinyjax.primitives.rules import instantiate_all
-from tinyjax.primitives.shape import def_simple_batch, full, full_like
-from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 
 @attrs.frozen(eq=False, repr=False)
-class QrParams(Params):
+class QrParams(prim.Params):
     """Whether ``Q`` is square, with columns beyond those that ``x`` determines; and pivoting."""
 
     full_matrices: bool
     pivoting: bool = False
 
 
-qr_p: Primitive[QrParams] = Primitive("qr", QrParams)
-def_cubic_flops(qr_p)
+qr_p: prim.Primitive[QrParams] = prim.Primitive("qr", QrParams)
+costs.def_cubic_flops(qr_p)
 
 
 @qr_p.def_impl
-def _qr_impl(operands: Hosts, params: QrParams) -> Hosts:
+def _qr_impl(operands: prim.Hosts, params: QrParams) -> prim.Hosts:
     (x,) = operands
     if params.pivoting:
         return _pivoted(x, params.full_matrices)
@@ -73,11 +53,11 @@ def _qr_impl(operands: Hosts, params: QrParams) -> Hosts:
 _reflections_of_hosts = getattr(_umath_linalg, "qr_r_raw", None)
 
 
-def _pivoted(x: HostArray, full_matrices: bool) -> Hosts:
+def _pivoted(x: dtypes.HostArray, full_matrices: bool) -> prim.Hosts:
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     types = qr_p.rules.abstract_eval(
-        (ShapedArray(x.shape, x.dtype),), QrParams(full_matrices, True)
+        (av.ShapedArray(x.shape, x.dtype),), QrParams(full_matrices, True)
     )
     outs = [np.empty(aval.shape, aval.dtype) for aval in types]
     outs[2][...] = np.arange(x.shape[-1])
@@ -90,23 +70,23 @@ def _pivoted(x: HostArray, full_matrices: bool) -> Hosts:
 
 
 @qr_p.def_abstract_eval
-def _qr_type(avals: Avals, params: QrParams) -> Avals:
+def _qr_type(avals: prim.Avals, params: QrParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("qr", x)
     *batch, m, n = x.shape
     k = m if params.full_matrices else min(m, n)
-    factors = ShapedArray((*batch, m, k), x.dtype), ShapedArray((*batch, k, n), x.dtype)
-    return (*factors, ShapedArray((*batch, n), dtypes.int32)) if params.pivoting else factors
+    factors = av.ShapedArray((*batch, m, k), x.dtype), av.ShapedArray((*batch, k, n), x.dtype)
+    return (*factors, av.ShapedArray((*batch, n), dtypes.int32)) if params.pivoting else factors
 
 
 @qr_p.def_lowering
-def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
+def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Values:
     (x,), (q, r, *order) = operands, b.results
     if ma.nothing_to_do(operands):
         (one,) = lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
         return (one, b.full(0, r), *(b.iota(of, len(of.shape) - 1) for of in order))
     *batch, m, n = x.shape
-    scales = tensor((*batch, min(m, n)), x.dtype)
+    scales = hlo.tensor((*batch, min(m, n)), x.dtype)
     pivots = []
     if params.pivoting:
         free = b.full(0, order[0])
@@ -126,12 +106,12 @@ def _qr_lowering(b: Lowering, operands: Values, params: QrParams) -> Values:
     (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     (orthogonal,) = ma.reflected_identity(b, columns, factors)
     (triangular,) = lower_formula(
-        b, lambda y: [ma.upper_part(slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
+        b, lambda y: [ma.upper_part(sl.slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
     return (orthogonal, triangular, *pivots)
 
 
-def _reflect(b: Lowering, x: Value, scales: TensorType) -> list[Value]:
+def _reflect(b: Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
     """Write the reflections that make matrices triangular: packed, and their factors."""
     if b.platform == "cuda":
         return ma.cuda_call(b, "cusolver_geqrf_ffi", (ma.matrices(x),), (x.type, 2), (scales, 1))
@@ -142,13 +122,13 @@ def _with_columns(x: Array, count: int) -> Array:
     """The first columns, or the matrices with columns of zeros added."""
     axis = x.ndim - 1
     if x.shape[axis] >= count:
-        return slice_in_dim(x, 0, count, axis=axis)
+        return sl.slice_in_dim(x, 0, count, axis=axis)
     config = [(0, 0, 0)] * axis + [(0, count - x.shape[axis], 0)]
-    return pad(x, full((), 0, x.dtype), config)
+    return sl.pad(x, sh.full((), 0, x.dtype), config)
 
 
 @qr_p.def_jvp
-def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
+def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> prim.JvpResult:
     """``W = Q^H Q'`` is skew-Hermitian, and ``Q^H A' = W R + R'`` (Walter and Lehmann 2010).
 
     For complex matrices, ``W`` has an imaginary diagonal, which keeps that of ``R`` real, as
@@ -161,29 +141,29 @@ def _qr_jvp(primals: Arrays, tangents: Tangents, params: QrParams) -> JvpResult:
         ta = ma.mT(rows(ma.mT(ta), columns))
     m, n = a.shape[-2:]
     if params.full_matrices and m > n:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"qr of matrices taller than wide, here {m} by {n}, has no derivative with "
             "full_matrices=True (mode='complete'), since the last columns of Q are not determined. "
             "Leave it out."
         )
     k = min(m, n)
     axis = a.ndim - 1
-    square, change = slice_in_dim(r, 0, k, axis=axis), slice_in_dim(ta, 0, k, axis=axis)
+    square, change = sl.slice_in_dim(r, 0, k, axis=axis), sl.slice_in_dim(ta, 0, k, axis=axis)
     scaled = triangular_solve(square, change)
     inner = ma.mm(ma.mH(q), scaled)
     lower = ma.lower_part(inner, strict=True)
-    rotation = sub(lower, ma.mH(lower))
+    rotation = ew.sub(lower, ma.mH(lower))
     if dtypes.is_complex(a.dtype):
-        twice = sub(inner, ma.mH(inner))
-        imaginary = div(twice, full_like(twice, 2))
+        twice = ew.sub(inner, ma.mH(inner))
+        imaginary = ew.div(twice, sh.full_like(twice, 2))
         rotation = ma.on_diagonal(imaginary, rotation)
-    tq = add(ma.mm(q, sub(rotation, inner)), scaled)
-    tr = ma.upper_part(sub(ma.mm(ma.mH(q), ta), ma.mm(rotation, r)))
-    return (q, r, *order), (tq, tr, *(ZERO for _ in order))
+    tq = ew.add(ma.mm(q, ew.sub(rotation, inner)), scaled)
+    tr = ma.upper_part(ew.sub(ma.mm(ma.mH(q), ta), ma.mm(rotation, r)))
+    return (q, r, *order), (tq, tr, *(prim.ZERO for _ in order))
 
 
-qr_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(qr_p)
+qr_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(qr_p)
 
 
 def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
@@ -218,34 +198,34 @@ def pivoted_qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, A
 
 # The reflections themselves
 
-geqrf_p: Primitive[NoParams] = Primitive("geqrf", NoParams)
-def_cubic_flops(geqrf_p)
+geqrf_p: prim.Primitive[prim.NoParams] = prim.Primitive("geqrf", prim.NoParams)
+costs.def_cubic_flops(geqrf_p)
 
 
 @geqrf_p.def_impl
-def _geqrf_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _geqrf_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     packed, factors = np.linalg.qr(operands[0], "raw")
     return np.swapaxes(packed, -1, -2), factors
 
 
 @geqrf_p.def_abstract_eval
-def _geqrf_type(avals: Avals, params: NoParams) -> Avals:
+def _geqrf_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("geqrf", x)
     *batch, m, n = x.shape
-    return (ShapedArray(x.shape, x.dtype), ShapedArray((*batch, min(m, n)), x.dtype))
+    return (av.ShapedArray(x.shape, x.dtype), av.ShapedArray((*batch, min(m, n)), x.dtype))
 
 
 @geqrf_p.def_lowering
-def _geqrf_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _geqrf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     (x,), (_, factors) = operands, b.results
     if ma.nothing_to_do(operands):
         return x, b.full(0, factors)
     return _reflect(b, x, factors)
 
 
-geqrf_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(geqrf_p)
+geqrf_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(geqrf_p)
 
 
 def geqrf(x: Array) -> tuple[Array, Array]:
@@ -259,5 +239,5 @@ def geqrf(x: Array) -> tuple[Array, Array]:
         the factors ``tau`` of the reflections ``I - tau v v^H``, shape ``(..., min(m, n))``. They
         have no derivative: differentiate ``qr``.
     """
-    packed, factors = bind(geqrf_p, (x,), NO_PARAMS)
+    packed, factors = bind(geqrf_p, (x,), prim.NO_PARAMS)
     return packed, factors

@@ -16,31 +16,16 @@ import attrs
 import numpy as np
 from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import undivided, whole
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    Avals,
-    Hosts,
-    Kernel,
-    NoParams,
-    Params,
-    Primitive,
-)
-from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DtypeError
-from tinyjax.primitives.families import def_elementwise_batch, elementwise_type
-from tinyjax.primitives.rules import def_constant
-from tinyjax.primitives.shape import def_simple_batch
+from tinyjax.primitives import families as fam, rules as ru, shape as sh
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
 
-threefry2x32_p: Primitive[NoParams] = Primitive("threefry2x32", NoParams)
+threefry2x32_p: prim.Primitive[prim.NoParams] = prim.Primitive("threefry2x32", prim.NoParams)
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 #: Five groups of four rounds; after each, the key is mixed in again.
@@ -152,7 +137,7 @@ def _key_words(k: HostArray) -> HostArray:
 
 
 @threefry2x32_p.def_impl
-def _threefry_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _threefry_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     k1, k2, x1, x2 = operands
     shape, size = x1.shape, x1.size
     if size <= _FEW:
@@ -167,10 +152,10 @@ def _threefry_impl(operands: Hosts, params: NoParams) -> Hosts:
 
 
 @threefry2x32_p.def_abstract_eval
-def _threefry_type(avals: Avals, params: NoParams) -> Avals:
-    aval = elementwise_type("threefry2x32", avals, "u")
+def _threefry_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
+    aval = fam.elementwise_type("threefry2x32", avals, "u")
     if aval.dtype != dtypes.uint32:
-        raise DtypeError(f"threefry2x32 takes uint32 words, but got {aval}.")
+        raise errors.DtypeError(f"threefry2x32 takes uint32 words, but got {aval}.")
     return (aval, aval)
 
 
@@ -201,7 +186,7 @@ def _joined(b: Lowering, high: Value, low: Value) -> Value:
 
 
 @threefry2x32_p.def_lowering
-def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _threefry_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     # one result, since XLA would compute the hash once for each
     def write(inner: Lowering, words: list[Value]) -> Values:
         return (_joined(inner, *_write_hash(inner, *words)),)
@@ -212,10 +197,10 @@ def _threefry_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
     return b.convert(high, dtypes.uint32), b.convert(pairs, dtypes.uint32)
 
 
-def_constant(threefry2x32_p)
+ru.def_constant(threefry2x32_p)
 
 
-def_elementwise_batch(threefry2x32_p)
+fam.def_elementwise_batch(threefry2x32_p)
 
 
 def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
@@ -234,7 +219,7 @@ def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Arr
         ShapeError: the shapes differ.
         DtypeError: an operand is not uint32.
     """
-    y1, y2 = bind(threefry2x32_p, (k1, k2, x1, x2), NO_PARAMS)
+    y1, y2 = tr.bind(threefry2x32_p, (k1, k2, x1, x2), prim.NO_PARAMS)
     return y1, y2
 
 
@@ -242,18 +227,18 @@ def threefry2x32(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Arr
 
 
 @attrs.frozen(eq=False, repr=False)
-class RandomBitsParams(Params):
+class RandomBitsParams(prim.Params):
     """The type of what is drawn with each key: unsigned integers of any width, or keys."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
-random_bits_p: Primitive[RandomBitsParams] = Primitive("random_bits", RandomBitsParams)
+random_bits_p: prim.Primitive[RandomBitsParams] = prim.Primitive("random_bits", RandomBitsParams)
 
 
 @random_bits_p.def_impl
-def _bits_impl(operands: Hosts, params: RandomBitsParams) -> Hosts:
+def _bits_impl(operands: prim.Hosts, params: RandomBitsParams) -> prim.Hosts:
     (words,), size = operands, math.prod(params.shape)
     keys = words.reshape(-1, 2)
     first, second = _counters(size, len(keys))
@@ -263,7 +248,7 @@ def _bits_impl(operands: Hosts, params: RandomBitsParams) -> Hosts:
 
 
 @random_bits_p.def_kernel
-def _bits_kernel(avals: Avals, params: RandomBitsParams) -> Kernel | None:
+def _bits_kernel(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | None:
     (words,), shape, dtype = avals, params.shape, params.dtype
     size, flat = math.prod(shape), len(shape) == 1
     if words.ndim != 1 or size > _FEW:
@@ -294,7 +279,7 @@ def _bits_kernel(avals: Avals, params: RandomBitsParams) -> Kernel | None:
 
 
 @lru_cache(maxsize=256)
-def few_floats(shape: tuple[int, ...]) -> Kernel | None:
+def few_floats(shape: tuple[int, ...]) -> prim.Kernel | None:
     """Make what draws float32 in [0, 1) with the words of one key, if they are few.
 
     Its numbers have the first 23 of the bits that ``random_bits`` draws. They are floats before
@@ -320,7 +305,7 @@ def few_floats(shape: tuple[int, ...]) -> Kernel | None:
 
 
 @lru_cache(maxsize=256)
-def few_bits_of_children(shape: tuple[int, ...]) -> Kernel | None:
+def few_bits_of_children(shape: tuple[int, ...]) -> prim.Kernel | None:
     """Make what splits a key in two and draws uint32 with each, of shape (2, *shape), if few."""
     size = math.prod(shape)
     if not 0 < 2 * size <= _FEW:
@@ -366,23 +351,23 @@ def _packed(first: HostArray, second: HostArray, dtype: DType) -> HostArray:
 
 
 @random_bits_p.def_abstract_eval
-def _bits_type(avals: Avals, params: RandomBitsParams) -> Avals:
+def _bits_type(avals: prim.Avals, params: RandomBitsParams) -> prim.Avals:
     (words,), dtype = avals, params.dtype
     if words.dtype != dtypes.uint32 or words.shape[-1:] != (2,):
-        raise DtypeError(f"random_bits takes keys of two uint32 words, but got {words}.")
+        raise errors.DtypeError(f"random_bits takes keys of two uint32 words, but got {words}.")
     if dtype not in dtypes.UNSIGNED and dtype != dtypes.key_threefry:
-        raise DtypeError(
+        raise errors.DtypeError(
             "random_bits draws unsigned integers or keys of two words, but was asked for "
             f"{dtypes.dtype_name(dtype)}."
         )
-    return (ShapedArray((*words.shape[:-1], *params.shape), dtype),)
+    return (av.ShapedArray((*words.shape[:-1], *params.shape), dtype),)
 
 
-@random_bits_p.def_rule(DIVISION)
-def _bits_division(params: RandomBitsParams, avals: Avals, outs: Avals) -> list[Entries]:
+@random_bits_p.def_rule(prim.DIVISION)
+def _bits_division(params: RandomBitsParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
     (words,) = avals
-    keys = whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]
-    return [(*keys, *undivided(len(params.shape)))]
+    keys = explicit.whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]
+    return [(*keys, *explicit.undivided(len(params.shape)))]
 
 
 @random_bits_p.def_lowering
@@ -427,10 +412,10 @@ def _write_counters(b: Lowering, shape: tuple[int, ...]) -> tuple[Value, Value]:
     return b.convert(high, dtypes.uint32), b.convert(position, dtypes.uint32)
 
 
-def_constant(random_bits_p)
+ru.def_constant(random_bits_p)
 
 
-def_simple_batch(random_bits_p)
+sh.def_simple_batch(random_bits_p)
 
 
 def random_bits(words: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -449,4 +434,4 @@ def random_bits(words: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     Raises:
         DtypeError: there are no keys of two words, or ``dtype`` is another.
     """
-    return bind1(random_bits_p, (words,), RandomBitsParams(shape, dtype))
+    return tr.bind1(random_bits_p, (words,), RandomBitsParams(shape, dtype))

@@ -12,15 +12,10 @@ from typing import TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, explicit, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.explicit import same
-from tinyjax.core.integers import SymbolicSize, int_pairs, integers, larger
-from tinyjax.core.primitive import DIVISION, Avals, Hosts, Params, Primitive, UndefinedPrimal
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ShapeError
 from tinyjax.primitives.broadcast import Combine, accumulator
 from tinyjax.primitives.convolution import padtype_to_pads
 from tinyjax.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
@@ -37,7 +32,7 @@ Axes: TypeAlias = tuple[int, ...]
 
 
 @attrs.frozen(eq=False, repr=False)
-class WindowParams(Params):
+class WindowParams(prim.Params):
     """For each axis the window's size, how far it moves, the padding, and the two dilations."""
 
     window: Axes
@@ -48,8 +43,8 @@ class WindowParams(Params):
 
 
 def _dilated(n: int, dilation: int) -> int:
-    if isinstance(n, SymbolicSize):
-        return larger((n - 1) * dilation + 1, 0)
+    if isinstance(n, ints.SymbolicSize):
+        return ints.larger((n - 1) * dilation + 1, 0)
     return (n - 1) * dilation + 1 if n else 0
 
 
@@ -57,10 +52,10 @@ def _count(n: int, axis: int, params: WindowParams) -> int:
     """How many places the window has along an axis of size ``n``."""
     padded = _dilated(n, params.base_dilation[axis]) + sum(params.padding[axis])
     left = padded - _dilated(params.window[axis], params.window_dilation[axis])
-    return larger(left // params.strides[axis] + 1, 0)
+    return ints.larger(left // params.strides[axis] + 1, 0)
 
 
-def places(name: str, x: ShapedArray, params: WindowParams) -> tuple[int, ...]:
+def places(name: str, x: av.ShapedArray, params: WindowParams) -> tuple[int, ...]:
     """How many places the window has along each axis.
 
     Raises:
@@ -79,7 +74,7 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
 
 def window_reducer(
     name: str, ufunc: np.ufunc, combine: Combine, kinds: str, identity: Callable[[DType], Scalar]
-) -> Primitive[WindowParams]:
+) -> prim.Primitive[WindowParams]:
     """Declare a reduction over windows; its derivative comes separately.
 
     Args:
@@ -89,10 +84,10 @@ def window_reducer(
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, which padding holds, by dtype.
     """
-    primitive: Primitive[WindowParams] = Primitive(name, WindowParams)
+    primitive: prim.Primitive[WindowParams] = prim.Primitive(name, WindowParams)
 
     @primitive.def_impl
-    def window_impl(operands: Hosts, params: WindowParams) -> Hosts:
+    def window_impl(operands: prim.Hosts, params: WindowParams) -> prim.Hosts:
         (x,) = operands
         out = x.astype(np.float32) if dtypes.is_narrow_float(x.dtype) else x
         for axis in range(x.ndim):
@@ -101,7 +96,7 @@ def window_reducer(
         return (out.astype(x.dtype, copy=False),)
 
     @primitive.def_abstract_eval
-    def window_type(avals: Avals, params: WindowParams) -> Avals:
+    def window_type(avals: prim.Avals, params: WindowParams) -> prim.Avals:
         (x,) = avals
         check_kind(name, x, kinds)
         return (x.with_shape(places(name, x, params)),)
@@ -126,7 +121,7 @@ def window_reducer(
         )
         return (b.convert(out, x.dtype),)
 
-    primitive.def_rule(DIVISION)(same)
+    primitive.def_rule(prim.DIVISION)(explicit.same)
     def_simple_batch(primitive, _with_axis_in_front)
 
     return primitive
@@ -142,7 +137,7 @@ def _with_axis_in_front(params: WindowParams, size: int) -> WindowParams:
     )
 
 
-def _check(name: str, x: ShapedArray, params: WindowParams) -> None:
+def _check(name: str, x: av.ShapedArray, params: WindowParams) -> None:
     for what, entries in (
         ("window_dimensions", params.window),
         ("window_strides", params.strides),
@@ -150,11 +145,11 @@ def _check(name: str, x: ShapedArray, params: WindowParams) -> None:
         ("window_dilation", params.window_dilation),
     ):
         if len(entries) != x.ndim or any(n < 1 for n in entries):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs a positive number in {what} for each axis of {x}, but got {entries}."
             )
     if len(params.padding) != x.ndim:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} needs padding before and after each axis of {x}, but got {params.padding}."
         )
 
@@ -178,20 +173,20 @@ def _reduce_axis(
     return np.moveaxis(np.asarray(out), -1, axis)
 
 
-reduce_window_sum_p: Primitive[WindowParams] = window_reducer(
+reduce_window_sum_p: prim.Primitive[WindowParams] = window_reducer(
     "reduce_window_sum", np.add, Lowering.add, "iufc", lambda _: 0
 )
-reduce_window_max_p: Primitive[WindowParams] = window_reducer(
+reduce_window_max_p: prim.Primitive[WindowParams] = window_reducer(
     "reduce_window_max", np.maximum, Lowering.max, "biufc", lowest
 )
-reduce_window_min_p: Primitive[WindowParams] = window_reducer(
+reduce_window_min_p: prim.Primitive[WindowParams] = window_reducer(
     "reduce_window_min", np.minimum, Lowering.min, "biufc", highest
 )
 
 def_linear(reduce_window_sum_p)
 
 
-def _window_sum_transpose(ct: Array, x: UndefinedPrimal, params: WindowParams) -> Array:
+def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowParams) -> Array:
     # spread by the strides and summed over the same window, as for a convolution with ones
     padding = []
     for i, (n, m) in enumerate(zip(x.aval.shape, ct.shape, strict=True)):
@@ -202,14 +197,14 @@ def _window_sum_transpose(ct: Array, x: UndefinedPrimal, params: WindowParams) -
     moved = attrs.evolve(
         params, strides=params.base_dilation, padding=tuple(padding), base_dilation=params.strides
     )
-    return bind1(reduce_window_sum_p, (ct,), moved)
+    return tr.bind1(reduce_window_sum_p, (ct,), moved)
 
 
 def_transposes(reduce_window_sum_p, _window_sum_transpose)
 
 
 def _def_extremum_jvp(
-    primitive: Primitive[WindowParams],
+    primitive: prim.Primitive[WindowParams],
     identity: Callable[[DType], Scalar],
     extremum: Elementwise,
     beats: Elementwise,
@@ -282,10 +277,10 @@ def window_params(
         ArgumentError: there is no such padding.
     """
     ones = (1,) * x.ndim
-    window = integers(window_dimensions, "window_dimensions")
-    strides = ones if window_strides is None else integers(window_strides, "window_strides")
-    base = ones if base_dilation is None else integers(base_dilation, "base_dilation")
-    within = ones if window_dilation is None else integers(window_dilation, "window_dilation")
+    window = ints.integers(window_dimensions, "window_dimensions")
+    strides = ones if window_strides is None else ints.integers(window_strides, "window_strides")
+    base = ones if base_dilation is None else ints.integers(base_dilation, "base_dilation")
+    within = ones if window_dilation is None else ints.integers(window_dilation, "window_dilation")
     params = WindowParams(window, strides, ((0, 0),) * x.ndim, base, within)
     _check(name, x.aval, params)
     if isinstance(padding, str):
@@ -293,7 +288,7 @@ def window_params(
         spans = [_dilated(n, d) for n, d in zip(window, within, strict=True)]
         ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
     else:
-        ends = int_pairs(padding, "padding")
+        ends = ints.int_pairs(padding, "padding")
     params = attrs.evolve(params, padding=ends)
     _check(name, x.aval, params)
     return params
@@ -301,14 +296,14 @@ def window_params(
 
 def reduce_window_sum(x: Array, params: WindowParams) -> Array:
     """Return the sums over the places of a window."""
-    return bind1(reduce_window_sum_p, (x,), params)
+    return tr.bind1(reduce_window_sum_p, (x,), params)
 
 
 def reduce_window_max(x: Array, params: WindowParams) -> Array:
     """Return the greatest elements over the places of a window; padding counts as the least."""
-    return bind1(reduce_window_max_p, (x,), params)
+    return tr.bind1(reduce_window_max_p, (x,), params)
 
 
 def reduce_window_min(x: Array, params: WindowParams) -> Array:
     """Return the least elements over the places of a window; padding counts as the greatest."""
-    return bind1(reduce_window_min_p, (x,), params)
+    return tr.bind1(reduce_window_min_p, (x,), params)

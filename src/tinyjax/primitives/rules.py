@@ -11,38 +11,21 @@ from functools import partial
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import SumsRule, together
-from tinyjax.core.operands import splat
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    SUMS,
-    ZERO,
-    Arrays,
-    Cotangents,
-    JvpResult,
-    NoParams,
-    Operands,
-    Primitive,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import DType, dtype_name, is_complex, kind
-from tinyjax.errors import DifferentiationError, DtypeError
+from tinyjax.core.primitive import Primitive
 from tinyjax.primitives.barrier import once
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: ``(tangent, result, *operands) -> tangent of the result``.
-Derivative = Callable[..., Tangent]
+Derivative = Callable[..., prim.Tangent]
 #: ``(*cotangents, *operands) -> cotangent of an operand``, of which those the primitive is linear
 #: in are undefined; or the name of an operand that it is not linear in.
-Transpose = Callable[..., Tangent] | str
+Transpose = Callable[..., prim.Tangent] | str
 
 _KIND_NAMES = {
     "b": "bool",
@@ -56,20 +39,20 @@ _KIND_NAMES = {
 }
 
 
-def check_kind(name: str, aval: ShapedArray, kinds: str) -> None:
+def check_kind(name: str, aval: av.ShapedArray, kinds: str) -> None:
     """Raise unless the dtype's kind is one of ``kinds``."""
-    if kind(aval.dtype) not in kinds:
+    if dtypes.kind(aval.dtype) not in kinds:
         shown = f"bitwise_{name}" if name in ("and", "not", "or", "xor") else name
-        raise DtypeError(
-            f"{shown} does not accept dtype {dtype_name(aval.dtype)}: it takes "
+        raise errors.DtypeError(
+            f"{shown} does not accept dtype {dtypes.dtype_name(aval.dtype)}: it takes "
             f"{', '.join(_KIND_NAMES[k] for k in kinds)}. Convert the operand with .astype(...)."
         )
 
 
-def check_not_made_real(name: str, operand: DType, result: DType) -> None:
+def check_not_made_real(name: str, operand: dtypes.DType, result: dtypes.DType) -> None:
     """Raise where a product of complex numbers is to have a real result."""
-    if is_complex(operand) and not is_complex(result):
-        raise DtypeError(
+    if dtypes.is_complex(operand) and not dtypes.is_complex(result):
+        raise errors.DtypeError(
             f"{name} of {operand} has no result of {result}: it would lose the imaginary part. "
             "Take .real or .imag of the result."
         )
@@ -86,7 +69,7 @@ def _by(rule: F, formulas: Sequence[object]) -> F:
 
 def has_params(primitive: Primitive[P]) -> bool:
     """Whether a primitive has parameters, which its formulas then take last."""
-    return primitive.params is not NoParams
+    return primitive.params is not prim.NoParams
 
 
 # Derivatives
@@ -95,20 +78,22 @@ def has_params(primitive: Primitive[P]) -> bool:
 def def_without_results(primitive: Primitive[P]) -> None:
     """Register the types and the jvp of a primitive that returns nothing: it has effects alone."""
     primitive.def_abstract_eval(lambda avals, params: ())
-    primitive.def_rule(DIVISION)(lambda params, avals, outs: ())
+    primitive.def_rule(prim.DIVISION)(lambda params, avals, outs: ())
 
     @primitive.def_jvp
-    def jvp_without_results(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        return bind(primitive, primals, params), ()
+    def jvp_without_results(
+        primals: prim.Arrays, tangents: prim.Tangents, params: P
+    ) -> prim.JvpResult:
+        return tr.bind(primitive, primals, params), ()
 
 
 def def_constant(primitive: Primitive[P]) -> None:
     """Register the jvp of a primitive whose derivative is zero everywhere."""
 
     @primitive.def_jvp
-    def constant_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        outs = bind(primitive, primals, params)
-        return outs, [ZERO] * len(outs)
+    def constant_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
+        outs = tr.bind(primitive, primals, params)
+        return outs, [prim.ZERO] * len(outs)
 
 
 def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
@@ -120,8 +105,8 @@ def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
     """
 
     @primitive.def_jvp
-    def no_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        raise DifferentiationError(f"{primitive.name} has no derivative. {advice}")
+    def no_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
+        raise errors.DifferentiationError(f"{primitive.name} has no derivative. {advice}")
 
 
 def def_identity(primitive: Primitive[P]) -> None:
@@ -140,19 +125,19 @@ def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = No
         sums: its rule for sums of which each device has a part; by default that it computes parts
             from parts.
     """
-    primitive.def_rule(SUMS)(sums or together(*places))
+    primitive.def_rule(prim.SUMS)(sums or together(*places))
 
     @primitive.def_jvp
-    def linear_jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+    def linear_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
         if len(primals) == 1:
             (t,) = tangents
-            assert t is not ZERO, "a rule is asked where there is a tangent"
-            return bind(primitive, primals, params), bind(primitive, (t,), params)
+            assert t is not prim.ZERO, "a rule is asked where there is a tangent"
+            return tr.bind(primitive, primals, params), tr.bind(primitive, (t,), params)
         tangents_in = [
             x if places and i not in places else instantiate(t, x)
             for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
         ]
-        return bind(primitive, primals, params), bind(primitive, tangents_in, params)
+        return tr.bind(primitive, primals, params), tr.bind(primitive, tangents_in, params)
 
 
 def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bool = False) -> None:
@@ -168,29 +153,29 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
     with_params = has_params(primitive)
     first, second = formulas[0], formulas[-1]
 
-    def jvp(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+    def jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
         if compares:
             primals = [once(x) for x in primals]
-        out = bind1(primitive, primals, params)
+        out = tr.bind1(primitive, primals, params)
         arguments = (*primals, params) if with_params else primals
-        total: Tangent = ZERO
+        total: prim.Tangent = prim.ZERO
         for formula, t in zip(formulas, tangents, strict=False):
-            if t is not ZERO:
+            if t is not prim.ZERO:
                 part = formula(t, out, *arguments)
-                total = part if total is ZERO else add_tangents(total, part)
+                total = part if total is prim.ZERO else add_tangents(total, part)
         return (out,), (total,)
 
-    def jvp_of_two(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        out = bind1(primitive, primals, params)
+    def jvp_of_two(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
+        out = tr.bind1(primitive, primals, params)
         (x, y), (tx, ty) = primals, tangents
-        if ty is ZERO:
+        if ty is prim.ZERO:
             return (out,), (first(tx, out, x, y),)
-        if tx is ZERO:
+        if tx is prim.ZERO:
             return (out,), (second(ty, out, x, y),)
         return (out,), (add_tangents(first(tx, out, x, y), second(ty, out, x, y)),)
 
-    def jvp_of_one(primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
-        out = bind1(primitive, primals, params)
+    def jvp_of_one(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
+        out = tr.bind1(primitive, primals, params)
         return (out,), (first(tangents[0], out, primals[0]),)
 
     # these two are nearly all, and need no loop
@@ -214,30 +199,34 @@ def def_transposes(primitive: Primitive[P], *formulas: Transpose, bilinear: bool
     functions = [_refuse(primitive, f) if isinstance(f, str) else f for f in formulas]
     first, second = functions[0], functions[-1]
 
-    def transpose(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
-        if bilinear and all(type(x) is UndefinedPrimal for x in operands):
+    def transpose(cotangents: prim.Tangents, operands: prim.Operands, params: P) -> prim.Cotangents:
+        if bilinear and all(type(x) is prim.UndefinedPrimal for x in operands):
             raise not_linear(primitive.name, "both operands at once")
         arguments = (*cotangents, *operands, params) if with_params else (*cotangents, *operands)
-        results: list[Tangent | None] = [None] * len(operands)
+        results: list[prim.Tangent | None] = [None] * len(operands)
         for i, (x, function) in enumerate(zip(operands, functions, strict=False)):
-            if type(x) is UndefinedPrimal:
+            if type(x) is prim.UndefinedPrimal:
                 results[i] = function(*arguments)
         return results
 
-    def transpose_of_one(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
+    def transpose_of_one(
+        cotangents: prim.Tangents, operands: prim.Operands, params: P
+    ) -> prim.Cotangents:
         if len(operands) != 1:
             return transpose(cotangents, operands, params)
         if with_params:
             return (first(*cotangents, operands[0], params),)
         return (first(*cotangents, operands[0]),)
 
-    def transpose_of_two(cotangents: Tangents, operands: Operands, params: P) -> Cotangents:
+    def transpose_of_two(
+        cotangents: prim.Tangents, operands: prim.Operands, params: P
+    ) -> prim.Cotangents:
         if len(operands) != 2:
             return transpose(cotangents, operands, params)
         (ct,), (x, y) = cotangents, operands
-        if type(x) is not UndefinedPrimal:
+        if type(x) is not prim.UndefinedPrimal:
             return None, second(ct, x, y)
-        if type(y) is not UndefinedPrimal:
+        if type(y) is not prim.UndefinedPrimal:
             return first(ct, x, y), None
         if bilinear:
             return transpose(cotangents, operands, params)
@@ -259,9 +248,9 @@ def _refuse(primitive: Primitive[P], operand: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-def not_linear(primitive: str, operand: str) -> DifferentiationError:
+def not_linear(primitive: str, operand: str) -> errors.DifferentiationError:
     """The error of a transpose rule that is asked about an operand it is not linear in."""
-    return DifferentiationError(
+    return errors.DifferentiationError(
         f"'{primitive}' is not linear in {operand}, so it has no transpose there. A function "
         "given to a transposition must be linear in the arguments that are transposed."
     )
@@ -270,33 +259,33 @@ def not_linear(primitive: str, operand: str) -> DifferentiationError:
 # Tangents
 
 
-def instantiate(tangent: Tangent, primal: Array) -> Array:
+def instantiate(tangent: prim.Tangent, primal: Array) -> Array:
     """Return the tangent itself, or zeros where it is ``ZERO``."""
-    return splat(0, primal.aval) if tangent is ZERO else tangent
+    return opd.splat(0, primal.aval) if tangent is prim.ZERO else tangent
 
 
-def instantiate_all(tangents: Tangents, avals: Sequence[ShapedArray]) -> list[Array]:
+def instantiate_all(tangents: prim.Tangents, avals: Sequence[av.ShapedArray]) -> list[Array]:
     """Return tangents, with zeros of the given types where one is ``ZERO``."""
-    return [splat(0, a) if t is ZERO else t for t, a in zip(tangents, avals, strict=True)]
+    return [opd.splat(0, a) if t is prim.ZERO else t for t, a in zip(tangents, avals, strict=True)]
 
 
-_adder: list[Primitive[NoParams]] = []
+_adder: list[Primitive[prim.NoParams]] = []
 
 
-def declare_addition(primitive: Primitive[NoParams]) -> None:
+def declare_addition(primitive: Primitive[prim.NoParams]) -> None:
     """Name the primitive that adds tangents; elementwise.add, declared above."""
     _adder.append(primitive)
 
 
 def add_arrays(x: Array, y: Array) -> Array:
     """Add two tangents of one type."""
-    return bind1(_adder[0], (x, y), NO_PARAMS)
+    return tr.bind1(_adder[0], (x, y), prim.NO_PARAMS)
 
 
-def add_tangents(x: Tangent, y: Tangent) -> Tangent:
+def add_tangents(x: prim.Tangent, y: prim.Tangent) -> prim.Tangent:
     """Add two tangents, either of which may be ``ZERO``."""
-    if x is ZERO:
+    if x is prim.ZERO:
         return y
-    if y is ZERO:
+    if y is prim.ZERO:
         return x
     return add_arrays(x, y)

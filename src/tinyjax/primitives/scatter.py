@@ -4,57 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tinyjax import dtypes, errors
+from tinyjax.core import integers as ints, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integers
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import bool_
-from tinyjax.errors import ArgumentError, described
-from tinyjax.primitives.elementwise import convert_element_type, select
-from tinyjax.primitives.gather_scatter import (
-    ScatterDimensionNumbers,
-    ScatterParams,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_sub_p,
-)
+from tinyjax.primitives import elementwise as ew, gather_scatter as gs, shape as sh
 from tinyjax.primitives.modes import GatherScatterMode, Mode
-from tinyjax.primitives.shape import full
 
 
 def _scatter(
-    primitive: Primitive[ScatterParams],
+    primitive: prim.Primitive[gs.ScatterParams],
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: Mode,
 ) -> Array:
-    x, indices, values = as_array(operand), as_array(scatter_indices), as_array(updates)
+    x, indices, values = opd.as_array(operand), opd.as_array(scatter_indices), opd.as_array(updates)
     if values.weak_type and values.dtype != x.dtype:
-        values = convert_element_type(values, x.dtype)
-    if not isinstance(dimension_numbers, ScatterDimensionNumbers):
-        raise ArgumentError(
+        values = ew.convert_element_type(values, x.dtype)
+    if not isinstance(dimension_numbers, gs.ScatterDimensionNumbers):
+        raise errors.ArgumentError(
             f"dimension_numbers of {primitive.name} must be ScatterDimensionNumbers, but got "
-            f"{described(dimension_numbers)}."
+            f"{errors.described(dimension_numbers)}."
         )
-    params = ScatterParams(
+    params = gs.ScatterParams(
         dimension_numbers, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices
     )
-    return bind1(primitive, (x, indices, values), params)
+    return tr.bind1(primitive, (x, indices, values), params)
 
 
 def scatter(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -87,7 +72,7 @@ def scatter(
                [7., 8.]], dtype=float32)
     """
     return _scatter(
-        scatter_p,
+        gs.scatter_p,
         operand,
         scatter_indices,
         updates,
@@ -102,7 +87,7 @@ def scatter_add(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -122,7 +107,7 @@ def scatter_add(
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(
-        scatter_add_p,
+        gs.scatter_add_p,
         operand,
         scatter_indices,
         updates,
@@ -137,7 +122,7 @@ def scatter_sub(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -145,7 +130,7 @@ def scatter_sub(
 ) -> Array:
     """Subtract windows from an array, at starts that are data; see ``scatter_add``."""
     return _scatter(
-        scatter_sub_p,
+        gs.scatter_sub_p,
         operand,
         scatter_indices,
         updates,
@@ -160,7 +145,7 @@ def scatter_mul(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -184,7 +169,7 @@ def scatter_mul(
         DifferentiationError: when differentiated where windows may overlap.
     """
     return _scatter(
-        scatter_mul_p,
+        gs.scatter_mul_p,
         operand,
         scatter_indices,
         updates,
@@ -199,7 +184,7 @@ def scatter_min(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -221,7 +206,7 @@ def scatter_min(
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(
-        scatter_min_p,
+        gs.scatter_min_p,
         operand,
         scatter_indices,
         updates,
@@ -236,7 +221,7 @@ def scatter_max(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -258,7 +243,7 @@ def scatter_max(
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(
-        scatter_max_p,
+        gs.scatter_max_p,
         operand,
         scatter_indices,
         updates,
@@ -273,7 +258,7 @@ def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     func: Callable[[Array], Array],
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gs.ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,
@@ -307,16 +292,16 @@ def scatter_apply(
         >>> scatter_apply(x, at, lambda x: x * x, rows, update_shape=(2,))
         Array([2, 9, 4], dtype=int32)
     """
-    x = as_array(operand)
-    shape = integers(update_shape, "update_shape")
+    x = opd.as_array(operand)
+    shape = ints.integers(update_shape, "update_shape")
     named = _scatter(
-        scatter_p,
-        full(x.shape, False, bool_),
+        gs.scatter_p,
+        sh.full(x.shape, False, dtypes.bool_),
         scatter_indices,
-        full(shape, True, bool_),
+        sh.full(shape, True, dtypes.bool_),
         dimension_numbers,
         indices_are_sorted,
         unique_indices,
         mode,
     )
-    return select(named, as_array(func(x)), x)
+    return ew.select(named, opd.as_array(func(x)), x)

@@ -6,35 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, costs, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.primitive import NO_PARAMS, Avals, NoParams, Primitive
-from tinyjax.core.trace import bind
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import matrices as ma
+from tinyjax.primitives import dynamic_slice as ds, eigen, elementwise as ew, matrices as ma
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from tinyjax.primitives.eigen import eig
-from tinyjax.primitives.elementwise import (
-    abs_,
-    add,
-    complex_,
-    conj,
-    div,
-    eq,
-    gt,
-    le,
-    lt,
-    min_,
-    mul,
-    neg,
-    select,
-    sqrt,
-    sub,
-)
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.reduce import reduce_min
 from tinyjax.primitives.shape import def_simple_batch, full_like, iota, reshape, zeros_like
@@ -44,10 +21,10 @@ from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
-def _check_complex(name: str, *avals: ShapedArray) -> None:
+def _check_complex(name: str, *avals: av.ShapedArray) -> None:
     for x in avals:
         if x.dtype not in (dtypes.complex64, dtypes.complex128) or x.dtype != avals[0].dtype:
-            raise DtypeError(
+            raise errors.DtypeError(
                 f"{name} takes complex numbers of one dtype, but got "
                 f"{' and '.join(map(str, avals))}. Convert the operands with .astype(...)."
             )
@@ -55,24 +32,24 @@ def _check_complex(name: str, *avals: ShapedArray) -> None:
 
 # rsf2csf
 
-rsf2csf_p: Primitive[NoParams] = Primitive("rsf2csf", NoParams)
-def_cubic_flops(rsf2csf_p)
+rsf2csf_p: prim.Primitive[prim.NoParams] = prim.Primitive("rsf2csf", prim.NoParams)
+costs.def_cubic_flops(rsf2csf_p)
 
 
 @rsf2csf_p.def_abstract_eval
-def _csf_type(avals: Avals, params: NoParams) -> Avals:
+def _csf_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     form, vectors = avals
     for x in avals:
         ma.check_matrices("rsf2csf", x, square=True)
     _check_complex("rsf2csf", *avals)
     if form.shape != vectors.shape:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"rsf2csf takes matrices of one size, but got shapes {form.shape} and {vectors.shape}."
         )
     return (form.strip_weak(), vectors.strip_weak())
 
 
-def _csf_of_one(form: HostArray, vectors: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _csf_of_one(form: HostArray, vectors: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     ma.check_finite(form)
@@ -84,14 +61,14 @@ ma.def_impl_by_one(rsf2csf_p, _csf_of_one)
 
 
 @rsf2csf_p.def_lowering
-def _csf_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _csf_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     form, _ = operands
     n = form.shape[-1]
     if n < 2 or not form.size:
         return operands
     _, complex_form, turned = b.while_(
         (b.scalar(n - 2, dtypes.int32), *operands),
-        lambda args: lower_formula(b, lambda i: [gt(i, full_like(i, -1))], args[:1]),
+        lambda args: lower_formula(b, lambda i: [ew.gt(i, full_like(i, -1))], args[:1]),
         lambda args: lower_formula(b, _rotate, args),
     )
     (upper,) = lower_formula(b, lambda x: [ma.upper_part(x)], (complex_form,))
@@ -101,35 +78,37 @@ def _csf_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
     """Rotate two rows and columns, so that the element below the diagonal vanishes."""
     row, column = form.ndim - 2, form.ndim - 1
-    pair = dynamic_slice_in_dim(form, at, 2, row)
-    block = dynamic_slice_in_dim(pair, at, 2, column)
+    pair = ds.dynamic_slice_in_dim(form, at, 2, row)
+    block = ds.dynamic_slice_in_dim(pair, at, 2, column)
 
     def element(i: int, j: int) -> Array:
-        part = dynamic_slice_in_dim(dynamic_slice_in_dim(block, i, 1, row), j, 1, column)
+        part = ds.dynamic_slice_in_dim(ds.dynamic_slice_in_dim(block, i, 1, row), j, 1, column)
         return reshape(part, part.shape[:row])
 
     low, corner = element(1, 0), element(1, 1)
-    size = add(abs_(element(0, 0)), abs_(corner))
+    size = ew.add(ew.abs_(element(0, 0)), ew.abs_(corner))
     eps = full_like(size, float(np.finfo(size.dtype).eps))
-    idle = le(abs_(low), mul(eps, size))
-    values = eig(block, left=False, right=False)[0]
-    first = dynamic_slice_in_dim(values, 0, 1, row)
-    mu = sub(reshape(first, low.shape), corner)
-    length = sqrt(add(mul(abs_(mu), abs_(mu)), mul(abs_(low), abs_(low))))
-    length = select(idle, full_like(length, 1), length)
-    length = complex_(length, zeros_like(length))
-    c = select(idle, full_like(mu, 1), div(mu, length))
-    s = select(idle, zeros_like(low), div(low, length))
+    idle = ew.le(ew.abs_(low), ew.mul(eps, size))
+    values = eigen.eig(block, left=False, right=False)[0]
+    first = ds.dynamic_slice_in_dim(values, 0, 1, row)
+    mu = ew.sub(reshape(first, low.shape), corner)
+    length = ew.sqrt(ew.add(ew.mul(ew.abs_(mu), ew.abs_(mu)), ew.mul(ew.abs_(low), ew.abs_(low))))
+    length = ew.select(idle, full_like(length, 1), length)
+    length = ew.complex_(length, zeros_like(length))
+    c = ew.select(idle, full_like(mu, 1), ew.div(mu, length))
+    s = ew.select(idle, zeros_like(low), ew.div(low, length))
     shape = (*low.shape, 1, 1)
     c, s = reshape(c, shape), reshape(s, shape)
-    turn = concatenate([concatenate([conj(c), s], column), concatenate([neg(s), c], column)], row)
+    turn = concatenate(
+        [concatenate([ew.conj(c), s], column), concatenate([ew.neg(s), c], column)], row
+    )
     back = ma.mH(turn)
-    form = dynamic_update_slice_in_dim(form, ma.mm(turn, pair), at, row)
-    columns = ma.mm(dynamic_slice_in_dim(form, at, 2, column), back)
-    form = dynamic_update_slice_in_dim(form, columns, at, column)
-    columns = ma.mm(dynamic_slice_in_dim(vectors, at, 2, column), back)
-    vectors = dynamic_update_slice_in_dim(vectors, columns, at, column)
-    return sub(at, full_like(at, 1)), form, vectors
+    form = ds.dynamic_update_slice_in_dim(form, ma.mm(turn, pair), at, row)
+    columns = ma.mm(ds.dynamic_slice_in_dim(form, at, 2, column), back)
+    form = ds.dynamic_update_slice_in_dim(form, columns, at, column)
+    columns = ma.mm(ds.dynamic_slice_in_dim(vectors, at, 2, column), back)
+    vectors = ds.dynamic_update_slice_in_dim(vectors, columns, at, column)
+    return ew.sub(at, full_like(at, 1)), form, vectors
 
 
 def_simple_batch(rsf2csf_p)
@@ -146,30 +125,32 @@ def rsf2csf(form: Array, vectors: Array) -> tuple[Array, Array]:
         ShapeError: the shapes differ, or are none of square matrices.
         DtypeError: the dtypes differ, or are not complex.
     """
-    complex_form, turned = bind(rsf2csf_p, (form, vectors), NO_PARAMS)
+    complex_form, turned = tr.bind(rsf2csf_p, (form, vectors), prim.NO_PARAMS)
     return complex_form, turned
 
 
 # parlett
 
-parlett_p: Primitive[NoParams] = Primitive("parlett", NoParams)
-def_cubic_flops(parlett_p)
+parlett_p: prim.Primitive[prim.NoParams] = prim.Primitive("parlett", prim.NoParams)
+costs.def_cubic_flops(parlett_p)
 
 
 @parlett_p.def_abstract_eval
-def _parlett_type(avals: Avals, params: NoParams) -> Avals:
+def _parlett_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     form, diagonal = avals
     ma.check_matrices("parlett", form, square=True)
     _check_complex("parlett", *avals)
     if diagonal.shape != form.shape[:-1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             "parlett takes as many values as there are on the diagonal, but got shapes "
             f"{form.shape} and {diagonal.shape}."
         )
-    return form.strip_weak(), ShapedArray(form.shape[:-2], dtypes.real_part(form.dtype))
+    return form.strip_weak(), av.ShapedArray(form.shape[:-2], dtypes.real_part(form.dtype))
 
 
-def _parlett_of_one(form: HostArray, diagonal: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _parlett_of_one(
+    form: HostArray, diagonal: HostArray, params: prim.NoParams
+) -> Sequence[HostArray]:
     """One diagonal above the main one after another."""
     n = len(form)
     out = np.diag(diagonal)
@@ -190,7 +171,7 @@ ma.def_impl_by_one(parlett_p, _parlett_of_one)
 
 
 @parlett_p.def_lowering
-def _parlett_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _parlett_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     form, _ = operands
     filled, least = b.results
     if ma.nothing_to_do(operands):
@@ -203,7 +184,7 @@ def _parlett_lowering(b: Lowering, operands: Values, params: NoParams) -> Values
     (out,) = lower_formula(b, start, operands)
     return b.while_(
         (b.scalar(0, dtypes.int32), form, out, b.full(float("inf"), least)),
-        lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, n))], args[:1]),
+        lambda args: lower_formula(b, lambda j: [ew.lt(j, full_like(j, n))], args[:1]),
         lambda args: lower_formula(b, _fill, args),
     )[2:]
 
@@ -213,23 +194,23 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     mixed, values = ma.column_of(form, j), ma.column_of(out, j)
     rows = iota(mixed.shape, j.dtype, mixed.ndim - 2)
     at = broadcast_in_dim(j, mixed.shape, ())
-    above = gt(at, rows)
-    column = select(above, mixed, zeros_like(mixed))
+    above = ew.gt(at, rows)
+    column = ew.select(above, mixed, zeros_like(mixed))
 
     def own(x: Array) -> Array:
         """The element in row ``j``, repeated."""
-        return ma.mm(full_like(ma.mm(x, ma.mT(x)), 1), select(eq(rows, at), x, zeros_like(x)))
+        return ma.mm(full_like(ma.mm(x, ma.mT(x)), 1), ew.select(ew.eq(rows, at), x, zeros_like(x)))
 
     diagonal = reshape(ma.diagonal_of(form), mixed.shape)
-    gaps = select(above, sub(diagonal, own(mixed)), full_like(mixed, 1))
-    sizes = select(above, abs_(gaps), full_like(abs_(gaps), float("inf")))
-    least = min_(least, reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
-    gaps = select(eq(gaps, zeros_like(gaps)), full_like(gaps, 1), gaps)
+    gaps = ew.select(above, ew.sub(diagonal, own(mixed)), full_like(mixed, 1))
+    sizes = ew.select(above, ew.abs_(gaps), full_like(ew.abs_(gaps), float("inf")))
+    least = ew.min_(least, reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
+    gaps = ew.select(ew.eq(gaps, zeros_like(gaps)), full_like(gaps, 1), gaps)
     system = ma.on_diagonal(ma.along_columns(reshape(gaps, gaps.shape[:-1]), form), form)
-    right_side = sub(ma.mm(out, column), mul(column, own(values)))
-    right_side = select(above, right_side, zeros_like(right_side))
+    right_side = ew.sub(ma.mm(out, column), ew.mul(column, own(values)))
+    right_side = ew.select(above, right_side, zeros_like(right_side))
     solution = triangular_solve(system, right_side, left_side=True)
-    return add(j, full_like(j, 1)), form, ma.with_column(out, j, add(solution, values)), least
+    return ew.add(j, full_like(j, 1)), form, ma.with_column(out, j, ew.add(solution, values)), least
 
 
 def_simple_batch(parlett_p)
@@ -250,5 +231,5 @@ def parlett(form: Array, diagonal: Array) -> tuple[Array, Array]:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are not complex.
     """
-    out, least = bind(parlett_p, (form, diagonal), NO_PARAMS)
+    out, least = tr.bind(parlett_p, (form, diagonal), prim.NO_PARAMS)
     return out, least

@@ -10,51 +10,34 @@ from typing import TypeVar
 import attrs
 import numpy as np
 
+from tinyjax import dtypes
+from tinyjax.core import avals as av, explicit, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array, followed
-from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Entries
 from tinyjax.core.evaluation_rules import REPEATS
-from tinyjax.core.explicit import reshaped, same
-from tinyjax.core.integers import SymbolicSize
 from tinyjax.core.operands import first_element, is_splat, splat
-from tinyjax.core.primitive import (
-    DIVISION,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    Kernel,
-    MappedAxis,
-    Params,
-    Primitive,
-)
 from tinyjax.core.program_rules import VIEW
-from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import DType, bool_, float0, is_inexact
 from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.constraint import lie_as
-from tinyjax.primitives.rules import def_constant, def_linear, def_transposes
+from tinyjax.primitives import broadcast as bc, constraint as con, rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
 
 P = TypeVar("P")
 
 
-def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: DType) -> Array:
+def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: dtypes.DType) -> Array:
     """Return an array of one value; a literal when staged."""
-    aval = ShapedArray(tuple(shape), dtype)
+    aval = av.ShapedArray(tuple(shape), dtype)
     try:
         return splat(value, aval)
     except InconclusiveDimensionOperation:
         return _full_of_size(value, aval)
 
 
-def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Array:
+def _full_of_size(value: bool | int | float | complex, aval: av.ShapedArray) -> Array:
     """Return an array of a symbolic size."""
-    if not isinstance(value, SymbolicSize):
+    if not isinstance(value, ints.SymbolicSize):
         raise InconclusiveDimensionOperation(
             f"an array of type {aval} is made outside of a function that is exported, where its "
             "sizes are not known."
@@ -64,8 +47,8 @@ def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Arr
         dim_as_value_p,
     )
 
-    number = bind1(dim_as_value_p, (), DimensionParams(value, aval.dtype))
-    return broadcast_in_dim(number, aval.shape, ())
+    number = tr.bind1(dim_as_value_p, (), DimensionParams(value, aval.dtype))
+    return bc.broadcast_in_dim(number, aval.shape, ())
 
 
 def full_like(x: Array, value: bool | int | float | complex) -> Array:
@@ -81,16 +64,20 @@ def zeros_like(x: Array) -> Array:
     return full_like(x, 0)
 
 
-def zero_tangent(aval: ShapedArray) -> Array:
+def zero_tangent(aval: av.ShapedArray) -> Array:
     """Return the zero tangent of values of a type: of float0 where they have no derivative."""
-    if is_inexact(aval.dtype):
-        return lie_as(splat(0, aval.plain), aval) if type(aval) is ExplicitArray else splat(0, aval)
-    return ConcreteArray(np.zeros(aval.shape, float0))
+    if dtypes.is_inexact(aval.dtype):
+        return (
+            con.lie_as(splat(0, aval.plain), aval)
+            if type(aval) is av.ExplicitArray
+            else splat(0, aval)
+        )
+    return ConcreteArray(np.zeros(aval.shape, dtypes.float0))
 
 
-def zero_cotangent(aval: ShapedArray) -> Array:
+def zero_cotangent(aval: av.ShapedArray) -> Array:
     """Return the zero cotangent of values of a type, which are of an inexact dtype."""
-    if aval.cotangent() is aval and type(aval) is not ExplicitArray:
+    if aval.cotangent() is aval and type(aval) is not av.ExplicitArray:
         return full(aval.shape, 0, aval.dtype)
     return zero_tangent(aval.cotangent())
 
@@ -99,7 +86,7 @@ def zero_cotangent(aval: ShapedArray) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class ReshapeParams(Params):
+class ReshapeParams(prim.Params):
     """The shape of the result."""
 
     shape: tuple[int, ...]
@@ -108,22 +95,22 @@ class ReshapeParams(Params):
 #: The parameters for this shape: looking them up takes a third of the time of making them.
 _to_shape = lru_cache(maxsize=1024)(ReshapeParams)
 
-reshape_p: Primitive[ReshapeParams] = Primitive("reshape", ReshapeParams)
+reshape_p: prim.Primitive[ReshapeParams] = prim.Primitive("reshape", ReshapeParams)
 
 
 @reshape_p.def_impl
-def _reshape_impl(operands: Hosts, params: ReshapeParams) -> Hosts:
+def _reshape_impl(operands: prim.Hosts, params: ReshapeParams) -> prim.Hosts:
     return (operands[0].reshape(params.shape),)
 
 
 @reshape_p.def_kernel
-def _reshape_kernel(avals: Avals, params: ReshapeParams) -> Kernel:
+def _reshape_kernel(avals: prim.Avals, params: ReshapeParams) -> prim.Kernel:
     shape = params.shape
     return lambda x: x.reshape(shape)
 
 
 @reshape_p.def_abstract_eval
-def _reshape_type(avals: Avals, params: ReshapeParams) -> Avals:
+def _reshape_type(avals: prim.Avals, params: ReshapeParams) -> prim.Avals:
     (x,) = avals
     if prod(params.shape) != x.size or any(n < 0 for n in params.shape):
         raise ShapeError(
@@ -133,9 +120,9 @@ def _reshape_type(avals: Avals, params: ReshapeParams) -> Avals:
     return (x.with_shape(params.shape),)
 
 
-@reshape_p.def_rule(DIVISION)
-def _reshape_division(params: ReshapeParams, avals: Avals, outs: Avals) -> list[Entries]:
-    return [reshaped(avals[0], params.shape)]
+@reshape_p.def_rule(prim.DIVISION)
+def _reshape_division(params: ReshapeParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
+    return [explicit.reshaped(avals[0], params.shape)]
 
 
 @reshape_p.def_lowering
@@ -147,10 +134,10 @@ reshape_p.def_rule(VIEW)(lambda first, second: second)
 reshape_p.def_rule(REPEATS)(lambda params: params.shape)
 
 
-def_linear(reshape_p)
+ru.def_linear(reshape_p)
 
 
-def_transposes(reshape_p, lambda ct, x, params: reshape(ct, x.aval.shape))
+ru.def_transposes(reshape_p, lambda ct, x, params: reshape(ct, x.aval.shape))
 
 
 def reshape(x: Array, shape: tuple[int, ...]) -> Array:
@@ -166,7 +153,7 @@ def reshape(x: Array, shape: tuple[int, ...]) -> Array:
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    return bind1(reshape_p, (x,), _to_shape(shape))
+    return tr.bind1(reshape_p, (x,), _to_shape(shape))
 
 
 def expand_dims(x: Array, axes: tuple[int, ...]) -> Array:
@@ -186,7 +173,7 @@ def squeeze(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class TransposeParams(Params):
+class TransposeParams(prim.Params):
     """Which axis of the operand each axis of the result is."""
 
     perm: tuple[int, ...]
@@ -194,22 +181,22 @@ class TransposeParams(Params):
 
 _permuted = lru_cache(maxsize=256)(TransposeParams)
 
-transpose_p: Primitive[TransposeParams] = Primitive("transpose", TransposeParams)
+transpose_p: prim.Primitive[TransposeParams] = prim.Primitive("transpose", TransposeParams)
 
 
 @transpose_p.def_impl
-def _transpose_impl(operands: Hosts, params: TransposeParams) -> Hosts:
+def _transpose_impl(operands: prim.Hosts, params: TransposeParams) -> prim.Hosts:
     return (operands[0].transpose(params.perm),)
 
 
 @transpose_p.def_kernel
-def _transpose_kernel(avals: Avals, params: TransposeParams) -> Kernel:
+def _transpose_kernel(avals: prim.Avals, params: TransposeParams) -> prim.Kernel:
     perm = params.perm
     return lambda x: x.transpose(perm)
 
 
 @transpose_p.def_abstract_eval
-def _transpose_type(avals: Avals, params: TransposeParams) -> Avals:
+def _transpose_type(avals: prim.Avals, params: TransposeParams) -> prim.Avals:
     (x,) = avals
     if sorted(params.perm) != list(range(x.ndim)):
         raise ShapeError(
@@ -219,8 +206,10 @@ def _transpose_type(avals: Avals, params: TransposeParams) -> Avals:
     return (x.with_shape(tuple([x.shape[i] for i in params.perm])),)
 
 
-@transpose_p.def_rule(DIVISION)
-def _transpose_division(params: TransposeParams, avals: Avals, outs: Avals) -> list[Entries]:
+@transpose_p.def_rule(prim.DIVISION)
+def _transpose_division(
+    params: TransposeParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
     entries = avals[0].entries
     return [tuple([entries[i] for i in params.perm])]
 
@@ -232,10 +221,10 @@ def _transpose_lowering(b: Lowering, operands: Values, params: TransposeParams) 
     )
 
 
-def_linear(transpose_p)
+ru.def_linear(transpose_p)
 
 
-def_transposes(
+ru.def_transposes(
     transpose_p,
     lambda ct, x, params: transpose(ct, sorted(range(ct.ndim), key=params.perm.__getitem__)),
 )
@@ -243,8 +232,8 @@ def_transposes(
 
 @transpose_p.def_batch
 def _transpose_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: TransposeParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: TransposeParams
+) -> prim.BatchResult:
     (x,), (axis,) = values, axes
     assert axis is not None, "a batch rule runs only where an operand is batched"
     rest = [i for i in range(x.ndim) if i != axis]
@@ -260,7 +249,7 @@ def transpose(x: Array, perm: Sequence[int]) -> Array:
     perm = tuple(perm)
     if perm == tuple(range(x.ndim)):
         return x
-    return bind1(transpose_p, (x,), _permuted(perm))
+    return tr.bind1(transpose_p, (x,), _permuted(perm))
 
 
 def moveaxis(x: Array, source: int, destination: int) -> Array:
@@ -285,11 +274,11 @@ def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> 
             aval = x.aval.with_shape(shape) if destination else x.aval.stacked(size)
             return splat(first_element(x.host), aval)
         dims = tuple(i if i < destination else i + 1 for i in range(x.ndim))
-        return broadcast_in_dim(x, shape, dims)
+        return bc.broadcast_in_dim(x, shape, dims)
     return moveaxis(x, axis, destination)
 
 
-def batch_axes_in_front(values: Arrays, axes: BatchAxes) -> list[Array]:
+def batch_axes_in_front(values: prim.Arrays, axes: prim.BatchAxes) -> list[Array]:
     """Bring every batch axis to the front, of operands that have one."""
     return [
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(values, axes, strict=True)
@@ -297,7 +286,7 @@ def batch_axes_in_front(values: Arrays, axes: BatchAxes) -> list[Array]:
 
 
 def def_simple_batch(
-    primitive: Primitive[P], at_front: Callable[[P, int], P] = lambda params, size: params
+    primitive: prim.Primitive[P], at_front: Callable[[P, int], P] = lambda params, size: params
 ) -> None:
     """Register a batch rule that brings every batch axis to the front, where results have theirs.
 
@@ -307,11 +296,13 @@ def def_simple_batch(
     """
 
     @primitive.def_batch
-    def batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P) -> BatchResult:
+    def batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
+    ) -> prim.BatchResult:
         moved = [
             move_batch_axis(x, axis, 0, mapped.size) for x, axis in zip(values, axes, strict=True)
         ]
-        outs = bind(primitive, moved, at_front(params, mapped.size))
+        outs = tr.bind(primitive, moved, at_front(params, mapped.size))
         return outs, [0] * len(outs)
 
 
@@ -322,35 +313,35 @@ def_simple_batch(reshape_p, lambda params, size: ReshapeParams((size, *params.sh
 
 
 @attrs.frozen(eq=False, repr=False)
-class RevParams(Params):
+class RevParams(prim.Params):
     """The axes along which the order is reversed."""
 
     axes: tuple[int, ...]
 
 
-rev_p: Primitive[RevParams] = Primitive("rev", RevParams)
+rev_p: prim.Primitive[RevParams] = prim.Primitive("rev", RevParams)
 
 
 @rev_p.def_impl
-def _rev_impl(operands: Hosts, params: RevParams) -> Hosts:
+def _rev_impl(operands: prim.Hosts, params: RevParams) -> prim.Hosts:
     return (np.flip(operands[0], params.axes),)
 
 
 @rev_p.def_kernel
-def _rev_kernel(avals: Avals, params: RevParams) -> Kernel:
+def _rev_kernel(avals: prim.Avals, params: RevParams) -> prim.Kernel:
     index = tuple([slice(None, None, -1 if i in params.axes else 1) for i in range(avals[0].ndim)])
     return lambda x: x[index]
 
 
 @rev_p.def_abstract_eval
-def _rev_type(avals: Avals, params: RevParams) -> Avals:
+def _rev_type(avals: prim.Avals, params: RevParams) -> prim.Avals:
     (x,) = avals
     if any(not 0 <= a < x.ndim for a in params.axes) or len(set(params.axes)) != len(params.axes):
         raise ShapeError(f"rev needs distinct axes of {x.shape}, but got {params.axes}.")
     return (x,)
 
 
-rev_p.def_rule(DIVISION)(same)
+rev_p.def_rule(prim.DIVISION)(explicit.same)
 
 
 @rev_p.def_lowering
@@ -358,10 +349,10 @@ def _rev_lowering(b: Lowering, operands: Values, params: RevParams) -> Values:
     return b.emit("stablehlo.reverse", operands, b.results, {"dimensions": int_array(params.axes)})
 
 
-def_linear(rev_p)
+ru.def_linear(rev_p)
 
 
-def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
+ru.def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
 
 
 def_simple_batch(rev_p, lambda params, _size: RevParams(tuple(a + 1 for a in params.axes)))
@@ -373,42 +364,42 @@ def rev(x: Array, axes: Sequence[int]) -> Array:
     Raises:
         ShapeError: the axes are not distinct axes of ``x``.
     """
-    return bind1(rev_p, (x,), RevParams(tuple(axes)))
+    return tr.bind1(rev_p, (x,), RevParams(tuple(axes)))
 
 
 # iota
 
 
 @attrs.frozen(eq=False, repr=False)
-class IotaParams(Params):
+class IotaParams(prim.Params):
     """The type of the result, and the axis along which it counts."""
 
     shape: tuple[int, ...]
-    dtype: DType
+    dtype: dtypes.DType
     axis: int
 
 
-iota_p: Primitive[IotaParams] = Primitive("iota", IotaParams)
+iota_p: prim.Primitive[IotaParams] = prim.Primitive("iota", IotaParams)
 
 
 @iota_p.def_impl
-def _iota_impl(operands: Hosts, params: IotaParams) -> Hosts:
+def _iota_impl(operands: prim.Hosts, params: IotaParams) -> prim.Hosts:
     line = np.arange(params.shape[params.axis]).astype(params.dtype)
     column = line.reshape([-1 if i == params.axis else 1 for i in range(len(params.shape))])
     return (np.broadcast_to(column, params.shape),)
 
 
 @iota_p.def_abstract_eval
-def _iota_type(avals: Avals, params: IotaParams) -> Avals:
+def _iota_type(avals: prim.Avals, params: IotaParams) -> prim.Avals:
     if not 0 <= params.axis < len(params.shape):
         raise ShapeError(f"iota needs an axis of {params.shape}, but got {params.axis}.")
     if any(n < 0 for n in params.shape):
         raise ShapeError(f"iota needs a shape without negative sizes, but got {params.shape}.")
-    if params.dtype == bool_:
+    if params.dtype == dtypes.bool_:
         raise DtypeError(
             "iota does not count in bool. Count in int32, and convert with .astype(bool)."
         )
-    return (ShapedArray(params.shape, params.dtype),)
+    return (av.ShapedArray(params.shape, params.dtype),)
 
 
 @iota_p.def_lowering
@@ -416,20 +407,20 @@ def _iota_lowering(b: Lowering, operands: Values, params: IotaParams) -> Values:
     return b.emit("stablehlo.iota", operands, b.results, {"iota_dimension": f"{params.axis} : i64"})
 
 
-def_constant(iota_p)
+ru.def_constant(iota_p)
 
 
 @iota_p.def_batch
 def _iota_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: IotaParams
-) -> BatchResult:
-    return (bind1(iota_p, (), params),), (None,)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: IotaParams
+) -> prim.BatchResult:
+    return (tr.bind1(iota_p, (), params),), (None,)
 
 
-def iota(shape: tuple[int, ...], dtype: DType, axis: int) -> Array:
+def iota(shape: tuple[int, ...], dtype: dtypes.DType, axis: int) -> Array:
     """Return an array whose elements are their own index along an axis.
 
     Raises:
         ShapeError: ``axis`` is not an axis of ``shape``.
     """
-    return bind1(iota_p, (), IotaParams(tuple(shape), dtype, axis))
+    return tr.bind1(iota_p, (), IotaParams(tuple(shape), dtype, axis))

@@ -9,35 +9,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.evaluation_rules import ELEMENT, FRESH, PARTS
 from tinyjax.core.explicit import alike, same
-from tinyjax.core.integers import integer as as_integer
-from tinyjax.core.integers import larger
-from tinyjax.core.primitive import (
-    DIVISION,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    Hosts,
-    Kernel,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangents,
-    UndefinedPrimal,
-)
+from tinyjax.core.integers import integer as as_integer, larger
 from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ShapeError
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.elementwise import select
-from tinyjax.primitives.rules import def_linear, def_transposes, instantiate_all
+from tinyjax.primitives import broadcast as bc, elementwise as ew, rules as ru
 from tinyjax.primitives.shape import def_simple_batch, full, full_like, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array, integer
@@ -46,7 +25,7 @@ from tinyjax.stablehlo.types import Values, int_array, integer
 
 
 @attrs.frozen(eq=False, repr=False)
-class SliceParams(Params):
+class SliceParams(prim.Params):
     """For each axis where to start, where to stop, and the step."""
 
     starts: tuple[int, ...]
@@ -54,7 +33,7 @@ class SliceParams(Params):
     strides: tuple[int, ...]
 
 
-slice_p: Primitive[SliceParams] = Primitive("slice", SliceParams)
+slice_p: prim.Primitive[SliceParams] = prim.Primitive("slice", SliceParams)
 
 
 @slice_p.def_rule(PARTS)
@@ -63,12 +42,12 @@ def _slice_parts(params: SliceParams) -> list[tuple[slice, ...]]:
 
 
 @slice_p.def_impl
-def _slice_impl(operands: Hosts, params: SliceParams) -> Hosts:
+def _slice_impl(operands: prim.Hosts, params: SliceParams) -> prim.Hosts:
     return [operands[0][part] for part in _slice_parts(params)]
 
 
 @slice_p.def_kernel
-def _slice_kernel(avals: Avals, params: SliceParams) -> Kernel:
+def _slice_kernel(avals: prim.Avals, params: SliceParams) -> prim.Kernel:
     (index,) = _slice_parts(params)
     return lambda x: x[index]
 
@@ -79,7 +58,7 @@ def _slice_element(params: SliceParams) -> tuple[int, ...]:
 
 
 @slice_p.def_abstract_eval
-def _slice_type(avals: Avals, params: SliceParams) -> Avals:
+def _slice_type(avals: prim.Avals, params: SliceParams) -> prim.Avals:
     (x,) = avals
     if not len(params.starts) == len(params.limits) == len(params.strides) == x.ndim:
         raise ShapeError(f"slice needs a start, limit and stride for each axis of {x.shape}.")
@@ -101,11 +80,11 @@ def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Value
     return (b.slice(operands[0], params.starts, params.limits, params.strides),)
 
 
-slice_p.def_rule(DIVISION)(same)
-def_linear(slice_p)
+slice_p.def_rule(prim.DIVISION)(same)
+ru.def_linear(slice_p)
 
 
-def _slice_transpose(ct: Array, x: UndefinedPrimal, params: SliceParams) -> Array:
+def _slice_transpose(ct: Array, x: prim.UndefinedPrimal, params: SliceParams) -> Array:
     highs = [
         n - (start + (m - 1) * stride + 1) if m else n - start
         for n, m, start, stride in zip(
@@ -117,7 +96,7 @@ def _slice_transpose(ct: Array, x: UndefinedPrimal, params: SliceParams) -> Arra
     return pad(ct, full((), 0, ct.dtype), config)
 
 
-def_transposes(slice_p, _slice_transpose)
+ru.def_transposes(slice_p, _slice_transpose)
 
 
 def_simple_batch(
@@ -159,13 +138,13 @@ def slice_in_dim(x: Array, start: int, limit: int, stride: int = 1, axis: int = 
 
 
 @attrs.frozen(eq=False, repr=False)
-class PadParams(Params):
+class PadParams(prim.Params):
     """For each axis how many to put before, after and between its elements."""
 
     config: tuple[tuple[int, int, int], ...]
 
 
-pad_p: Primitive[PadParams] = Primitive("pad", PadParams)
+pad_p: prim.Primitive[PadParams] = prim.Primitive("pad", PadParams)
 
 
 def _padded_size(n: int, low: int, high: int, interior: int) -> int:
@@ -173,14 +152,14 @@ def _padded_size(n: int, low: int, high: int, interior: int) -> int:
 
 
 @pad_p.def_impl
-def _pad_impl(operands: Hosts, params: PadParams) -> Hosts:
+def _pad_impl(operands: prim.Hosts, params: PadParams) -> prim.Hosts:
     x, value = operands
     return (_padding(x.shape, x.dtype, params)(x, value),)
 
 
 def _padding(
-    of_shape: tuple[int, ...], dtype: DType, params: PadParams
-) -> Callable[[HostArray, HostArray], HostArray]:
+    of_shape: tuple[int, ...], dtype: dtypes.DType, params: PadParams
+) -> Callable[[dtypes.HostArray, dtypes.HostArray], dtypes.HostArray]:
     """Return what pads arrays of one type."""
     shape = [_padded_size(n, *c) for n, c in zip(of_shape, params.config, strict=True)]
     sizes = tuple([max(n, 0) for n in shape])
@@ -196,7 +175,7 @@ def _padding(
     is_empty = any(s.stop <= s.start for s in of)
     zero = bytes(dtype.itemsize)
 
-    def padded(x: HostArray, value: HostArray) -> HostArray:
+    def padded(x: dtypes.HostArray, value: dtypes.HostArray) -> dtypes.HostArray:
         if value.tobytes() == zero:  # and not -0.0
             out = np.zeros(sizes, dtype)
         else:
@@ -210,12 +189,12 @@ def _padding(
 
 
 @pad_p.def_kernel
-def _pad_kernel(avals: Avals, params: PadParams) -> Kernel:
+def _pad_kernel(avals: prim.Avals, params: PadParams) -> prim.Kernel:
     return _padding(avals[0].shape, avals[0].dtype, params)
 
 
 @pad_p.def_abstract_eval
-def _pad_type(avals: Avals, params: PadParams) -> Avals:
+def _pad_type(avals: prim.Avals, params: PadParams) -> prim.Avals:
     x, value = avals
     if len(params.config) != x.ndim or value.shape or value.dtype != x.dtype:
         raise ShapeError(
@@ -227,7 +206,7 @@ def _pad_type(avals: Avals, params: PadParams) -> Avals:
         raise ShapeError(
             f"pad with {params.config} would give {x.shape} the negative shape {shape}."
         )
-    return (ShapedArray(shape, x.dtype, x.weak_type and value.weak_type),)
+    return (av.ShapedArray(shape, x.dtype, x.weak_type and value.weak_type),)
 
 
 @pad_p.def_lowering
@@ -256,7 +235,7 @@ def _inside(shape: tuple[int, ...], config: tuple[tuple[int, int, int], ...]) ->
     return pad(full(shape, True, dtypes.bool_), full((), False, dtypes.bool_), config)
 
 
-def _into_padded(ct: Array, x: UndefinedPrimal, value: object, params: PadParams) -> Array:
+def _into_padded(ct: Array, x: prim.UndefinedPrimal, value: object, params: PadParams) -> Array:
     # cut off what was put before and after; where elements were cut off, put zeros
     cropped = pad(ct, full((), 0, ct.dtype), [(-low, -high, 0) for low, high, _ in params.config])
     strides = [interior + 1 for _, _, interior in params.config]
@@ -264,23 +243,23 @@ def _into_padded(ct: Array, x: UndefinedPrimal, value: object, params: PadParams
 
 
 def _into_padding(
-    ct: Array, x: Array | UndefinedPrimal, value: UndefinedPrimal, params: PadParams
+    ct: Array, x: Array | prim.UndefinedPrimal, value: prim.UndefinedPrimal, params: PadParams
 ) -> Array:
     # a mask rather than the difference of two sums, which would lose digits, and everything where a
     # cotangent of x is infinite
-    outside = select(_inside(x.aval.shape, params.config), full_like(ct, 0), ct)
-    return reduce_sum(outside, tuple(range(ct.ndim)))
+    outside = ew.select(_inside(x.aval.shape, params.config), full_like(ct, 0), ct)
+    return bc.reduce_sum(outside, tuple(range(ct.ndim)))
 
 
-pad_p.def_rule(DIVISION)(same)
-def_linear(pad_p)
-def_transposes(pad_p, _into_padded, _into_padding)
+pad_p.def_rule(prim.DIVISION)(same)
+ru.def_linear(pad_p)
+ru.def_transposes(pad_p, _into_padded, _into_padding)
 
 
 @pad_p.def_batch
 def _pad_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: PadParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: PadParams
+) -> prim.BatchResult:
     x, value = values
     x_axis, value_axis = axes
     x = move_batch_axis(x, x_axis, 0, mapped.size)
@@ -290,7 +269,7 @@ def _pad_batch(
     # a value of its own for every example: pad a mask as well, and select
     padded = pad(x, full((), 0, x.dtype), config)
     inside = _inside(x.shape, config)
-    return (select(inside, padded, broadcast_in_dim(value, padded.shape, (0,))),), (0,)
+    return (ew.select(inside, padded, bc.broadcast_in_dim(value, padded.shape, (0,))),), (0,)
 
 
 def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array:
@@ -318,22 +297,22 @@ def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array
 
 
 @attrs.frozen(eq=False, repr=False)
-class ConcatenateParams(Params):
+class ConcatenateParams(prim.Params):
     """The axis along which the operands are joined."""
 
     axis: int
 
 
-concatenate_p: Primitive[ConcatenateParams] = Primitive("concatenate", ConcatenateParams)
+concatenate_p: prim.Primitive[ConcatenateParams] = prim.Primitive("concatenate", ConcatenateParams)
 
 
 @concatenate_p.def_impl
-def _concatenate_impl(operands: Hosts, params: ConcatenateParams) -> Hosts:
+def _concatenate_impl(operands: prim.Hosts, params: ConcatenateParams) -> prim.Hosts:
     return (np.concatenate(list(operands), params.axis),)
 
 
 @concatenate_p.def_kernel
-def _concatenate_kernel(avals: Avals, params: ConcatenateParams) -> Kernel:
+def _concatenate_kernel(avals: prim.Avals, params: ConcatenateParams) -> prim.Kernel:
     axis = params.axis
     return lambda *hosts: np.concatenate(hosts, axis)
 
@@ -342,11 +321,11 @@ concatenate_p.def_rule(FRESH)(lambda: True)
 
 
 @concatenate_p.def_abstract_eval
-def _concatenate_type(avals: Avals, params: ConcatenateParams) -> Avals:
+def _concatenate_type(avals: prim.Avals, params: ConcatenateParams) -> prim.Avals:
     first = avals[0]
     axis = params.axis
 
-    def rest(aval: ShapedArray) -> tuple[int, ...]:
+    def rest(aval: av.ShapedArray) -> tuple[int, ...]:
         return aval.shape[:axis] + aval.shape[axis + 1 :]
 
     if not 0 <= axis < first.ndim or any(
@@ -358,7 +337,7 @@ def _concatenate_type(avals: Avals, params: ConcatenateParams) -> Avals:
         )
     total = sum(a.shape[axis] for a in avals)
     shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-    return (ShapedArray(shape, first.dtype, all(a.weak_type for a in avals)),)
+    return (av.ShapedArray(shape, first.dtype, all(a.weak_type for a in avals)),)
 
 
 @concatenate_p.def_lowering
@@ -366,19 +345,19 @@ def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenatePara
     return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
 
 
-concatenate_p.def_rule(DIVISION)(alike)
-def_linear(concatenate_p)
+concatenate_p.def_rule(prim.DIVISION)(alike)
+ru.def_linear(concatenate_p)
 
 
 @concatenate_p.def_transpose
 def _concatenate_transpose(
-    cotangents: Tangents, operands: Operands, params: ConcatenateParams
-) -> Cotangents:
+    cotangents: prim.Tangents, operands: prim.Operands, params: ConcatenateParams
+) -> prim.Cotangents:
     (ct,) = cotangents
-    assert ct is not ZERO, "the rule runs only where there is a cotangent"
+    assert ct is not prim.ZERO, "the rule runs only where there is a cotangent"
     parts = split(ct, [x.aval.shape[params.axis] for x in operands], params.axis)
     return [
-        part if isinstance(x, UndefinedPrimal) else None
+        part if isinstance(x, prim.UndefinedPrimal) else None
         for x, part in zip(operands, parts, strict=True)
     ]
 
@@ -406,14 +385,14 @@ def concatenate(xs: Sequence[Array], axis: int) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class SplitParams(Params):
+class SplitParams(prim.Params):
     """The sizes of the parts, and the axis that is cut."""
 
     sizes: tuple[int, ...]
     axis: int
 
 
-split_p: Primitive[SplitParams] = Primitive("split", SplitParams)
+split_p: prim.Primitive[SplitParams] = prim.Primitive("split", SplitParams)
 
 
 @split_p.def_rule(PARTS)
@@ -424,13 +403,13 @@ def _split_parts(params: SplitParams) -> list[tuple[slice, ...]]:
 
 
 @split_p.def_impl
-def _split_impl(operands: Hosts, params: SplitParams) -> Hosts:
+def _split_impl(operands: prim.Hosts, params: SplitParams) -> prim.Hosts:
     (x,) = operands
     return [x[part] for part in _split_parts(params)]  # np.split takes three times as long
 
 
 @split_p.def_abstract_eval
-def _split_type(avals: Avals, params: SplitParams) -> Avals:
+def _split_type(avals: prim.Avals, params: SplitParams) -> prim.Avals:
     (x,) = avals
     sizes, axis = params.sizes, params.axis
     if not 0 <= axis < x.ndim or sum(sizes) != x.shape[axis] or min(sizes, default=-1) < 0:
@@ -439,7 +418,7 @@ def _split_type(avals: Avals, params: SplitParams) -> Avals:
             f"sizes {sizes}."
         )
     before, after = x.shape[:axis], x.shape[axis + 1 :]
-    return [ShapedArray((*before, n, *after), x.dtype, x.weak_type) for n in sizes]
+    return [av.ShapedArray((*before, n, *after), x.dtype, x.weak_type) for n in sizes]
 
 
 @split_p.def_lowering
@@ -453,20 +432,22 @@ def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Value
     return parts
 
 
-split_p.def_rule(DIVISION)(same)
-def_linear(split_p)
+split_p.def_rule(prim.DIVISION)(same)
+ru.def_linear(split_p)
 
 
 @split_p.def_transpose
-def _split_transpose(cotangents: Tangents, operands: Operands, params: SplitParams) -> Cotangents:
+def _split_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: SplitParams
+) -> prim.Cotangents:
     avals = _split_type([operands[0].aval], params)
-    return (concatenate(instantiate_all(cotangents, avals), params.axis),)
+    return (concatenate(ru.instantiate_all(cotangents, avals), params.axis),)
 
 
 @split_p.def_batch
 def _split_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: SplitParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: SplitParams
+) -> prim.BatchResult:
     (x,), (axis,) = values, axes
     assert axis is not None, "a batched operation has a batched operand"
     place = params.axis + (axis <= params.axis)

@@ -25,38 +25,19 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.explicit import same_but
-from tinyjax.core.integers import integer as as_integer
-from tinyjax.core.primitive import (
-    DIVISION,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    Kernel,
-    Params,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.trace import bind
-from tinyjax.dtypes import DType, HostArray, HostResult
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.primitives import gather_scatter as gs, modes, rules as ru, shape as sh
 from tinyjax.primitives.gather import gather
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
-from tinyjax.primitives.modes import GatherScatterMode
-from tinyjax.primitives.rules import check_kind
-from tinyjax.primitives.shape import def_simple_batch, expand_dims, full, iota
 from tinyjax.stablehlo.builder import Block
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, boolean, int_array, integer, tensor
 
 
 @attrs.frozen(eq=False, repr=False)
-class SortParams(Params):
+class SortParams(prim.Params):
     """The axis; how many operands, the first ones, are compared; whether ties keep their order."""
 
     axis: int
@@ -64,10 +45,10 @@ class SortParams(Params):
     is_stable: bool
 
 
-sort_p: Primitive[SortParams] = Primitive("sort", SortParams, orders=True)
+sort_p: prim.Primitive[SortParams] = prim.Primitive("sort", SortParams, orders=True)
 
 
-def _comparable(x: HostArray) -> list[HostArray]:
+def _comparable(x: dtypes.HostArray) -> list[dtypes.HostArray]:
     """The real arrays that NumPy compares in place of a key, most significant first."""
     if dtypes.is_complex(x.dtype):
         return [x.real, x.imag]
@@ -81,7 +62,7 @@ _FEW: Final = 2000
 _NATIVE: Final = frozenset("?bhilqBHILQefd")
 
 
-def _order(keys: Sequence[HostArray], axis: int) -> HostArray:
+def _order(keys: Sequence[dtypes.HostArray], axis: int) -> dtypes.HostArray:
     """The indices that sort the keys, first key first, keeping the order of what is equal."""
     parts = [part for key in keys for part in _comparable(key)]
     if len(parts) > 1:
@@ -96,7 +77,7 @@ def _order(keys: Sequence[HostArray], axis: int) -> HostArray:
     return packed & 0xFFFFFFFF
 
 
-def _ordinal(x: HostArray) -> HostArray:
+def _ordinal(x: dtypes.HostArray) -> dtypes.HostArray:
     """Integers in the order of the elements; equal ones for what is equal."""
     match x.dtype.kind:
         case "f":
@@ -109,7 +90,7 @@ def _ordinal(x: HostArray) -> HostArray:
             return x
 
 
-def _total_order(x: HostArray) -> HostArray:
+def _total_order(x: dtypes.HostArray) -> dtypes.HostArray:
     """Signed integers in IEEE 754's total order of floats, in which -0 is less than 0.
 
     It is the order of the bits as integers, once those of negative numbers are inverted.
@@ -118,7 +99,7 @@ def _total_order(x: HostArray) -> HostArray:
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 
 
-def _from_total_order(bits: HostArray, dtype: DType) -> HostArray:
+def _from_total_order(bits: dtypes.HostArray, dtype: dtypes.DType) -> dtypes.HostArray:
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits).view(dtype)
 
 
@@ -126,13 +107,13 @@ def _from_total_order(bits: HostArray, dtype: DType) -> HostArray:
 _NEGATIVE_ZEROS: Final = {n: (np.dtype(f"i{n}"), np.iinfo(f"i{n}").min) for n in (1, 2, 4, 8)}
 
 
-def _has_negative_zero(x: HostArray) -> bool:
+def _has_negative_zero(x: dtypes.HostArray) -> bool:
     signed, bits = _NEGATIVE_ZEROS[x.dtype.itemsize]
     return x.size > 0 and bool(np.minimum.reduce(x.view(signed), None) == bits)
 
 
 @sort_p.def_impl
-def _sort_impl(operands: Hosts, params: SortParams) -> Hosts:
+def _sort_impl(operands: prim.Hosts, params: SortParams) -> prim.Hosts:
     x = operands[0]
     if len(operands) == 1 and not dtypes.is_complex(x.dtype):
         (x,) = _comparable(x)
@@ -153,13 +134,13 @@ def _sort_impl(operands: Hosts, params: SortParams) -> Hosts:
 
 
 @sort_p.def_kernel
-def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
+def _sort_kernel(avals: prim.Avals, params: SortParams) -> prim.Kernel | None:
     x, axis = avals[0], params.axis
     if len(avals) > 1 or not x.size or dtypes.is_complex(x.dtype) or dtypes.is_extended(x.dtype):
         return None
     is_float = x.dtype.kind == "f"
 
-    def ordered_line(host: HostArray) -> HostResult:
+    def ordered_line(host: dtypes.HostArray) -> dtypes.HostResult:
         out = host.copy()
         out.sort()
         # of numbers in order the first zero is found in no time
@@ -173,7 +154,7 @@ def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
         zero, size = np.zeros((), x.dtype), x.size
         return ordered_line
 
-    def ordered(host: HostArray) -> HostResult:
+    def ordered(host: dtypes.HostArray) -> dtypes.HostResult:
         if is_float and _has_negative_zero(host):
             (result,) = _sort_impl((host,), params)
             return result
@@ -185,21 +166,21 @@ def _sort_kernel(avals: Avals, params: SortParams) -> Kernel | None:
 
 
 @sort_p.def_abstract_eval
-def _sort_type(avals: Avals, params: SortParams) -> Avals:
+def _sort_type(avals: prim.Avals, params: SortParams) -> prim.Avals:
     first = avals[0]
     if any(a.shape != first.shape for a in avals):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"sort needs operands of one shape, but got {' and '.join(map(str, avals))}."
         )
     if not 0 <= params.axis < first.ndim:
-        raise ShapeError(f"sort needs an axis of {first.shape}, but got {params.axis}.")
+        raise errors.ShapeError(f"sort needs an axis of {first.shape}, but got {params.axis}.")
     if not 1 <= params.num_keys <= len(avals):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"sort of {len(avals)} operands needs from 1 to {len(avals)} keys, but got "
             f"num_keys={params.num_keys}."
         )
     for key in avals[: params.num_keys]:
-        check_kind("sort", key, "biufc")
+        ru.check_kind("sort", key, "biufc")
     return list(avals)
 
 
@@ -312,14 +293,14 @@ def _lower_less(b: Lowering, pairs: Sequence[tuple[Value, Value]]) -> Value:
 
 
 @sort_p.def_jvp
-def _sort_jvp(primals: Arrays, tangents: Tangents, params: SortParams) -> JvpResult:
-    places = iota(primals[0].shape, dtypes.int32, params.axis)
-    *outs, order = bind(sort_p, (*primals, places), params)
-    return outs, [t if t is ZERO else _permuted(t, order, params.axis) for t in tangents]
+def _sort_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SortParams) -> prim.JvpResult:
+    places = sh.iota(primals[0].shape, dtypes.int32, params.axis)
+    *outs, order = tr.bind(sort_p, (*primals, places), params)
+    return outs, [t if t is prim.ZERO else _permuted(t, order, params.axis) for t in tangents]
 
 
-sort_p.def_rule(DIVISION)(same_but(lambda params, x: (params.axis,), "which is sorted"))
-def_simple_batch(sort_p, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
+sort_p.def_rule(prim.DIVISION)(same_but(lambda params, x: (params.axis,), "which is sorted"))
+sh.def_simple_batch(sort_p, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
 
 
 def sort(
@@ -340,18 +321,18 @@ def sort(
         ShapeError: the shapes differ, or there is no such axis.
         ArgumentError: there are fewer operands than keys.
     """
-    params = SortParams(axis, as_integer(num_keys, "num_keys"), is_stable)
-    return bind(sort_p, tuple(operands), params)
+    params = SortParams(axis, ints.integer(num_keys, "num_keys"), is_stable)
+    return tr.bind(sort_p, tuple(operands), params)
 
 
 def _permuted(x: Array, order: Array, axis: int) -> Array:
     """Take the elements along an axis at distinct places, for each of the other axes its own."""
     if not order.size:
-        return full(order.shape, 0, x.dtype)
+        return sh.full(order.shape, 0, x.dtype)
     others = tuple(i for i in range(x.ndim) if i != axis)
-    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
-    places = expand_dims(order, (order.ndim,))
-    mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    numbers = gs.GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    places = sh.expand_dims(order, (order.ndim,))
+    mode = modes.GatherScatterMode.PROMISE_IN_BOUNDS
     return gather(x, places, numbers, (1,) * x.ndim, unique_indices=True, mode=mode)
 
 
@@ -359,17 +340,17 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class TopKParams(Params):
+class TopKParams(prim.Params):
     """How many elements are wanted."""
 
     k: int
 
 
-top_k_p: Primitive[TopKParams] = Primitive("top_k", TopKParams, orders=True)
+top_k_p: prim.Primitive[TopKParams] = prim.Primitive("top_k", TopKParams, orders=True)
 
 
 @top_k_p.def_impl
-def _top_k_impl(operands: Hosts, params: TopKParams) -> Hosts:
+def _top_k_impl(operands: prim.Hosts, params: TopKParams) -> prim.Hosts:
     (x,) = operands
     # XLA's top_k takes floats in their total order, signs of zeros and of NaN included
     (y,) = _comparable(x)
@@ -379,15 +360,15 @@ def _top_k_impl(operands: Hosts, params: TopKParams) -> Hosts:
 
 
 @top_k_p.def_abstract_eval
-def _top_k_type(avals: Avals, params: TopKParams) -> Avals:
+def _top_k_type(avals: prim.Avals, params: TopKParams) -> prim.Avals:
     (x,) = avals
-    check_kind("top_k", x, "iuf")
+    ru.check_kind("top_k", x, "iuf")
     if not x.shape or not 0 <= params.k <= x.shape[-1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"top_k needs 0 <= k <= the size of the axis, but got k={params.k} for {x}."
         )
     shape = (*x.shape[:-1], params.k)
-    return x.with_shape(shape), ShapedArray(shape, dtypes.int32)
+    return x.with_shape(shape), av.ShapedArray(shape, dtypes.int32)
 
 
 @top_k_p.def_lowering
@@ -396,14 +377,14 @@ def _top_k_lowering(b: Lowering, operands: Values, params: TopKParams) -> Values
 
 
 @top_k_p.def_jvp
-def _top_k_jvp(primals: Arrays, tangents: Tangents, params: TopKParams) -> JvpResult:
-    values, indices = bind(top_k_p, primals, params)
-    (moved,) = (t if t is ZERO else _permuted(t, indices, values.ndim - 1) for t in tangents)
-    return (values, indices), (moved, ZERO)
+def _top_k_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: TopKParams) -> prim.JvpResult:
+    values, indices = tr.bind(top_k_p, primals, params)
+    (moved,) = (t if t is prim.ZERO else _permuted(t, indices, values.ndim - 1) for t in tangents)
+    return (values, indices), (moved, prim.ZERO)
 
 
-top_k_p.def_rule(DIVISION)(same_but(lambda params, x: (x.ndim - 1,), "which is searched"))
-def_simple_batch(top_k_p)
+top_k_p.def_rule(prim.DIVISION)(same_but(lambda params, x: (x.ndim - 1,), "which is searched"))
+sh.def_simple_batch(top_k_p)
 
 
 def top_k(x: Array, k: int) -> tuple[Array, Array]:
@@ -420,6 +401,6 @@ def top_k(x: Array, k: int) -> tuple[Array, Array]:
         ShapeError: ``k`` is negative or larger than the axis.
         DtypeError: ``x`` is bool or complex.
     """
-    params = TopKParams(as_integer(k, "k"))
-    values, indices = bind(top_k_p, (x,), params)
+    params = TopKParams(ints.integer(k, "k"))
+    values, indices = tr.bind(top_k_p, (x,), params)
     return values, indices

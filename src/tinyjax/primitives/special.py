@@ -15,16 +15,13 @@ from importlib import import_module
 from typing import Final
 
 import numpy as np
-from numpy import add as add_
-from numpy import multiply
+from numpy import add as add_, multiply
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array
 from tinyjax.core.evaluation_rules import TRANSCENDENTAL
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DifferentiationError
-from tinyjax.primitives.elementwise import add, exp, mul, neg
-from tinyjax.primitives.families import Elementwise, all_hold, elementwise
+from tinyjax.primitives import elementwise as ew, families as fam
 from tinyjax.primitives.shape import full_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
@@ -96,7 +93,7 @@ def _piecewise(
     NaN where none does.
     """
     mask, fun = pieces[0]
-    if all_hold(mask):  # most often, and of few numbers a third of the time
+    if fam.all_hold(mask):  # most often, and of few numbers a third of the time
         return fun(x)
     out = np.full_like(x, np.nan)
     left = np.ones(x.shape, np.bool_)
@@ -232,7 +229,7 @@ def _erfc(x: HostArray) -> HostArray:
 
 def _gaussian(x: Array) -> Array:
     """``2 / sqrt(pi) exp(-x^2)``, the derivative of erf."""
-    return mul(full_like(x, 2 / math.sqrt(math.pi)), exp(neg(mul(x, x))))
+    return ew.mul(full_like(x, 2 / math.sqrt(math.pi)), ew.exp(ew.neg(ew.mul(x, x))))
 
 
 def _lower_erfc(b: Lowering, x: Value) -> Value:
@@ -241,15 +238,15 @@ def _lower_erfc(b: Lowering, x: Value) -> Value:
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
 
 
-erf: Elementwise = elementwise(
-    "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: mul(t, _gaussian(x))
+erf: fam.Elementwise = fam.elementwise(
+    "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: ew.mul(t, _gaussian(x))
 )
-erfc: Elementwise = elementwise(
+erfc: fam.Elementwise = fam.elementwise(
     "erfc",
     _in_float64(_erfc, math.erfc),
     _lower_erfc,
     "f",
-    lambda t, z, x: neg(mul(t, _gaussian(x))),
+    lambda t, z, x: ew.neg(ew.mul(t, _gaussian(x))),
 )
 
 
@@ -311,7 +308,7 @@ def _erf_inv_single(x: HostArray) -> HostArray:
     log = multiply(x, x)
     np.negative(log, log)
     np.log1p(log, log)
-    if all_hold(log > least):  # of few numbers mostly, none of which is 1 or -1 then
+    if fam.all_hold(log > least):  # of few numbers mostly, none of which is 1 or -1 then
         return multiply(_polynomial(middle - log, _GILES_NEAR), x)
     w = -log
     out = _piecewise(
@@ -355,12 +352,12 @@ def _erf_inv(x: HostArray) -> HostArray:
     return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
 
 
-erf_inv: Elementwise = elementwise(
+erf_inv: fam.Elementwise = fam.elementwise(
     "erf_inv",
     _erf_inv,
     "chlo.erf_inv",
     "f",
-    lambda t, z, x: mul(t, mul(full_like(x, math.sqrt(math.pi) / 2), exp(mul(z, z)))),
+    lambda t, z, x: ew.mul(t, ew.mul(full_like(x, math.sqrt(math.pi) / 2), ew.exp(ew.mul(z, z)))),
 )
 
 
@@ -484,7 +481,7 @@ _MOST_TERMS: Final = 1000
 
 def _zeta(s: HostArray, q: HostArray) -> HostArray:
     above = (s > 1) & (s < np.inf) & (q < np.inf)
-    if all_hold(above & (q > 0)):
+    if fam.all_hold(above & (q > 0)):
         return _by_scipy("zeta")(s, q)
     whole = q == np.floor(q)
     regular = above & ((q > 0) | ((q > -_MOST_TERMS) & ~whole & (s == np.floor(s))))
@@ -499,7 +496,7 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     order = (n >= 0) & (n == np.floor(n))
     after = n + 1
     scale = np.where(n % 2 == 0, -1.0, 1.0) * _by_scipy("gamma")(after)
-    if all_hold(order & (n > 0) & (x > 0)):
+    if fam.all_hold(order & (n > 0) & (x > 0)):
         return np.asarray(scale * _zeta(after, x))
     # the trigamma function is wanted, as digamma's derivative, however far below 0
     reflected = (n == 1) & (x < 0) & (x > -np.inf)
@@ -539,42 +536,42 @@ def _pair_in_float64(
 
 def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
     def derivative(t: Array, z: Array, x: Array, y: Array) -> Array:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"{name} has no derivative in its {operand}. Use tinyjax.lax.stop_gradient on it."
         )
 
     return derivative
 
 
-lgamma: Elementwise = elementwise(
+lgamma: fam.Elementwise = fam.elementwise(
     "lgamma",
     _lgamma_impl,
     "chlo.lgamma",
     "f",
-    lambda t, z, x: mul(t, digamma(x)),
+    lambda t, z, x: ew.mul(t, digamma(x)),
 )
-digamma: Elementwise = elementwise(
+digamma: fam.Elementwise = fam.elementwise(
     "digamma",
     _in_float64(_digamma),
     "chlo.digamma",
     "f",
-    lambda t, z, x: mul(t, polygamma(full_like(x, 1.0), x)),
+    lambda t, z, x: ew.mul(t, polygamma(full_like(x, 1.0), x)),
 )
-polygamma: Elementwise = elementwise(
+polygamma: fam.Elementwise = fam.elementwise(
     "polygamma",
     _pair_in_float64(_polygamma),
     _lower_polygamma,
     "f",
     _no_derivative("polygamma", "order"),
-    lambda t, z, n, x: mul(t, polygamma(add(n, full_like(n, 1.0)), x)),
+    lambda t, z, n, x: ew.mul(t, polygamma(ew.add(n, full_like(n, 1.0)), x)),
 )
-zeta: Elementwise = elementwise(
+zeta: fam.Elementwise = fam.elementwise(
     "zeta",
     _pair_in_float64(_zeta),
     "chlo.zeta",
     "f",
     _no_derivative("zeta", "exponent"),
-    lambda t, z, s, q: neg(mul(t, mul(s, zeta(add(s, full_like(s, 1.0)), q)))),
+    lambda t, z, s, q: ew.neg(ew.mul(t, ew.mul(s, zeta(ew.add(s, full_like(s, 1.0)), q)))),
 )
 
 for _function in (erf, erfc, erf_inv, lgamma, digamma, polygamma, zeta):

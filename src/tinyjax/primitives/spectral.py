@@ -15,59 +15,39 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    NoParams,
-    Params,
-    Primitive,
-    Tangents,
-)
-from tinyjax.core.trace import bind
-from tinyjax.errors import DifferentiationError
-from tinyjax.primitives import matrices as ma
+from tinyjax.primitives import matrices as ma, reduce as rd, rules as ru, shape as sh, slicing as sl
 from tinyjax.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
 from tinyjax.primitives.families import all_hold, lower_formula
-from tinyjax.primitives.reduce import reduce_and
-from tinyjax.primitives.rules import instantiate_all
-from tinyjax.primitives.shape import def_simple_batch, full_like
-from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 # eigh
 
-eigh_p: Primitive[NoParams] = Primitive("eigh", NoParams)
-def_cubic_flops(eigh_p)
+eigh_p: prim.Primitive[prim.NoParams] = prim.Primitive("eigh", prim.NoParams)
+costs.def_cubic_flops(eigh_p)
 
 
 _eigh_of_hosts = ma.lapack_of_numpy("eigh_lo", "d->dd", np.linalg.eigh)
 
 
 @eigh_p.def_impl
-def _eigh_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _eigh_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     values, vectors = _eigh_of_hosts(*operands)
     return vectors, values
 
 
 @eigh_p.def_abstract_eval
-def _eigh_type(avals: Avals, params: NoParams) -> Avals:
+def _eigh_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("eigh", x, square=True)
-    return (x.strip_weak(), ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
+    return (x.strip_weak(), av.ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
 
 
 @eigh_p.def_lowering
-def _eigh_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _eigh_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     vectors, values = b.results
@@ -85,7 +65,7 @@ def _eigh_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 @eigh_p.def_lowering(platform="cuda")
-def _eigh_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _eigh_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     vectors, values = b.results
@@ -107,18 +87,20 @@ _BY_SIZE: Final = "\0"
 
 
 @eigh_p.def_jvp
-def _eigh_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _eigh_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     """``E = V^H A' V``: ``w' = diag(E)`` and ``V' = V (E / (w_j - w_i))`` (Giles 2008, 3.1)."""
-    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
-    vectors, values = bind(eigh_p, (a,), params)
+    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
+    vectors, values = tr.bind(eigh_p, (a,), params)
     inner = ma.mm(ma.mm(ma.mH(vectors), ma.from_lower(ta)), vectors)
     gaps = ma.same_kind(ma.differences(values, inner), inner)
     turned = ma.mm(vectors, ma.off_diagonal(div(inner, gaps)))
     return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
 
 
-eigh_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(eigh_p)
+eigh_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(eigh_p)
 
 
 def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
@@ -136,8 +118,10 @@ def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    eigh_p.rules.abstract_eval((x.aval,), NO_PARAMS)
-    vectors, values = bind(eigh_p, (ma.hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
+    eigh_p.rules.abstract_eval((x.aval,), prim.NO_PARAMS)
+    vectors, values = tr.bind(
+        eigh_p, (ma.hermitian_part(x) if symmetrize_input else x,), prim.NO_PARAMS
+    )
     return vectors, values
 
 
@@ -145,15 +129,15 @@ def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class SvdParams(Params):
+class SvdParams(prim.Params):
     """Whether the vectors are wanted, and as many as make square matrices."""
 
     full_matrices: bool
     compute_uv: bool
 
 
-svd_p: Primitive[SvdParams] = Primitive("svd", SvdParams)
-def_cubic_flops(svd_p)
+svd_p: prim.Primitive[SvdParams] = prim.Primitive("svd", SvdParams)
+costs.def_cubic_flops(svd_p)
 
 
 _singular_values_of_hosts = ma.lapack_of_numpy(
@@ -169,7 +153,7 @@ _reduced_svd_of_hosts = ma.lapack_of_numpy(
 
 
 @svd_p.def_impl
-def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
+def _svd_impl(operands: prim.Hosts, params: SvdParams) -> prim.Hosts:
     (x,) = operands
     finite = np.isfinite(x)
     if not all_hold(finite):
@@ -188,24 +172,24 @@ def _svd_impl(operands: Hosts, params: SvdParams) -> Hosts:
 def _is_finite(x: Array) -> Array:
     """Whether all elements of a matrix are finite."""
     parts = (real(x), imag(x)) if dtypes.is_complex(x.dtype) else (x,)
-    flags = [reduce_and(is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
+    flags = [rd.reduce_and(is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
     return flags[0] if len(flags) == 1 else and_(*flags)
 
 
 @svd_p.def_abstract_eval
-def _svd_type(avals: Avals, params: SvdParams) -> Avals:
+def _svd_type(avals: prim.Avals, params: SvdParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("svd", x)
     *batch, m, n = x.shape
     k = min(m, n)
-    values = ShapedArray((*batch, k), dtypes.real_part(x.dtype))
+    values = av.ShapedArray((*batch, k), dtypes.real_part(x.dtype))
     if not params.compute_uv:
         return (values,)
     left, right = (m, n) if params.full_matrices else (k, k)
     return (
         values,
-        ShapedArray((*batch, m, left), x.dtype),
-        ShapedArray((*batch, right, n), x.dtype),
+        av.ShapedArray((*batch, m, left), x.dtype),
+        av.ShapedArray((*batch, right, n), x.dtype),
     )
 
 
@@ -295,28 +279,28 @@ def _as_wanted(b: Lowering, u: Value, v: Value, types: Sequence[TensorType]) -> 
 
     def formula(u: Array, v: Array) -> list[Array]:
         axis = u.ndim - 1
-        columns = slice_in_dim(u, 0, types[0].shape[-1], axis=axis)
-        return [columns, ma.mH(slice_in_dim(v, 0, count, axis=axis))]
+        columns = sl.slice_in_dim(u, 0, types[0].shape[-1], axis=axis)
+        return [columns, ma.mH(sl.slice_in_dim(v, 0, count, axis=axis))]
 
     return lower_formula(b, formula, (u, v))
 
 
 @svd_p.def_jvp
-def _svd_jvp(primals: Arrays, tangents: Tangents, params: SvdParams) -> JvpResult:
+def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -> prim.JvpResult:
     """With ``E = U^H A' V``, ``s' = Re diag(E)`` (Giles 2008, 3.2; Wan and Zhang 2019).
 
     ``U^H U'`` and ``V^H V'`` are skew-Hermitian; off the diagonal they solve
     ``E = (U^H U') S - S (V^H V')``, and on it the phase is turned in ``U``.
     """
-    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
     m, n = a.shape[-2:]
     if params.full_matrices and params.compute_uv and m != n:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"svd of matrices that are not square, here {m} by {n}, has no derivative with "
             "full_matrices=True, since the last vectors are not determined. Say "
             "full_matrices=False."
         )
-    s, u, vh = bind(svd_p, (a,), SvdParams(False, True))
+    s, u, vh = tr.bind(svd_p, (a,), SvdParams(False, True))
     v = ma.mH(vh)
     along_v = ma.mm(ta, v)
     inner = ma.mm(ma.mH(u), along_v)
@@ -326,12 +310,12 @@ def _svd_jvp(primals: Arrays, tangents: Tangents, params: SvdParams) -> JvpResul
     columns, row_factors = ma.along_rows(s, inner), ma.along_columns(s, inner)
     flipped = ma.mH(inner)
     # s_j^2 - s_i^2, as a product, since squares cancel; there is no dividing by 0 on the diagonal
-    sums = ma.on_diagonal(full_like(inner, 1), add(columns, row_factors))
+    sums = ma.on_diagonal(sh.full_like(inner, 1), add(columns, row_factors))
     gaps = mul(ma.same_kind(ma.differences(s, inner), inner), sums)
     left = ma.off_diagonal(div(add(mul(inner, columns), mul(row_factors, flipped)), gaps))
     right = ma.off_diagonal(div(add(mul(row_factors, inner), mul(flipped, columns)), gaps))
     if dtypes.is_complex(a.dtype):
-        phase = div(sub(inner, flipped), mul(full_like(columns, 2), columns))
+        phase = div(sub(inner, flipped), mul(sh.full_like(columns, 2), columns))
         left = ma.on_diagonal(phase, left)
     tu, tv = ma.mm(u, left), ma.mm(v, right)
     if m > n:
@@ -344,8 +328,8 @@ def _svd_jvp(primals: Arrays, tangents: Tangents, params: SvdParams) -> JvpResul
     return (s, u, vh), (ts, tu, ma.mH(tv))
 
 
-svd_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(svd_p)
+svd_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(svd_p)
 
 
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
@@ -363,10 +347,10 @@ def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    s, u, vh = bind(svd_p, (x,), SvdParams(full_matrices, True))
+    s, u, vh = tr.bind(svd_p, (x,), SvdParams(full_matrices, True))
     return u, s, vh
 
 
 def singular_values(x: Array) -> Array:
     """Return the singular values, real and descending, of matrices ``(..., m, n)``."""
-    return bind(svd_p, (x,), SvdParams(False, False))[0]
+    return tr.bind(svd_p, (x,), SvdParams(False, False))[0]

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from tinyjax.core import explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.explicit import together
-from tinyjax.core.primitive import NO_PARAMS, SUMS, NoParams, Primitive
-from tinyjax.core.trace import bind1
-from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_constant, def_identity, def_transposes
+from tinyjax.primitives import families as fam, rules as ru
 
-stop_gradient_p: Primitive[NoParams] = Primitive("stop_gradient", NoParams)
+stop_gradient_p: prim.Primitive[prim.NoParams] = prim.Primitive("stop_gradient", prim.NoParams)
 
 
-def_identity(stop_gradient_p)
+ru.def_identity(stop_gradient_p)
 
 
-def_constant(stop_gradient_p)
-stop_gradient_p.def_rule(SUMS)(together())
+ru.def_constant(stop_gradient_p)
+stop_gradient_p.def_rule(prim.SUMS)(explicit.together())
 
 
 # a tangent may go through it; as a map of values it is the identity
-def_transposes(stop_gradient_p, lambda ct, x: ct)
+ru.def_transposes(stop_gradient_p, lambda ct, x: ct)
 
 
-def_elementwise_batch(stop_gradient_p)
+fam.def_elementwise_batch(stop_gradient_p)
 
 
 def stop_gradient(x: Array) -> Array:
     """Return ``x`` as a constant to derivatives."""
-    return bind1(stop_gradient_p, (x,), NO_PARAMS)
+    return tr.bind1(stop_gradient_p, (x,), prim.NO_PARAMS)

@@ -14,68 +14,25 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    JvpResult,
-    NoParams,
-    Primitive,
-    Tangent,
-    Tangents,
-)
-from tinyjax.core.trace import bind1
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import matrices as ma
+from tinyjax.primitives import eigen, elementwise as ew, matrices as ma, rules as ru, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.primitives.eigen import schur, schur_call
-from tinyjax.primitives.elementwise import (
-    abs_,
-    add,
-    and_,
-    complex_,
-    convert_element_type,
-    div,
-    eq,
-    ge,
-    imag,
-    lt,
-    mul,
-    ne,
-    neg,
-    real,
-    select,
-    sqrt,
-    sub,
-)
 from tinyjax.primitives.families import all_hold, lower_formula
-from tinyjax.primitives.rules import (
-    add_tangents,
-    def_transposes,
-    instantiate,
-    instantiate_all,
-)
-from tinyjax.primitives.shape import def_simple_batch, full_like, iota, reshape, zeros_like
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 # solve_sylvester
 
-sylvester_p: Primitive[NoParams] = Primitive("solve_sylvester", NoParams)
-def_cubic_flops(sylvester_p)
+sylvester_p: prim.Primitive[prim.NoParams] = prim.Primitive("solve_sylvester", prim.NoParams)
+costs.def_cubic_flops(sylvester_p)
 
 
 @sylvester_p.def_abstract_eval
-def _sylvester_type(avals: Avals, params: NoParams) -> Avals:
+def _sylvester_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     a, b, c = avals
     for x in avals:
         ma.check_matrices("solve_sylvester", x, square=x is not c)
@@ -91,12 +48,12 @@ def _sylvester_type(avals: Avals, params: NoParams) -> Avals:
     return (c.strip_weak(),)
 
 
-sylvester_p.def_rule(DIVISION)(of_stacks)
+sylvester_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _sylvester_of_one(
-    a: HostArray, b: HostArray, c: HostArray, params: NoParams
-) -> Sequence[HostArray]:
+    a: dtypes.HostArray, b: dtypes.HostArray, c: dtypes.HostArray, params: prim.NoParams
+) -> Sequence[dtypes.HostArray]:
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     for x in (a, b, c):
@@ -108,7 +65,7 @@ ma.def_impl_by_one(sylvester_p, _sylvester_of_one)
 
 
 @sylvester_p.def_lowering
-def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _sylvester_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     """With ``a = U R U^H`` and ``b = V S V^H``, ``R (U^H x V) + (U^H x V) S = U^H c V``."""
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
@@ -116,17 +73,17 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Valu
     count = operands[2].shape[-1]
 
     def prepare(*matrices: Array) -> Sequence[Array]:
-        x, y, z = (convert_element_type(g, dtypes.to_complex(dtype)) for g in matrices)
-        (r, u), (s, v) = schur(x), schur(y)
+        x, y, z = (ew.convert_element_type(g, dtypes.to_complex(dtype)) for g in matrices)
+        (r, u), (s, v) = eigen.schur(x), eigen.schur(y)
         right = ma.mm(ma.mm(ma.mH(u), z), v)
-        return r, s, right, zeros_like(right), u, v
+        return r, s, right, sh.zeros_like(right), u, v
 
     def step(j: Array, r: Array, s: Array, right: Array, solution: Array) -> Sequence[Array]:
         mixed = ma.column_of(s, j)
-        column = sub(ma.column_of(right, j), ma.mm(solution, mixed))
+        column = ew.sub(ma.column_of(right, j), ma.mm(solution, mixed))
         own = _pick_row(mixed, j)
         solved = triangular_solve(_shifted(r, own), column, left_side=True)
-        return add(j, full_like(j, 1)), r, s, right, ma.with_column(solution, j, solved)
+        return ew.add(j, sh.full_like(j, 1)), r, s, right, ma.with_column(solution, j, solved)
 
     def finish(solution: Array, u: Array, v: Array) -> Sequence[Array]:
         x = ma.mm(ma.mm(u, solution), ma.mH(v))
@@ -135,7 +92,7 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Valu
     *state, u, v = lower_formula(b, prepare, operands)
     solution = b.while_(
         (b.scalar(0, dtypes.int32), *state),
-        lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
+        lambda args: lower_formula(b, lambda j: [ew.lt(j, sh.full_like(j, count))], args[:1]),
         lambda args: lower_formula(b, step, args),
     )[-1]
     return lower_formula(b, finish, (solution, u, v))
@@ -144,36 +101,38 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: NoParams) -> Valu
 def _pick_row(column: Array, j: Array) -> Array:
     """The elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
     picked = dynamic_slice_in_dim(column, j, 1, column.ndim - 2, allow_negative_indices=False)
-    return reshape(picked, column.shape[:-2])
+    return sh.reshape(picked, column.shape[:-2])
 
 
 def _shifted(x: Array, by: Array) -> Array:
     """Matrices with numbers ``(...,)`` added to their diagonals."""
     spread = broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
-    return add(x, ma.on_diagonal(spread, zeros_like(x)))
+    return ew.add(x, ma.on_diagonal(spread, sh.zeros_like(x)))
 
 
 @sylvester_p.def_jvp
-def _sylvester_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _sylvester_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     """From ``a x + x b = c``: ``a x' + x' b = c' - a' x - x b'``."""
     a, b, c = primals
     ta, tb, tc = tangents
-    x = bind1(sylvester_p, primals, params)
-    change: Tangent = tc
-    if ta is not ZERO:
-        change = add_tangents(change, neg(ma.mm(ta, x)))
-    if tb is not ZERO:
-        change = add_tangents(change, neg(ma.mm(x, tb)))
-    return (x,), (bind1(sylvester_p, (a, b, instantiate(change, c)), params),)
+    x = tr.bind1(sylvester_p, primals, params)
+    change: prim.Tangent = tc
+    if ta is not prim.ZERO:
+        change = ru.add_tangents(change, ew.neg(ma.mm(ta, x)))
+    if tb is not prim.ZERO:
+        change = ru.add_tangents(change, ew.neg(ma.mm(x, tb)))
+    return (x,), (tr.bind1(sylvester_p, (a, b, ru.instantiate(change, c)), params),)
 
 
-def_transposes(
+ru.def_transposes(
     sylvester_p,
     "the matrices",
     "the matrices",
-    lambda ct, a, b, c: bind1(sylvester_p, (ma.mT(a), ma.mT(b), ct), NO_PARAMS),
+    lambda ct, a, b, c: tr.bind1(sylvester_p, (ma.mT(a), ma.mT(b), ct), prim.NO_PARAMS),
 )
-def_simple_batch(sylvester_p)
+sh.def_simple_batch(sylvester_p)
 
 
 def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
@@ -192,27 +151,27 @@ def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    return bind1(sylvester_p, (a, b, c), NO_PARAMS)
+    return tr.bind1(sylvester_p, (a, b, c), prim.NO_PARAMS)
 
 
 # sqrtm
 
-sqrtm_p: Primitive[NoParams] = Primitive("sqrtm", NoParams)
-def_cubic_flops(sqrtm_p)
+sqrtm_p: prim.Primitive[prim.NoParams] = prim.Primitive("sqrtm", prim.NoParams)
+costs.def_cubic_flops(sqrtm_p)
 
 
 @sqrtm_p.def_abstract_eval
-def _sqrtm_type(avals: Avals, params: NoParams) -> Avals:
+def _sqrtm_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("sqrtm", x, square=True)
-    return (ShapedArray(x.shape, dtypes.to_complex(x.dtype)),)
+    return (av.ShapedArray(x.shape, dtypes.to_complex(x.dtype)),)
 
 
-sqrtm_p.def_rule(DIVISION)(of_stacks)
+sqrtm_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 @cache
-def _root_of_scipy() -> Callable[[HostArray], HostArray]:
+def _root_of_scipy() -> Callable[[dtypes.HostArray], dtypes.HostArray]:
     """Return ``scipy.linalg.sqrtm`` without its checks and warnings."""
     with suppress(ImportError):  # versions of SciPy differ
         routine = getattr(
@@ -222,16 +181,16 @@ def _root_of_scipy() -> Callable[[HostArray], HostArray]:
             return lambda a: routine(a)[0]
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
-    def root(a: HostArray) -> HostArray:
+    def root(a: dtypes.HostArray) -> dtypes.HostArray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of singular matrices
-            result: HostArray = linalg.sqrtm(a)
+            result: dtypes.HostArray = linalg.sqrtm(a)
         return result
 
     return root
 
 
-def _sqrtm_of_one(a: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _sqrtm_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes.HostArray]:
     ma.check_finite(a)
     root = _root_of_scipy()(a)
     return (root if all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
@@ -241,7 +200,7 @@ ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
 
 
 @sqrtm_p.def_lowering
-def _sqrtm_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     """The root of a triangular matrix, column by column (Björck and Hammarling, 1983).
 
     XLA takes as long for each kernel as for a hundred operations. So the columns replace those of
@@ -259,30 +218,36 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
     def step(j: Array, roots: Array, mixed: Array) -> Sequence[Array]:
         place = roots.ndim - 1
-        at = eq(iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
+        at = ew.eq(sh.iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
         own = dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
-        own = reshape(own, roots.shape[:-1])
-        sums = add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
-        nothing = zeros_like(sums)
-        idle = eq(sums, nothing)
-        safe = select(idle, full_like(sums, 1), sums)
+        own = sh.reshape(own, roots.shape[:-1])
+        sums = ew.add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
+        nothing = sh.zeros_like(sums)
+        idle = ew.eq(sums, nothing)
+        safe = ew.select(idle, sh.full_like(sums, 1), sums)
         system = ma.on_diagonal(ma.along_rows(safe, mixed), mixed)
-        above = reshape(ma.column_of(mixed, j), roots.shape)
-        above = select(at, nothing, above)
+        above = sh.reshape(ma.column_of(mixed, j), roots.shape)
+        above = ew.select(at, nothing, above)
         column = (*roots.shape, 1)
-        solved = triangular_solve(system, reshape(above, column), left_side=True)
+        solved = triangular_solve(system, sh.reshape(above, column), left_side=True)
         # a row that says 0 x = r has a solution where r is zero
-        solution = reshape(solved, roots.shape)
-        lost = and_(idle, ne(solution, nothing))
-        solution = select(lost, full_like(solution, float("nan")), select(at, roots, solution))
-        return add(j, full_like(j, 1)), roots, ma.with_column(mixed, j, reshape(solution, column))
+        solution = sh.reshape(solved, roots.shape)
+        lost = ew.and_(idle, ew.ne(solution, nothing))
+        solution = ew.select(
+            lost, sh.full_like(solution, float("nan")), ew.select(at, roots, solution)
+        )
+        return (
+            ew.add(j, sh.full_like(j, 1)),
+            roots,
+            ma.with_column(mixed, j, sh.reshape(solution, column)),
+        )
 
-    (x,) = lower_formula(b, lambda x: [convert_element_type(x, out.dtype)], operands)
-    form, vectors, info = schur_call(b, x)
+    (x,) = lower_formula(b, lambda x: [ew.convert_element_type(x, out.dtype)], operands)
+    form, vectors, info = eigen.schur_call(b, x)
     roots = ma.nan_where_failed(b, info, lower_formula(b, diagonal, (form,)))
     root = b.while_(
         (b.scalar(0, dtypes.int32), *roots, form),
-        lambda args: lower_formula(b, lambda j: [lt(j, full_like(j, count))], args[:1]),
+        lambda args: lower_formula(b, lambda j: [ew.lt(j, sh.full_like(j, count))], args[:1]),
         lambda args: lower_formula(b, step, args),
     )[-1]
     return lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
@@ -296,24 +261,28 @@ def _principal_roots(z: Array) -> Array:
 
     XLA writes those of all numbers in four.
     """
-    x, y, size = real(z), imag(z), abs_(z)
-    half, nothing = full_like(x, 0.5), zeros_like(x)
-    larger = sqrt(add(mul(half, abs_(x)), mul(half, size)))
-    smaller = select(eq(larger, nothing), nothing, div(mul(half, abs_(y)), larger))
-    right = ge(x, nothing)
-    up = select(right, smaller, larger)
-    return complex_(select(right, larger, smaller), select(lt(y, nothing), neg(up), up))
+    x, y, size = ew.real(z), ew.imag(z), ew.abs_(z)
+    half, nothing = sh.full_like(x, 0.5), sh.zeros_like(x)
+    larger = ew.sqrt(ew.add(ew.mul(half, ew.abs_(x)), ew.mul(half, size)))
+    smaller = ew.select(ew.eq(larger, nothing), nothing, ew.div(ew.mul(half, ew.abs_(y)), larger))
+    right = ew.ge(x, nothing)
+    up = ew.select(right, smaller, larger)
+    return ew.complex_(
+        ew.select(right, larger, smaller), ew.select(ew.lt(y, nothing), ew.neg(up), up)
+    )
 
 
 @sqrtm_p.def_jvp
-def _sqrtm_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _sqrtm_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     """From ``r r = x``: ``r r' + r' r = x'``."""
-    (tx,) = instantiate_all(tangents, [x.aval for x in primals])
-    root = bind1(sqrtm_p, primals, params)
-    return (root,), (solve_sylvester(root, root, convert_element_type(tx, root.dtype)),)
+    (tx,) = ru.instantiate_all(tangents, [x.aval for x in primals])
+    root = tr.bind1(sqrtm_p, primals, params)
+    return (root,), (solve_sylvester(root, root, ew.convert_element_type(tx, root.dtype)),)
 
 
-def_simple_batch(sqrtm_p)
+sh.def_simple_batch(sqrtm_p)
 
 
 def sqrtm(x: Array) -> Array:
@@ -330,4 +299,4 @@ def sqrtm(x: Array) -> Array:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    return bind1(sqrtm_p, (x,), NO_PARAMS)
+    return tr.bind1(sqrtm_p, (x,), prim.NO_PARAMS)

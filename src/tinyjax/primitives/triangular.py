@@ -8,42 +8,20 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    Kernel,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-)
-from tinyjax.core.trace import bind, bind1
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ShapeError
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.elementwise import convert_element_type, div, neg
+from tinyjax.primitives import elementwise as ew, matrices as ma, rules as ru, shape as sh
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import add_tangents, def_derivatives, def_transposes, instantiate
-from tinyjax.primitives.shape import def_simple_batch, full_like
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values, boolean
 
 # triangular_solve
 
 
 @attrs.frozen(eq=False, repr=False)
-class TriangularSolveParams(Params):
+class TriangularSolveParams(prim.Params):
     """Which system: ``op(a) x = b`` or ``x op(a) = b``, and which half of ``a`` is looked at.
 
     ``op`` transposes, conjugates, both or neither; ``unit_diagonal`` takes the diagonal for ones.
@@ -56,10 +34,10 @@ class TriangularSolveParams(Params):
     unit_diagonal: bool
 
 
-triangular_solve_p: Primitive[TriangularSolveParams] = Primitive(
+triangular_solve_p: prim.Primitive[TriangularSolveParams] = prim.Primitive(
     "triangular_solve", TriangularSolveParams
 )
-def_cubic_flops(triangular_solve_p)
+costs.def_cubic_flops(triangular_solve_p)
 
 # Blocks of this size are left to NumPy's solver, which costs its size cubed.
 _BLOCK = 64
@@ -69,7 +47,7 @@ _solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)
 
 
 @lru_cache(maxsize=256)
-def _by_lapack(params: TriangularSolveParams, dtype: DType) -> Kernel:
+def _by_lapack(params: TriangularSolveParams, dtype: DType) -> prim.Kernel:
     """Make what solves one real system in double precision, by substitution."""
     routine = ma.lapack_routine("trtrs", dtypes.float64)
     lower, unit = int(params.lower), int(params.unit_diagonal)
@@ -86,15 +64,17 @@ def _by_lapack(params: TriangularSolveParams, dtype: DType) -> Kernel:
 
 
 @triangular_solve_p.def_impl
-def _triangular_solve_impl(operands: Hosts, params: TriangularSolveParams) -> Hosts:
+def _triangular_solve_impl(operands: prim.Hosts, params: TriangularSolveParams) -> prim.Hosts:
     a, b = operands
-    kernel = _triangular_solve_kernel([ShapedArray(x.shape, x.dtype) for x in operands], params)
+    kernel = _triangular_solve_kernel([av.ShapedArray(x.shape, x.dtype) for x in operands], params)
     solution = _solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b)
     return (np.asarray(solution),)
 
 
 @triangular_solve_p.def_kernel
-def _triangular_solve_kernel(avals: Avals, params: TriangularSolveParams) -> Kernel | None:
+def _triangular_solve_kernel(
+    avals: prim.Avals, params: TriangularSolveParams
+) -> prim.Kernel | None:
     a, b = avals
     is_one = a.ndim == 2 and b.size > 0 and a.dtype in (dtypes.float32, dtypes.float64)
     return _by_lapack(params, a.dtype) if is_one else None
@@ -139,13 +119,13 @@ def _substitute(u: HostArray, b: HostArray) -> HostArray:
 
 
 @triangular_solve_p.def_abstract_eval
-def _triangular_solve_type(avals: Avals, params: TriangularSolveParams) -> Avals:
+def _triangular_solve_type(avals: prim.Avals, params: TriangularSolveParams) -> prim.Avals:
     a, b = avals
     ma.check_operands("triangular_solve", a, b)
     axis = -2 if params.left_side else -1
     if a.shape[-1] != b.shape[axis]:
         side = "left" if params.left_side else "right"
-        raise ShapeError(
+        raise errors.ShapeError(
             f"Incompatible shapes for arguments to triangular_solve: with the matrices on the "
             f"{side} it needs as many unknowns as "
             f"equations, but got {a} and, in axis {axis}, {b}."
@@ -155,8 +135,8 @@ def _triangular_solve_type(avals: Avals, params: TriangularSolveParams) -> Avals
 
 @triangular_solve_p.def_lowering
 def _triangular_solve_lowering(
-    b: Lowering, operands: Values, params: TriangularSolveParams
-) -> Values:
+    b: Lowering, operands: hlo.Values, params: TriangularSolveParams
+) -> hlo.Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     matrix, rhs = operands
@@ -178,8 +158,8 @@ def _triangular_solve_lowering(
 
 @triangular_solve_p.def_lowering(platform="cuda")
 def _triangular_solve_on_cuda(
-    b: Lowering, operands: Values, params: TriangularSolveParams
-) -> Values:
+    b: Lowering, operands: hlo.Values, params: TriangularSolveParams
+) -> hlo.Values:
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
         (matrix,) = lower_formula(b, lambda x: [ma.conjugated(x)], (matrix,))
@@ -190,9 +170,9 @@ def _triangular_solve_on_cuda(
             "stablehlo.triangular_solve",
             matrix,
             rhs,
-            left_side=boolean(params.left_side),
-            lower=boolean(params.lower),
-            unit_diagonal=boolean(params.unit_diagonal),
+            left_side=hlo.boolean(params.left_side),
+            lower=hlo.boolean(params.lower),
+            unit_diagonal=hlo.boolean(params.unit_diagonal),
             transpose_a=f"#stablehlo<transpose {chosen}>",
             result=rhs.type,
         )
@@ -201,13 +181,13 @@ def _triangular_solve_on_cuda(
 
 @triangular_solve_p.def_jvp
 def _triangular_solve_jvp(
-    primals: Arrays, tangents: Tangents, params: TriangularSolveParams
-) -> JvpResult:
+    primals: prim.Arrays, tangents: prim.Tangents, params: TriangularSolveParams
+) -> prim.JvpResult:
     """From ``op(a) x = b``: ``op(a) x' = b' - op(a') x`` (Giles 2008, 2.2.3)."""
     (a, b), (ta, tb) = primals, tangents
-    x = bind1(triangular_solve_p, (a, b), params)
-    change: Tangent = tb
-    if ta is not ZERO:
+    x = tr.bind1(triangular_solve_p, (a, b), params)
+    change: prim.Tangent = tb
+    if ta is not prim.ZERO:
         seen = ma.lower_part(ta, params.unit_diagonal)
         if not params.lower:
             seen = ma.mT(ma.lower_part(ma.mT(ta), params.unit_diagonal))
@@ -215,20 +195,20 @@ def _triangular_solve_jvp(
             seen = ma.mT(seen)
         if params.conjugate_a:
             seen = ma.conjugated(seen)
-        change = add_tangents(tb, neg(ma.mm(seen, x) if params.left_side else ma.mm(x, seen)))
-    return (x,), (bind1(triangular_solve_p, (a, instantiate(change, b)), params),)
+        change = ru.add_tangents(tb, ew.neg(ma.mm(seen, x) if params.left_side else ma.mm(x, seen)))
+    return (x,), (tr.bind1(triangular_solve_p, (a, ru.instantiate(change, b)), params),)
 
 
-def_transposes(
+ru.def_transposes(
     triangular_solve_p,
     "the matrices",
-    lambda ct, a, b, params: bind1(
+    lambda ct, a, b, params: tr.bind1(
         triangular_solve_p, (a, ct), attrs.evolve(params, transpose_a=not params.transpose_a)
     ),
 )
 
 
-triangular_solve_p.def_rule(DIVISION)(of_stacks)
+triangular_solve_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 ma.def_system_batch(triangular_solve_p, lambda params: params.left_side)
 
 
@@ -268,22 +248,22 @@ def triangular_solve(
     flags = map(bool, (left_side, lower, transpose_a, conjugate_a, unit_diagonal))
     params = TriangularSolveParams(*flags)
     if a.dtype in HALVES and a.dtype == b.dtype:
-        wide = [convert_element_type(x, dtypes.float32) for x in (a, b)]
-        return convert_element_type(bind(triangular_solve_p, wide, params)[0], b.dtype)
-    return bind(triangular_solve_p, (a, b), params)[0]
+        wide = [ew.convert_element_type(x, dtypes.float32) for x in (a, b)]
+        return ew.convert_element_type(tr.bind(triangular_solve_p, wide, params)[0], b.dtype)
+    return tr.bind(triangular_solve_p, (a, b), params)[0]
 
 
 # cholesky
 
-cholesky_p: Primitive[NoParams] = Primitive("cholesky", NoParams)
-def_cubic_flops(cholesky_p)
+cholesky_p: prim.Primitive[prim.NoParams] = prim.Primitive("cholesky", prim.NoParams)
+costs.def_cubic_flops(cholesky_p)
 
 
 _cholesky_of_hosts = ma.lapack_of_numpy("cholesky_lo", "d->d", np.linalg.cholesky)
 
 
 @cholesky_p.def_impl
-def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
+def _cholesky_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     (factor,) = _cholesky_of_hosts(*operands)
     if factor.ndim == 2 and factor.size > 1 and not factor[0, -1]:  # it has not failed
         return (factor,)
@@ -291,7 +271,7 @@ def _cholesky_impl(operands: Hosts, params: NoParams) -> Hosts:
 
 
 @cholesky_p.def_kernel
-def _cholesky_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+def _cholesky_kernel(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
     (x,) = avals
     kernel = ma.kernel_of_numpy("cholesky_lo", "d->d", x)
     if kernel is None or x.ndim > 2 or x.size < 2:
@@ -305,14 +285,14 @@ def _cholesky_kernel(avals: Avals, params: NoParams) -> Kernel | None:
 
 
 @cholesky_p.def_abstract_eval
-def _cholesky_type(avals: Avals, params: NoParams) -> Avals:
+def _cholesky_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("cholesky", x, square=True)
     return (x.strip_weak(),)
 
 
 @cholesky_p.def_lowering
-def _cholesky_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _cholesky_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     (x,) = operands
@@ -323,7 +303,7 @@ def _cholesky_lowering(b: Lowering, operands: Values, params: NoParams) -> Value
 
 
 @cholesky_p.def_lowering(platform="cuda")
-def _cholesky_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _cholesky_on_cuda(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     (x,) = operands
@@ -333,7 +313,7 @@ def _cholesky_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values
     return _lower_where_successful(b, factor, info)
 
 
-def _lower_where_successful(b: Lowering, factor: Value, info: Value) -> Values:
+def _lower_where_successful(b: Lowering, factor: hlo.Value, info: hlo.Value) -> hlo.Values:
     return lower_formula(b, lambda y: [ma.lower_part(y)], ma.nan_where_failed(b, info, (factor,)))
 
 
@@ -341,17 +321,17 @@ def _cholesky_derivative(t: Array, factor: Array, x: Array) -> Array:
     """``L' = L phi(L^-1 A' L^-H)``; ``phi`` takes the lower half (Murray 2016)."""
     right = TriangularSolveParams(False, True, True, True, False)
     left = TriangularSolveParams(True, True, False, False, False)
-    inner = bind1(triangular_solve_p, (factor, ma.from_lower(t)), right)
-    inner = bind1(triangular_solve_p, (factor, inner), left)
-    halved = div(inner, full_like(inner, 2))
+    inner = tr.bind1(triangular_solve_p, (factor, ma.from_lower(t)), right)
+    inner = tr.bind1(triangular_solve_p, (factor, inner), left)
+    halved = ew.div(inner, sh.full_like(inner, 2))
     return ma.mm(factor, ma.on_diagonal(halved, ma.lower_part(inner)))
 
 
-def_derivatives(cholesky_p, _cholesky_derivative)
+ru.def_derivatives(cholesky_p, _cholesky_derivative)
 
 
-cholesky_p.def_rule(DIVISION)(of_stacks)
-def_simple_batch(cholesky_p)
+cholesky_p.def_rule(prim.DIVISION)(explicit.of_stacks)
+sh.def_simple_batch(cholesky_p)
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
@@ -370,5 +350,5 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
         ShapeError: ``x`` does not hold square matrices.
         DtypeError: the dtype is none of LAPACK's.
     """
-    cholesky_p.rules.abstract_eval((x.aval,), NO_PARAMS)
-    return bind1(cholesky_p, (ma.hermitian_part(x) if symmetrize_input else x,), NO_PARAMS)
+    cholesky_p.rules.abstract_eval((x.aval,), prim.NO_PARAMS)
+    return tr.bind1(cholesky_p, (ma.hermitian_part(x) if symmetrize_input else x,), prim.NO_PARAMS)

@@ -7,65 +7,47 @@ from typing import Final
 
 import numpy as np
 
+from tinyjax import errors
+from tinyjax.core import explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    JvpResult,
-    MappedAxis,
-    NoParams,
-    Primitive,
-    Tangent,
-    Tangents,
-)
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import matrices as ma
+from tinyjax.primitives import matrices as ma, rules as ru, shape as sh, slicing as sl
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.elementwise import mul, neg
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import add_tangents, def_transposes, instantiate
-from tinyjax.primitives.shape import full, move_batch_axis
-from tinyjax.primitives.slicing import pad, slice_in_dim
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
-tridiagonal_solve_p: Primitive[NoParams] = Primitive("tridiagonal_solve", NoParams)
+tridiagonal_solve_p: Primitive[prim.NoParams] = Primitive("tridiagonal_solve", prim.NoParams)
 
 
 @tridiagonal_solve_p.def_abstract_eval
-def _solve_type(avals: Avals, params: NoParams) -> Avals:
+def _solve_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     *diagonals, b = avals
     ma.check_matrices("tridiagonal_solve", b)
     if any(x.shape != b.shape[:-1] for x in diagonals):
-        raise ShapeError(
+        raise errors.ShapeError(
             "tridiagonal_solve needs three diagonals that have the same shape (..., n), and "
             f"right-hand sides of shape (..., n, m), but got "
             f"{', '.join(str(x.shape) for x in avals)}."
         )
     if any(x.dtype != b.dtype for x in diagonals):
-        raise DtypeError(
+        raise errors.DtypeError(
             f"tridiagonal_solve needs operands of one dtype, but got {', '.join(map(str, avals))}."
         )
     return (b.strip_weak(),)
 
 
-@tridiagonal_solve_p.def_rule(DIVISION)
-def _solve_division(params: NoParams, avals: Avals, outs: Avals) -> list[Entries]:
+@tridiagonal_solve_p.def_rule(prim.DIVISION)
+def _solve_division(params: prim.NoParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
     *diagonals, b = avals
-    return of_stacks(params, [b, *diagonals], outs)
+    return explicit.of_stacks(params, [b, *diagonals], outs)
 
 
 def _solve_one(
-    dl: HostArray, d: HostArray, du: HostArray, b: HostArray, params: NoParams
+    dl: HostArray, d: HostArray, du: HostArray, b: HostArray, params: prim.NoParams
 ) -> Sequence[HostArray]:
     if len(d) == 1:
         return (b / d[:, None],)
@@ -79,7 +61,7 @@ ma.def_impl_by_one(tridiagonal_solve_p, _solve_one, core=1)
 
 
 @tridiagonal_solve_p.def_lowering
-def _solve_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _solve_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     *diagonals, right = operands
@@ -103,7 +85,7 @@ _FEWEST_ON_CUDA: Final = 3
 
 
 @tridiagonal_solve_p.def_lowering(platform="cuda")
-def _solve_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
     count = operands[3].shape[-2]
@@ -121,7 +103,7 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: NoParams) -> Values:
     )
     if missing <= 0:
         return (x,)
-    return lower_formula(b, lambda x: [slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
+    return lower_formula(b, lambda x: [sl.slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
 
 
 def _longer(operands: Sequence[Array], by: int) -> list[Array]:
@@ -132,7 +114,7 @@ def _longer(operands: Sequence[Array], by: int) -> list[Array]:
     for x, more in zip((*diagonals, right), (0, 1, 0, 0), strict=True):
         config = [(0, 0, 0)] * x.ndim
         config[axis] = (0, by, 0)
-        longer.append(pad(x, full((), more, dtype), config))
+        longer.append(sl.pad(x, sh.full((), more, dtype), config))
     return longer
 
 
@@ -144,21 +126,23 @@ def _shift(x: Array, axis: int, by: int) -> Array:
     """Move elements along an axis by one place; zeros come in."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (by, -by, 0)
-    return pad(x, full((), 0, x.dtype), config)
+    return sl.pad(x, sh.full((), 0, x.dtype), config)
 
 
 @tridiagonal_solve_p.def_jvp
-def _solve_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _solve_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     """From ``a x = b``: ``a x' = b' - a' x``."""
     *diagonals, b = primals
-    x = bind1(tridiagonal_solve_p, primals, params)
+    x = tr.bind1(tridiagonal_solve_p, primals, params)
     axis = x.ndim - 2
-    change: Tangent = tangents[-1]
+    change: prim.Tangent = tangents[-1]
     for t, by in zip(tangents[:-1], (1, 0, -1), strict=True):
-        if t is not ZERO:
+        if t is not prim.ZERO:
             seen = _shift(x, axis, by) if by else x
-            change = add_tangents(change, neg(mul(_spread(t, x), seen)))
-    return (x,), (bind1(tridiagonal_solve_p, (*diagonals, instantiate(change, b)), params),)
+            change = ru.add_tangents(change, neg(mul(_spread(t, x), seen)))
+    return (x,), (tr.bind1(tridiagonal_solve_p, (*diagonals, ru.instantiate(change, b)), params),)
 
 
 def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> Array:
@@ -167,25 +151,25 @@ def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> A
 
 
 _MATRIX = "the matrices"
-def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
+ru.def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
 
 
 @tridiagonal_solve_p.def_batch
 def _solve_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: NoParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: prim.NoParams
+) -> prim.BatchResult:
     """Right-hand sides of shared matrices are many columns."""
     *diagonals, b = values
     *diagonal_axes, b_axis = axes
     if b_axis is not None and all(axis is None for axis in diagonal_axes):
 
         def solve(x: Array) -> Array:
-            return bind1(tridiagonal_solve_p, (*diagonals, x), params)
+            return tr.bind1(tridiagonal_solve_p, (*diagonals, x), params)
 
         return (ma.solve_all(solve, b, b_axis, True),), (0,)
     size = mapped.size
-    moved = [move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
-    return (bind1(tridiagonal_solve_p, moved, params),), (0,)
+    moved = [sh.move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
+    return (tr.bind1(tridiagonal_solve_p, moved, params),), (0,)
 
 
 def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array) -> Array:
@@ -205,4 +189,4 @@ def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array) -> Array:
         ShapeError: the diagonals differ in shape, or ``b`` does not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
     """
-    return bind1(tridiagonal_solve_p, (dl, d, du, b), NO_PARAMS)
+    return tr.bind1(tridiagonal_solve_p, (dl, d, du, b), prim.NO_PARAMS)

@@ -7,29 +7,13 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import costs, explicit, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.costs import def_cubic_flops
-from tinyjax.core.explicit import of_stacks
-from tinyjax.core.primitive import (
-    DIVISION,
-    NO_PARAMS,
-    ZERO,
-    Arrays,
-    Avals,
-    Hosts,
-    JvpResult,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives import broadcast as bc, matrices as ma
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.primitives.elementwise import add, div, eq, lt, mul, select, sqrt, sub
 from tinyjax.primitives.families import lower_formula
@@ -43,7 +27,7 @@ from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(eq=False, repr=False)
-class ProductParams(Params):
+class ProductParams(prim.Params):
     """The factors of the product and of what is added."""
 
     alpha: float
@@ -51,41 +35,41 @@ class ProductParams(Params):
 
 
 symmetric_product_p: Primitive[ProductParams] = Primitive("symmetric_product", ProductParams)
-def_cubic_flops(symmetric_product_p)
+costs.def_cubic_flops(symmetric_product_p)
 
 
 @symmetric_product_p.def_impl
-def _product_impl(operands: Hosts, params: ProductParams) -> Hosts:
+def _product_impl(operands: prim.Hosts, params: ProductParams) -> prim.Hosts:
     a, c = operands
     one = a.dtype.type
     return (one(params.alpha) * (a @ np.swapaxes(a, -1, -2)) + one(params.beta) * c,)
 
 
 @symmetric_product_p.def_abstract_eval
-def _product_type(avals: Avals, params: ProductParams) -> Avals:
+def _product_type(avals: prim.Avals, params: ProductParams) -> prim.Avals:
     a, c = avals
     ma.check_matrices("symmetric_product", a)
     _check_real("symmetric_product", avals)
     n = a.shape[-2]
     if c.shape != (*a.shape[:-2], n, n):
-        raise ShapeError(
+        raise errors.ShapeError(
             "symmetric_product adds to a matrix of as many rows and columns as the first one has "
             f"rows, but got shapes {a.shape} and {c.shape}."
         )
     return (c.strip_weak(),)
 
 
-symmetric_product_p.def_rule(DIVISION)(of_stacks)
+symmetric_product_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
-def _check_real(name: str, avals: Avals) -> None:
+def _check_real(name: str, avals: prim.Avals) -> None:
     if any(x.dtype not in (dtypes.float32, dtypes.float64) for x in avals):
-        raise DtypeError(
+        raise errors.DtypeError(
             f"{name} takes float32 and float64, but got {' and '.join(map(str, avals))}. Convert "
             "the operands with .astype(...)."
         )
     if avals[0].dtype != avals[1].dtype:
-        raise DtypeError(
+        raise errors.DtypeError(
             f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}."
         )
 
@@ -103,14 +87,16 @@ def _combine(x: Array, alpha: float, c: Array, beta: float) -> Array:
 
 
 @symmetric_product_p.def_jvp
-def _product_jvp(primals: Arrays, tangents: Tangents, params: ProductParams) -> JvpResult:
+def _product_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: ProductParams
+) -> prim.JvpResult:
     a, _ = primals
     ta, tc = tangents
-    total: Tangent = ZERO
-    if ta is not ZERO:
+    total: prim.Tangent = prim.ZERO
+    if ta is not prim.ZERO:
         half = ma.mm(ta, ma.mT(a))
         total = mul(full_like(half, params.alpha), add(half, ma.mT(half)))
-    if tc is not ZERO:
+    if tc is not prim.ZERO:
         total = add_tangents(total, mul(full_like(tc, params.beta), tc))
     return (bind1(symmetric_product_p, primals, params),), (total,)
 
@@ -136,27 +122,27 @@ def symmetric_product(a: Array, c: Array, *, alpha: float, beta: float) -> Array
 
 # cholesky_update
 
-cholesky_update_p: Primitive[NoParams] = Primitive("cholesky_update", NoParams)
-def_cubic_flops(cholesky_update_p)
+cholesky_update_p: Primitive[prim.NoParams] = Primitive("cholesky_update", prim.NoParams)
+costs.def_cubic_flops(cholesky_update_p)
 
 
 @cholesky_update_p.def_abstract_eval
-def _update_type(avals: Avals, params: NoParams) -> Avals:
+def _update_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     r, w = avals
     ma.check_matrices("cholesky_update", r, square=True)
     _check_real("cholesky_update", avals)
     if w.shape != r.shape[:-1]:
-        raise ShapeError(
+        raise errors.ShapeError(
             "cholesky_update needs a vector of as many elements as the factor has rows, but got "
             f"shapes {r.shape} and {w.shape}."
         )
     return (r.strip_weak(),)
 
 
-cholesky_update_p.def_rule(DIVISION)(of_stacks)
+cholesky_update_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
-def _update_of_one(r: HostArray, w: HostArray, params: NoParams) -> Sequence[HostArray]:
+def _update_of_one(r: HostArray, w: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     """The triangular factor of the two, one above the other."""
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
@@ -170,7 +156,7 @@ ma.def_impl_by_one(cholesky_update_p, _update_of_one)
 
 
 @cholesky_update_p.def_lowering
-def _update_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
+def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     """Rotate the vector into one row after another, which makes its elements zeros."""
     if ma.nothing_to_do(operands):
         return ma.lower_nothing(b)
@@ -188,7 +174,7 @@ def _update_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
         idle = eq(size, full_like(size, 0))
         size = select(idle, full_like(size, 1), size)
         c, s = (
-            broadcast_in_dim(squeeze(div(v, size), last), row.shape, tuple(range(axis)))
+            bc.broadcast_in_dim(squeeze(div(v, size), last), row.shape, tuple(range(axis)))
             for v in (select(idle, full_like(x, 1), x), y)
         )
         new, rest = add(mul(c, row), mul(s, w)), sub(mul(c, w), mul(s, row))
@@ -205,7 +191,9 @@ def _update_lowering(b: Lowering, operands: Values, params: NoParams) -> Values:
 
 
 @cholesky_update_p.def_jvp
-def _update_jvp(primals: Arrays, tangents: Tangents, params: NoParams) -> JvpResult:
+def _update_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
     """``R' = phi(R^-T M' R^-1) R`` where ``M = r^T r + w w^T``; ``phi`` takes the upper half."""
     r, w = primals
     tr, tw = instantiate_all(tangents, [x.aval for x in primals])
@@ -237,4 +225,4 @@ def cholesky_update(r: Array, w: Array) -> Array:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are neither float32 nor float64.
     """
-    return bind1(cholesky_update_p, (r, w), NO_PARAMS)
+    return bind1(cholesky_update_p, (r, w), prim.NO_PARAMS)

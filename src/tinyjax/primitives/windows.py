@@ -13,14 +13,12 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors, records
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.integers import integers
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.broadcast import lower_reduce
 from tinyjax.primitives.families import all_hold
-from tinyjax.records import Record
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
 
@@ -33,7 +31,7 @@ def as_axes(axes: Sequence[int]) -> Axes:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Windows(Record):
+class Windows(records.Record):
     """Where windows of an array lie: what gather and scatter share.
 
     Attributes:
@@ -71,30 +69,30 @@ class Windows(Record):
     def check(self, name: str, x: ShapedArray, indices: ShapedArray) -> None:
         """Raise unless the numbers fit the types of operand and indices."""
         if not dtypes.is_integer(indices.dtype):
-            raise DtypeError(f"{name} needs integer indices, but got {indices}.")
+            raise errors.DtypeError(f"{name} needs integer indices, but got {indices}.")
         if not indices.ndim or indices.shape[-1] != len(self.index_map):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs an index vector of length {len(self.index_map)} in the last axis of "
                 f"the indices, one entry for each axis in {self.index_map}, but got {indices}."
             )
         left_out = (*self.collapsed, *self.batching)
         for axes in (self.index_map, left_out):
             if any(not 0 <= i < x.ndim for i in axes) or len(set(axes)) != len(axes):
-                raise ShapeError(f"{name} needs distinct axes of {x}, but got {axes}.")
+                raise errors.ShapeError(f"{name} needs distinct axes of {x}, but got {axes}.")
         if set(self.batching) & set(self.index_map):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name}: axes {self.batching} are batched, so no index can be about them, but "
                 f"{self.index_map} are indexed."
             )
         if len(self.sizes) != x.ndim or any(
             not 0 <= m <= n for m, n in zip(self.sizes, x.shape, strict=False)
         ):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs a window size for each axis of {x}, at most the axis's own, but got "
                 f"{self.sizes}."
             )
         if any(self.sizes[i] != 1 for i in left_out):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name}: windows must have size 1 along the axes {left_out} that they leave out, "
                 f"but their sizes are {self.sizes}."
             )
@@ -102,7 +100,7 @@ class Windows(Record):
             not 0 <= j < indices.ndim - 1 or x.shape[i] != indices.shape[j]
             for i, j in zip(self.batching, self.indices_batching, strict=False)
         ):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs batched axes of equal size, but axes {self.batching} of {x} and "
                 f"{self.indices_batching} of the indices {indices} differ or do not exist."
             )

@@ -12,40 +12,35 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, operands as opd, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.integers import fit_int32
-from tinyjax.core.operands import first_element, is_constant, is_splat, splat
-from tinyjax.core.primitive import WITH_NUMBERS, Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import def_elementwise_batch
-from tinyjax.primitives.rules import def_constant
+from tinyjax.primitives import elementwise as ew, families as fam, rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(eq=False, repr=False)
-class WrapParams(Params):
+class WrapParams(prim.Params):
     """The length of the axis."""
 
     size: int
 
 
-wrap_index_p: Primitive[WrapParams] = Primitive("wrap_index", WrapParams)
+wrap_index_p: prim.Primitive[WrapParams] = prim.Primitive("wrap_index", WrapParams)
 
 
 @wrap_index_p.def_impl
-def _wrap_impl(operands: Hosts, params: WrapParams) -> Hosts:
+def _wrap_impl(operands: prim.Hosts, params: WrapParams) -> prim.Hosts:
     (x,) = operands
     return (np.where(x < 0, x + x.dtype.type(params.size), x),)
 
 
 @wrap_index_p.def_kernel
-def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
+def _wrap_kernel(avals: prim.Avals, params: WrapParams) -> prim.Kernel:
     dtype = avals[0].dtype
     if not avals[0].ndim:
         length = np.array(params.size, dtype)
@@ -54,13 +49,13 @@ def _wrap_kernel(avals: Avals, params: WrapParams) -> Kernel:
     return lambda x: np.where(np.less(x, zero), np.add(x, size), x)
 
 
-@wrap_index_p.def_rule(WITH_NUMBERS)
-def _wrap_number(avals: Avals, params: WrapParams) -> str:
+@wrap_index_p.def_rule(prim.WITH_NUMBERS)
+def _wrap_number(avals: prim.Avals, params: WrapParams) -> str:
     return f"{{0}} if {{0}} >= 0 else {{0}} + {params.size}"
 
 
 @wrap_index_p.def_abstract_eval
-def _wrap_type(avals: Avals, params: WrapParams) -> Avals:
+def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
     (x,) = avals
     if x.dtype not in (dtypes.int32, dtypes.int64):
         raise DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
@@ -74,10 +69,10 @@ def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
     return (b.select(b.compare(x, b.full_like(x, 0), "LT"), moved, x),)
 
 
-def_constant(wrap_index_p)
+ru.def_constant(wrap_index_p)
 
 
-def_elementwise_batch(wrap_index_p)
+fam.def_elementwise_batch(wrap_index_p)
 
 
 def canonical_indices(x: Array, what: str = "an index") -> Array:
@@ -92,9 +87,9 @@ def canonical_indices(x: Array, what: str = "an index") -> Array:
     if not dtypes.is_integer(dtype):
         raise DtypeError(f"{what} must be an integer, but got {x.aval}.")
     wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
-    if is_constant(x):
+    if opd.is_constant(x):
         return ConcreteArray(x.host.astype(wide))
-    return convert_element_type(x, wide)
+    return ew.convert_element_type(x, wide)
 
 
 def wrap_index(x: Array, size: int) -> Array:
@@ -117,21 +112,21 @@ def wrap_index(x: Array, size: int) -> Array:
     if unsigned:
         return x
     if x.dtype == dtypes.int32 and not fit_int32((size,)):
-        x = convert_element_type(x, dtypes.int64)
-    if not is_constant(x) or type(size) is not int:
+        x = ew.convert_element_type(x, dtypes.int64)
+    if not opd.is_constant(x) or type(size) is not int:
         return bind1(wrap_index_p, (x,), WrapParams(size))
     host = x.host
-    if is_splat(x):
-        start = int(first_element(host)) if host.size else 0
-        aval = ShapedArray(x.shape, x.dtype)
-        return splat(start + size if start < 0 else start, aval)
+    if opd.is_splat(x):
+        start = int(opd.first_element(host)) if host.size else 0
+        aval = av.ShapedArray(x.shape, x.dtype)
+        return opd.splat(start + size if start < 0 else start, aval)
     return ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
 
 
 def same_dtype(indices: Sequence[Array]) -> list[Array]:
     """Bring int32 and int64 arrays to one of the two."""
     # What is a constant of the program gives way, where it can, to what is computed in it.
-    wide: DType = dtypes.int32
+    wide: dtypes.DType = dtypes.int32
     for x in indices:
         if x.dtype == dtypes.int64 and not (type(x) is ConcreteArray and _fits_int32(x.host)):
             wide = dtypes.int64
@@ -140,18 +135,18 @@ def same_dtype(indices: Sequence[Array]) -> list[Array]:
         if x.dtype == wide and not x.weak_type:
             result.append(x)
         elif type(x) is ConcreteArray:
-            aval = ShapedArray(x.shape, wide)
-            splatted = is_splat(x) and x.host.size
+            aval = av.ShapedArray(x.shape, wide)
+            splatted = opd.is_splat(x) and x.host.size
             result.append(
-                splat(first_element(x.host), aval)
+                opd.splat(opd.first_element(x.host), aval)
                 if splatted
                 else ConcreteArray(x.host.astype(wide))
             )
         else:
-            result.append(convert_element_type(x, wide))
+            result.append(ew.convert_element_type(x, wide))
     return result
 
 
-def _fits_int32(host: HostArray) -> bool:
+def _fits_int32(host: dtypes.HostArray) -> bool:
     info = np.iinfo(np.int32)
     return not host.size or bool(info.min <= host.min() and host.max() <= info.max)

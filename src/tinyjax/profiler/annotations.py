@@ -7,8 +7,7 @@ from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from tinyjax import xla
-from tinyjax.frames import describe_function
+from tinyjax import frames, xla
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,7 +82,7 @@ def annotate_function(
         >>> read()
         1
     """
-    shown = describe_function(func) if name is None else name
+    shown = frames.describe_function(func) if name is None else name
 
     @wraps(func)
     def annotated(*args: P.args, **kwargs: P.kwargs) -> R:

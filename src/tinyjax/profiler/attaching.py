@@ -15,23 +15,13 @@ from functools import wraps
 from threading import local
 from typing import Any, Final, TypeAlias
 
-from tinyjax import xla
-from tinyjax.core import events
+from tinyjax import tracebacks, xla
+from tinyjax.core import events, staging as stg, trace as tr
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.staging import StagingTrace
-from tinyjax.core.trace import Running, Trace
-from tinyjax.jit import JitFunction
-from tinyjax.jit.program import JitParams
-from tinyjax.jit.stages import Compiled
-from tinyjax.jit.traces import Entry
+from tinyjax.jit import JitFunction, program, stages, traces
 from tinyjax.profiler.notes import Notes
-from tinyjax.tracebacks import fold
-from tinyjax.transforms import transpose
-from tinyjax.transforms.batching import BatchTrace
-from tinyjax.transforms.jvp import JVPTrace
-from tinyjax.xla import sharded_executable
-from tinyjax.xla.backend import Backend
-from tinyjax.xla.host_callbacks import HostProgram
+from tinyjax.transforms import batching as bt, jvp as jv, transpose as tp
+from tinyjax.xla import backend, host_callbacks, sharded_executable
 
 #: What is made of a function while a profile is recorded.
 Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -61,16 +51,16 @@ def attach(notes: Notes) -> Callable[[], None]:
 def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield JitFunction, "__call__", lambda _: _call_usually(notes)
     yield JitFunction, "_plan", lambda _: lambda *args: None
-    yield Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
-    yield JitParams, "run", _noting(notes, lambda params: params.compilation)
-    yield Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)
-    yield Running, "__enter__", _begin_trace
-    yield Running, "__exit__", _end_trace
-    yield transpose, "_pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
+    yield traces.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
+    yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
+    yield stages.Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)
+    yield tr.Running, "__enter__", _begin_trace
+    yield tr.Running, "__exit__", _end_trace
+    yield tp, "_pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
     yield xla.Executable, "executing", _executing
     yield xla.ShardedExecutable, "execute", _spanned("execute", _program)
-    yield HostProgram, "_run", _spanned("execute", _program)
-    yield Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
+    yield host_callbacks.HostProgram, "_run", _spanned("execute", _program)
+    yield backend.Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
     yield (
         sharded_executable,
         "batched_device_put",
@@ -126,7 +116,7 @@ def _call_usually(notes: Notes) -> Callable[..., Any]:
         try:
             return function._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
-            fold(error, sys._getframe())
+            tracebacks.fold(error, sys._getframe())
             raise
 
     return call
@@ -136,14 +126,14 @@ class _Open(local):
     """The spans of this thread's transformations, each with what began it."""
 
     def __init__(self) -> None:
-        self.spans: list[tuple[Running, AbstractContextManager[object]]] = []
+        self.spans: list[tuple[tr.Running, AbstractContextManager[object]]] = []
 
 
 _open: Final = _Open()
 
 
 def _begin_trace(original: Callable[..., Any]) -> Callable[..., Any]:
-    def begin(running: Running) -> None:
+    def begin(running: tr.Running) -> None:
         made = _span_of(running._trace)
         if made is not None:
             made.__enter__()
@@ -154,7 +144,7 @@ def _begin_trace(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _end_trace(original: Callable[..., Any]) -> Callable[..., Any]:
-    def end(running: Running, *exception: object) -> None:
+    def end(running: tr.Running, *exception: object) -> None:
         original(running, *exception)
         if _open.spans and _open.spans[-1][0] is running:
             _open.spans.pop()[1].__exit__(None, None, None)
@@ -162,10 +152,10 @@ def _end_trace(original: Callable[..., Any]) -> Callable[..., Any]:
     return end
 
 
-def _span_of(trace: Trace) -> AbstractContextManager[object] | None:
+def _span_of(trace: tr.Trace) -> AbstractContextManager[object] | None:
     """The span of a transformation, or of the recording of a user's function."""
-    if isinstance(trace, JVPTrace | BatchTrace):
+    if isinstance(trace, jv.JVPTrace | bt.BatchTrace):
         return xla.annotation("transform", {"kind": trace.transformation})
-    if isinstance(trace, StagingTrace) and trace.fun is not None:
+    if isinstance(trace, stg.StagingTrace) and trace.fun is not None:
         return xla.annotation("trace", {"program": getattr(trace.fun, "__name__", "f")})
     return None

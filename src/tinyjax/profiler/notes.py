@@ -6,8 +6,7 @@ from typing import Any
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.config import scoped
+from tinyjax import config, xla
 from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.jit import JitFunction
 
@@ -39,7 +38,7 @@ class Notes:
         """
         sourced = {digest: compilation.jaxpr for digest, compilation in self.programs.items()}
         compilation = set(sourced)
-        with scoped(debug_nans=True):
+        with config.scoped(debug_nans=True):
             for function in self.functions.values():
                 for traced in function.retraced(compilation):
                     sourced[traced.digest] = traced

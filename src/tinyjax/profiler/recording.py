@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.errors import ArgumentError, ProfilerError
+from tinyjax import errors, xla
 from tinyjax.profiler.notes import Notes
 
 
@@ -86,13 +85,13 @@ def start_trace(
         ProfilerError: a profile is being recorded.
     """
     if create_perfetto_link:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "create_perfetto_link: tinyjax opens no page. Open the file trace.json.gz at "
             "https://ui.perfetto.dev yourself."
         )
     options = ProfileOptions() if profiler_options is None else profiler_options
     if not isinstance(options, ProfileOptions):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "profiler_options is a tinyjax.profiler.ProfileOptions, or None, but got "
             f"{type(options).__name__}."
         )
@@ -102,7 +101,7 @@ def start_trace(
 
     with _lock:
         if _recording:
-            raise ProfilerError(
+            raise errors.ProfilerError(
                 "a profile is being recorded, and there is one at a time. Call stop_trace first."
             )
         session = xla.start_profile(options.python_tracer_level, options.host_tracer_level)
@@ -119,7 +118,7 @@ def stop_trace() -> None:
     """
     with _lock:
         if not _recording:
-            raise ProfilerError("no profile is being recorded. Call start_trace first.")
+            raise errors.ProfilerError("no profile is being recorded. Call start_trace first.")
         recording = _recording.pop()
         recording.detach()
         data = recording.session.stop()
@@ -141,9 +140,9 @@ def last_recorded() -> Recorded:
         ProfilerError: there is none, or one is being recorded.
     """
     if _recording:
-        raise ProfilerError("the profile is still being recorded. Call stop_trace first.")
+        raise errors.ProfilerError("the profile is still being recorded. Call stop_trace first.")
     if not _recorded:
-        raise ProfilerError(
+        raise errors.ProfilerError(
             "this process has recorded no profile. Run what is to be profiled within "
             "`with tinyjax.profiler.trace(folder):` first."
         )

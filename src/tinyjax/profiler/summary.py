@@ -10,14 +10,11 @@ from typing import Final
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.errors import ArgumentError
-from tinyjax.exploring.exploration import seconds_text
-from tinyjax.exploring.profiled import line_times, read_compiled, runs_of
-from tinyjax.frames import place
+from tinyjax import errors, frames, xla
+from tinyjax.core import jaxpr as jx
+from tinyjax.exploring import exploration, profiled
+from tinyjax.profiler import recording
 from tinyjax.profiler.notes import Notes
-from tinyjax.profiler.recording import last_recorded
 from tinyjax.profiler.spans import SPANS
 
 _WIDEST: Final = 60
@@ -46,8 +43,8 @@ def summary(most: int = 10) -> None:
         <lambda>: 1 run, ...
     """
     if most < 1:
-        raise ArgumentError(f"most is how many lines to print, but got {most}.")
-    recorded = last_recorded()
+        raise errors.ArgumentError(f"most is how many lines to print, but got {most}.")
+    recorded = recording.last_recorded()
     profile = xla.read_profile(recorded.data, SPANS)
     sys.stdout.write("\n".join([*_programs(profile, recorded.notes, most), _spans(profile)]) + "\n")
 
@@ -64,7 +61,7 @@ class _Candidate:
     """
 
     compilation: xla.Compilation
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     text: str
     events: list[xla.OpEvent] = attrs.field(factory=list[xla.OpEvent])
 
@@ -76,7 +73,7 @@ class _Candidate:
     @property
     def runs(self) -> int:
         """How often it ran."""
-        return len(runs_of(self.events))
+        return len(profiled.runs_of(self.events))
 
 
 def _candidates(notes: Notes) -> list[_Candidate]:
@@ -92,7 +89,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
 def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
     """The lines that took longest, and of how many runs of which programs."""
     candidates = _candidates(notes)
-    for events in runs_of(profile.ops).values():
+    for events in profiled.runs_of(profile.ops).values():
         ran = frozenset([(event.module, event.op) for event in events])
         for candidate in candidates:
             if candidate.has(ran):
@@ -103,13 +100,13 @@ def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
     heads: list[str] = []
     for candidate in candidates:
         if candidate.events:
-            hlo = read_compiled(candidate.text, candidate.compilation)
-            times = line_times(candidate.events, hlo, candidate.jaxpr)
+            hlo = profiled.read_compiled(candidate.text, candidate.compilation)
+            times = profiled.line_times(candidate.events, hlo, candidate.jaxpr)
             for line, seconds in times.lines.items():
                 total[line] += seconds
             untold += times.untold
             number = candidate.runs
-            took = seconds_text(sum(times.lines.values()) + times.untold)
+            took = exploration.seconds_text(sum(times.lines.values()) + times.untold)
             heads.append(
                 f"{candidate.compilation.name}: {number} run{'s' * (number > 1)}, {took} in all"
             )
@@ -127,13 +124,13 @@ def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
 
 
 def _row(seconds: float, whole: float, what: str) -> str:
-    return f"{seconds / whole:6.1%}  {seconds_text(seconds):>8}  {what}"
+    return f"{seconds / whole:6.1%}  {exploration.seconds_text(seconds):>8}  {what}"
 
 
 def _line(file: str, number: int) -> str:
     text = linecache.getline(file, number).strip()
     shown = text if len(text) <= _WIDEST else f"{text[:_WIDEST]} ..."
-    return f"{place(file, number)}: {shown}"
+    return f"{frames.place(file, number)}: {shown}"
 
 
 def _spans(profile: xla.Profile) -> str:
@@ -142,7 +139,7 @@ def _spans(profile: xla.Profile) -> str:
     for name in SPANS:
         spans = [span for span in profile.spans if span.name == name]
         if spans:
-            told.append(f"{name} {len(spans)} ({seconds_text(_covered(spans))})")
+            told.append(f"{name} {len(spans)} ({exploration.seconds_text(_covered(spans))})")
     return f"Spans: {', '.join(told) or 'none'}"
 
 

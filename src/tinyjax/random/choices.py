@@ -7,44 +7,28 @@ from typing import Final
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
-from tinyjax.core.replay import replayed
-from tinyjax.dtypes import default_int
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.promotion import promote_inexact
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import elementwise as ew, shape as sh, sort as so
 from tinyjax.primitives.reduce import argmax
-from tinyjax.primitives.shape import full, iota, moveaxis, reshape, transpose
 from tinyjax.primitives.slicing import slice_in_dim
-from tinyjax.primitives.sort import sort, top_k
-from tinyjax.random.arguments import (
-    GumbelMode,
-    Shape,
-    check_broadcast,
-    float_dtype,
-    one_key,
-    sampler,
-    sizes_of,
-)
+from tinyjax.random import arguments as ra, uniforms
 from tinyjax.random.continuous import gumbel
 from tinyjax.random.generators import Key
-from tinyjax.random.uniforms import randint, uniform
 
 _WORD: Final = 0xFFFFFFFF
 
 
-@sampler
+@ra.sampler
 def permutation(
     key: ArrayLike,
     x: int | ArrayLike,
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array with its elements in random order, or a random order of ``range(x)``.
 
@@ -65,18 +49,18 @@ def permutation(
         >>> tinyjax.random.permutation(tinyjax.random.key(0), 6)
         Array([0, 1, 5, 4, 3, 2], dtype=int32)
     """
-    own = one_key("permutation", key)
-    array = as_array(x)
-    axis = canonical_axis(axis, array.ndim or 1)
+    own = ra.one_key("permutation", key)
+    array = opd.as_array(x)
+    axis = ax.canonical_axis(axis, array.ndim or 1)
     if not array.shape:
         if not dtypes.is_integer(array.dtype):
             raise ArgumentError(
                 f"permutation takes an array or an integer, but got a scalar of type {array.aval}."
             )
-        return _shuffle(own, iota((max(int(array), 0),), default_int(), 0), 0)
+        return _shuffle(own, sh.iota((max(int(array), 0),), dtypes.default_int(), 0), 0)
     if independent or array.ndim == 1:
         return _shuffle(own, array, axis)
-    order = _shuffle(own, iota((array.shape[axis],), default_int(), 0), 0)
+    order = _shuffle(own, sh.iota((array.shape[axis],), dtypes.default_int(), 0), 0)
     return jnp.take(array, order, axis)
 
 
@@ -86,19 +70,19 @@ def _shuffle(own: Key, x: Array, axis: int) -> Array:
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(_WORD))
     for _ in range(rounds):
         own, child = own.children()
-        _, x = sort((child.bits(dtypes.uint32, x.shape), x), axis)
+        _, x = so.sort((child.bits(dtypes.uint32, x.shape), x), axis)
     return x
 
 
-@replayed
+@replay.replayed
 def choice(
     key: ArrayLike,
     a: int | ArrayLike,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     replace: bool = True,
     p: ArrayLike | None = None,
     axis: int = 0,
-    mode: GumbelMode | None = None,
+    mode: ra.GumbelMode | None = None,
 ) -> Array:
     """Draw elements of an array, or of ``range(a)``.
 
@@ -124,29 +108,29 @@ def choice(
         >>> tinyjax.random.choice(tinyjax.random.key(0), 10, (3,), replace=False)
         Array([0, 1, 8], dtype=int32)
     """
-    one_key("choice", key, used=False)
-    array, sizes = as_array(a), sizes_of("choice", shape)
+    ra.one_key("choice", key, used=False)
+    array, sizes = opd.as_array(a), ra.sizes_of("choice", shape)
     drawn = math.prod(sizes)
     if array.shape:
-        axis = canonical_axis(axis, array.ndim)
+        axis = ax.canonical_axis(axis, array.ndim)
         size = array.shape[axis]
     else:
-        size = integer(array, "what choice draws from")
+        size = ints.integer(array, "what choice draws from")
     before, after = array.shape[:axis], array.shape[axis + 1 :]
     result_shape = (*before, *sizes, *after) if array.shape else sizes
     if drawn == 0:
-        return full(result_shape, 0, array.dtype)
+        return sh.full(result_shape, 0, array.dtype)
     if size <= 0:
         raise ArgumentError(f"choice draws from at least one element, but a has {max(size, 0)}.")
     if not replace and drawn > size:
         raise ArgumentError(f"choice cannot draw {drawn} elements from {size} unless replace=True.")
     if p is None and not replace:
         shuffled = permutation(key, array if array.shape else size, axis)
-        return reshape(slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
+        return sh.reshape(slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
     chosen = _choose(key, size, sizes, replace, p, mode)
     if array.shape:
-        return reshape(jnp.take(array, chosen, axis), result_shape)
-    return reshape(chosen, result_shape)
+        return sh.reshape(jnp.take(array, chosen, axis), result_shape)
+    return sh.reshape(chosen, result_shape)
 
 
 def _choose(
@@ -155,38 +139,38 @@ def _choose(
     shape: tuple[int, ...],
     replace: bool,
     p: ArrayLike | None,
-    mode: GumbelMode | None,
+    mode: ra.GumbelMode | None,
 ) -> Array:
     """Draw indices."""
     if p is None:
-        return randint(key, shape, 0, size)
-    (weights,) = promote_inexact(as_array(p))
+        return uniforms.randint(key, shape, 0, size)
+    (weights,) = promote_inexact(opd.as_array(p))
     if weights.shape != (size,):
         raise ShapeError(
             f"choice among {size} elements takes p of shape ({size},), but got {weights.aval}."
         )
     if replace:
         cumulative = jnp.cumsum(weights)
-        drawn = uniform(key, shape, cumulative.dtype)
+        drawn = uniforms.uniform(key, shape, cumulative.dtype)
         level = jnp.multiply(cumulative[-1], jnp.subtract(1, drawn))
-        return jnp.searchsorted(cumulative, level).astype(default_int())
+        return jnp.searchsorted(cumulative, level).astype(dtypes.default_int())
     # The greatest of log p plus Gumbel noise are a draw without replacement: T. Vieira, "Gumbel-max
     # trick and weighted reservoir sampling" (2014).
     noise = gumbel(key, (size,), weights.dtype, mode)
-    _, chosen = top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
-    return ew.convert_element_type(chosen, default_int())
+    _, chosen = so.top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
+    return ew.convert_element_type(chosen, dtypes.default_int())
 
 
-@sampler
+@ra.sampler
 def categorical(
     key: ArrayLike,
     logits: ArrayLike,
     axis: int = -1,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     replace: bool = True,
-    mode: GumbelMode | None = None,
+    mode: ra.GumbelMode | None = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw categories with probabilities ``softmax(logits)``.
 
@@ -215,19 +199,19 @@ def categorical(
         >>> tinyjax.random.categorical(tinyjax.random.key(0), logits, shape=(5,))
         Array([1, 1, 1, 1, 0], dtype=int32)
     """
-    one_key("categorical", key, used=False)
-    scores = as_array(logits)
-    dtype = float_dtype("categorical", scores.dtype)
-    axis = canonical_axis(axis, scores.ndim)
+    ra.one_key("categorical", key, used=False)
+    scores = opd.as_array(logits)
+    dtype = ra.float_dtype("categorical", scores.dtype)
+    axis = ax.canonical_axis(axis, scores.ndim)
     batch = scores.shape[:axis] + scores.shape[axis + 1 :]
-    sizes = batch if shape is None else sizes_of("categorical", shape)
-    check_broadcast("categorical", sizes, batch)
+    sizes = batch if shape is None else ra.sizes_of("categorical", shape)
+    ra.check_broadcast("categorical", sizes, batch)
     prefix = sizes[: len(sizes) - len(batch)]
     if replace:
         rest = list(sizes[len(prefix) :])
         rest.insert(axis, scores.shape[axis])
         noisy = jnp.add(gumbel(key, (*prefix, *rest), dtype, mode), scores)
-        return argmax(noisy, len(prefix) + axis, default_int())
+        return argmax(noisy, len(prefix) + axis, dtypes.default_int())
     count = math.prod(prefix)
     if count > scores.shape[axis]:
         raise ArgumentError(
@@ -235,6 +219,6 @@ def categorical(
             "replace=True."
         )
     noisy = jnp.add(gumbel(key, scores.shape, dtype, mode), scores)
-    _, chosen = top_k(moveaxis(noisy, axis, scores.ndim - 1), count)
-    drawn = transpose(chosen, (chosen.ndim - 1, *range(chosen.ndim - 1)))
-    return ew.convert_element_type(reshape(drawn, sizes), default_int())
+    _, chosen = so.top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
+    drawn = sh.transpose(chosen, (chosen.ndim - 1, *range(chosen.ndim - 1)))
+    return ew.convert_element_type(sh.reshape(drawn, sizes), dtypes.default_int())

@@ -11,31 +11,17 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.replay import replayed
-from tinyjax.dtypes import DType, DTypeLike, default_float
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError
-from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
-from tinyjax.primitives import elementwise as ew
+from tinyjax.numpy import promotion as pm
+from tinyjax.primitives import elementwise as ew, slicing as sl, special as sp
 from tinyjax.primitives.shape import full, full_like, squeeze
-from tinyjax.primitives.slicing import slice_in_dim
-from tinyjax.primitives.special import erf, erf_inv
-from tinyjax.random.arguments import (
-    GumbelMode,
-    Shape,
-    check_broadcast,
-    converted,
-    float_dtype,
-    one_key,
-    parameters_of,
-    sampler,
-    sizes_of,
-)
-from tinyjax.random.generators import Key
-from tinyjax.random.uniforms import rademacher_of, uniform, uniform_of
+from tinyjax.random import arguments as ra, generators, uniforms
 
 
-@sampler
+@ra.sampler
 def normal(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -56,29 +42,29 @@ def normal(
         >>> abs(float(x.mean())) < 0.03, abs(float(x.std()) - 1) < 0.03
         (True, True)
     """
-    own, sizes = one_key("normal", key), sizes_of("normal", shape)
-    found = default_float() if dtype is None else dtypes.check(dtype)
+    own, sizes = ra.one_key("normal", key), ra.sizes_of("normal", shape)
+    found = dtypes.default_float() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_complex(found):
-        return normal_of(own, sizes, float_dtype("normal", found))
+        return normal_of(own, sizes, ra.float_dtype("normal", found))
     part = dtypes.real_part(found)
     real, imag = (normal_of(child, sizes, part) for child in own.children())
     return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), found))
 
 
-def normal_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
     """Draw from a key that has been taken apart; see ``normal``."""
     # above -1, so that no number is infinite
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
-    drawn = uniform_of("normal", own, shape, dtype, low, 1.0)
-    return ew.mul(full(shape, math.sqrt(2), dtype), erf_inv(drawn))
+    drawn = uniforms.uniform_of("normal", own, shape, dtype, low, 1.0)
+    return ew.mul(full(shape, math.sqrt(2), dtype), sp.erf_inv(drawn))
 
 
-@sampler
+@ra.sampler
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -104,26 +90,26 @@ def truncated_normal(
         >>> bool((x > -1).all()), bool((x < 2).all())
         (True, True)
     """
-    own = one_key("truncated_normal", key)
-    found = float_dtype("truncated_normal", dtype)
-    low, high = converted(lower, found), converted(upper, found)
+    own = ra.one_key("truncated_normal", key)
+    found = ra.float_dtype("truncated_normal", dtype)
+    low, high = ra.converted(lower, found), ra.converted(upper, found)
     if shape is None:
-        sizes = broadcast_shapes(low.shape, high.shape)
+        sizes = pm.broadcast_shapes(low.shape, high.shape)
     else:
-        sizes = sizes_of("truncated_normal", shape)
-        check_broadcast("truncated_normal", sizes, low.shape, high.shape)
-    a, b = (erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
-    drawn = uniform_of("truncated_normal", own, sizes, found, a, b)
-    out = ew.mul(full(sizes, math.sqrt(2), found), erf_inv(drawn))
+        sizes = ra.sizes_of("truncated_normal", shape)
+        ra.check_broadcast("truncated_normal", sizes, low.shape, high.shape)
+    a, b = (sp.erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
+    drawn = uniforms.uniform_of("truncated_normal", own, sizes, found, a, b)
+    out = ew.mul(full(sizes, math.sqrt(2), found), sp.erf_inv(drawn))
     # rounding may have led out of the interval, or onto its ends
     inside = (ew.nextafter(x, full_like(x, end)) for x, end in ((low, math.inf), (high, -math.inf)))
-    least, most = (broadcast_to_shape(x, sizes) for x in inside)
+    least, most = (pm.broadcast_to_shape(x, sizes) for x in inside)
     return ew.clamp(least, out, most)
 
 
-@sampler
+@ra.sampler
 def exponential(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -143,16 +129,16 @@ def exponential(
         True
     """
     # the logarithm is taken of numbers in (0, 1]
-    drawn = uniform(key, shape, float_dtype("exponential", dtype))
+    drawn = uniforms.uniform(key, shape, ra.float_dtype("exponential", dtype))
     return ew.neg(ew.log1p(ew.neg(drawn)))
 
 
-@sampler
+@ra.sampler
 def gumbel(
     key: ArrayLike,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     dtype: DTypeLike = None,
-    mode: GumbelMode | None = None,
+    mode: ra.GumbelMode | None = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -175,17 +161,17 @@ def gumbel(
         >>> tinyjax.random.gumbel(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    own, sizes = one_key("gumbel", key), sizes_of("gumbel", shape)
-    found = float_dtype("gumbel", dtype)
+    own, sizes = ra.one_key("gumbel", key), ra.sizes_of("gumbel", shape)
+    found = ra.float_dtype("gumbel", dtype)
     info = jnp.finfo(found)
     tiny = float(info.smallest_normal)
     match mode:
         case None | "low":
-            drawn = uniform_of("gumbel", own, sizes, found, tiny, 1.0)
+            drawn = uniforms.uniform_of("gumbel", own, sizes, found, tiny, 1.0)
             return ew.neg(ew.log(ew.neg(ew.log(drawn))))
         case "high":
-            drawn = uniform_of("gumbel", own, (2, *sizes), found)
-            coarse, fine = (squeeze(slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
+            drawn = uniforms.uniform_of("gumbel", own, (2, *sizes), found)
+            coarse, fine = (squeeze(sl.slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
             fine = ew.mul(full(sizes, 2.0**-info.nmant, found), fine)
             sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, found))
             large = ew.ge(coarse, full(sizes, 0.5, found))
@@ -195,9 +181,9 @@ def gumbel(
             raise ArgumentError(f"gumbel has the modes 'low' and 'high', but mode is {mode!r}.")
 
 
-@sampler
+@ra.sampler
 def laplace(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -216,15 +202,15 @@ def laplace(
         >>> tinyjax.random.laplace(tinyjax.random.key(0), (3,)).dtype
         dtype('float32')
     """
-    found = float_dtype("laplace", dtype)
+    found = ra.float_dtype("laplace", dtype)
     low = -1.0 + float(jnp.finfo(found).epsneg)
-    drawn = uniform(key, shape, found, low, 1.0)
+    drawn = uniforms.uniform(key, shape, found, low, 1.0)
     return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
 
 
-@sampler
+@ra.sampler
 def logistic(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -243,15 +229,15 @@ def logistic(
         >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    found = float_dtype("logistic", dtype)
+    found = ra.float_dtype("logistic", dtype)
     tiny = float(jnp.finfo(found).smallest_normal)
-    drawn = uniform(key, shape, found, tiny, 1.0)
+    drawn = uniforms.uniform(key, shape, found, tiny, 1.0)
     return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
 
 
-@sampler
+@ra.sampler
 def cauchy(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -270,17 +256,17 @@ def cauchy(
         >>> tinyjax.random.cauchy(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    found = float_dtype("cauchy", dtype)
-    drawn = uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
+    found = ra.float_dtype("cauchy", dtype)
+    drawn = uniforms.uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
     centred = ew.sub(drawn, full_like(drawn, 0.5))
     return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
 
 
-@sampler
+@ra.sampler
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -304,15 +290,15 @@ def lognormal(
         >>> bool((tinyjax.random.lognormal(tinyjax.random.key(0), 0.5, (9,)) > 0).all())
         True
     """
-    (width,), sizes, found = parameters_of("lognormal", shape, dtype, sigma)
+    (width,), sizes, found = ra.parameters_of("lognormal", shape, dtype, sigma)
     return ew.exp(ew.mul(normal(key, sizes, found), width))
 
 
-@sampler
+@ra.sampler
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -336,15 +322,15 @@ def pareto(
         >>> bool((tinyjax.random.pareto(tinyjax.random.key(0), 2.0, (9,)) >= 1).all())
         True
     """
-    (exponent,), sizes, found = parameters_of("pareto", shape, dtype, b)
+    (exponent,), sizes, found = ra.parameters_of("pareto", shape, dtype, b)
     return ew.exp(ew.div(exponential(key, sizes, found), exponent))
 
 
-@sampler
+@ra.sampler
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -368,8 +354,8 @@ def rayleigh(
         >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    (width,), sizes, found = parameters_of("rayleigh", shape, dtype, scale)
-    drawn = ew.log(uniform(key, sizes, found))
+    (width,), sizes, found = ra.parameters_of("rayleigh", shape, dtype, scale)
+    drawn = ew.log(uniforms.uniform(key, sizes, found))
     return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
 
 
@@ -378,7 +364,7 @@ def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
     concentration: ArrayLike,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     dtype: DTypeLike = None,
 ) -> Array:
     """Draw from the Weibull distribution of ``1 - exp(-(x / scale)^concentration)`` for ``x >= 0``.
@@ -400,14 +386,16 @@ def weibull_min(
         >>> tinyjax.random.weibull_min(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    (width, power), sizes, found = parameters_of("weibull_min", shape, dtype, scale, concentration)
+    (width, power), sizes, found = ra.parameters_of(
+        "weibull_min", shape, dtype, scale, concentration
+    )
     drawn = exponential(key, sizes, found)
     return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
 
 
-@sampler
+@ra.sampler
 def maxwell(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -428,17 +416,17 @@ def maxwell(
         >>> bool((tinyjax.random.maxwell(tinyjax.random.key(0), (9,)) > 0).all())
         True
     """
-    own, sizes = one_key("maxwell", key), sizes_of("maxwell", shape)
-    return _maxwell(own, sizes, float_dtype("maxwell", dtype))
+    own, sizes = ra.one_key("maxwell", key), ra.sizes_of("maxwell", shape)
+    return _maxwell(own, sizes, ra.float_dtype("maxwell", dtype))
 
 
-def _maxwell(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+def _maxwell(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
     return jnp.linalg.norm(normal_of(own, (*shape, 3), dtype), axis=-1)
 
 
 @replayed
 def double_sided_maxwell(
-    key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike = None
+    key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None
 ) -> Array:
     """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
 
@@ -463,21 +451,23 @@ def double_sided_maxwell(
         >>> tinyjax.random.double_sided_maxwell(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    own, sizes = one_key("double_sided_maxwell", key), sizes_of("double_sided_maxwell", shape)
-    (centre, width), inner, found = parameters_of("double_sided_maxwell", None, dtype, loc, scale)
+    own, sizes = ra.one_key("double_sided_maxwell", key), ra.sizes_of("double_sided_maxwell", shape)
+    (centre, width), inner, found = ra.parameters_of(
+        "double_sided_maxwell", None, dtype, loc, scale
+    )
     sizes = (*(sizes or inner), *inner)
     first, second = own.children()
-    signs = rademacher_of(second, sizes, found)
+    signs = uniforms.rademacher_of(second, sizes, found)
     return signs * _maxwell(first, sizes, found) * width + centre
 
 
-@sampler
+@ra.sampler
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
     mode: ArrayLike,
     right: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -504,19 +494,19 @@ def triangular(
         >>> bool((x >= 0).all()), bool((x <= 3).all())
         (True, True)
     """
-    own = one_key("triangular", key)
-    (low, top, high), sizes, found = parameters_of("triangular", shape, dtype, left, mode, right)
-    drawn = uniform_of("triangular", own, sizes, found)
+    own = ra.one_key("triangular", key)
+    (low, top, high), sizes, found = ra.parameters_of("triangular", shape, dtype, left, mode, right)
+    drawn = uniforms.uniform_of("triangular", own, sizes, found)
     rising = low + jnp.sqrt(drawn * (high - low) * (top - low))
     falling = high - jnp.sqrt((1 - drawn) * (high - low) * (high - top))
     return jnp.where(drawn < (top - low) / (high - low), rising, falling)
 
 
-@sampler
+@ra.sampler
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -543,11 +533,11 @@ def wald(
         >>> bool((tinyjax.random.wald(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    own = one_key("wald", key)
-    (centre,), sizes, found = parameters_of("wald", shape, dtype, mean)
+    own = ra.one_key("wald", key)
+    (centre,), sizes, found = ra.parameters_of("wald", shape, dtype, mean)
     first, second = own.children()
     y = normal_of(first, sizes, found) ** 2
-    drawn = uniform_of("wald", second, sizes, found)
+    drawn = uniforms.uniform_of("wald", second, sizes, found)
     squared = centre**2
     root = jnp.sqrt(4 * centre * y + squared * y**2)
     lesser = centre + squared * y / 2 - centre / 2 * root

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.control_flow.scan import scan
 from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
@@ -16,23 +16,11 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
 from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.jit import jit
-from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, promote_inexact
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.cumulative import cumsum
-from tinyjax.primitives.special import lgamma
-from tinyjax.random.arguments import (
-    Shape,
-    check_broadcast,
-    converted,
-    float_dtype,
-    one_key,
-    sampler,
-    sizes_of,
-)
+from tinyjax.numpy import promotion as pm
+from tinyjax.primitives import cumulative as cu, elementwise as ew, special as sp
+from tinyjax.random import arguments as ra, uniforms
 from tinyjax.random.generators import Generator, Key
-from tinyjax.random.uniforms import uniform_of
 
 #: Up to this rate, arrivals are counted one by one.
 _FEW_ARRIVALS: Final = 10
@@ -56,24 +44,24 @@ _STIRLING_TAILS: Final = (
 def _integer_dtype(name: str, dtype: DTypeLike) -> DType:
     found = default_int() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_integer(found):
-        raise DtypeError(f"{name} draws integers, but dtype is {found.name}.")
+        raise errors.DtypeError(f"{name} draws integers, but dtype is {found.name}.")
     return found
 
 
-def _sizes(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
+def _sizes(name: str, shape: ra.Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape of the result: what the parameters broadcast to, unless one is given."""
     if shape is None:
-        return broadcast_shapes(*parameters)
-    sizes = sizes_of(name, shape)
-    check_broadcast(name, sizes, *parameters)
+        return pm.broadcast_shapes(*parameters)
+    sizes = ra.sizes_of(name, shape)
+    ra.check_broadcast(name, sizes, *parameters)
     return sizes
 
 
-@sampler
+@ra.sampler
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -97,20 +85,20 @@ def geometric(
         >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
         True
     """
-    own, found = one_key("geometric", key), _integer_dtype("geometric", dtype)
-    (probability,) = promote_inexact(as_array(p))
+    own, found = ra.one_key("geometric", key), _integer_dtype("geometric", dtype)
+    (probability,) = pm.promote_inexact(as_array(p))
     sizes = _sizes("geometric", shape, probability.shape)
-    drawn = uniform_of("geometric", own, sizes, probability.dtype)
+    drawn = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
     drawn = jnp.where(drawn == 0, 1, drawn)
-    failure = broadcast_to_shape(jnp.log1p(-probability), sizes)
+    failure = pm.broadcast_to_shape(jnp.log1p(-probability), sizes)
     return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, found)
 
 
-@sampler
+@ra.sampler
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -142,14 +130,14 @@ def poisson(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, found = one_key("poisson", key), _integer_dtype("poisson", dtype)
+    own, found = ra.one_key("poisson", key), _integer_dtype("poisson", dtype)
     if own.generator.name != "threefry2x32":
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"poisson draws with keys of threefry2x32, but key is for {own.generator.name}."
         )
-    rate = converted(lam, dtypes.float32)
+    rate = ra.converted(lam, dtypes.float32)
     sizes = _sizes("poisson", shape, rate.shape)
-    rate = broadcast_to_shape(rate, sizes)
+    rate = pm.broadcast_to_shape(rate, sizes)
     drawn: Array = _poisson(own.generator, found, own.words, rate)
     return drawn
 
@@ -182,7 +170,7 @@ def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
         iteration, count, words, log_product = state
         after, now = own.child(words).children()
         count = jnp.where(log_product > -rate, count + 1, count)
-        drawn = uniform_of("poisson", now, rate.shape, dtypes.float32)
+        drawn = uniforms.uniform_of("poisson", now, rate.shape, dtypes.float32)
         return iteration + 1, count, after.words, log_product + jnp.log(drawn)
 
     start = (jnp.asarray(0), jnp.zeros(rate.shape, dtype), own.words, jnp.zeros_like(rate))
@@ -203,12 +191,12 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
     def propose(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         iteration, kept, accepted, words = state
         after, first, second = own.child(words).children(3)
-        u = uniform_of("poisson", first, rate.shape, rate.dtype) - 0.5
-        v = uniform_of("poisson", second, rate.shape, rate.dtype)
+        u = uniforms.uniform_of("poisson", first, rate.shape, rate.dtype) - 0.5
+        v = uniforms.uniform_of("poisson", second, rate.shape, rate.dtype)
         distance = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / distance + b) * u + rate + 0.43)
         s = jnp.log(v * inverse_alpha / (a / (distance * distance) + b))
-        t = -rate + k * log_rate - lgamma(k + 1)
+        t = -rate + k * log_rate - sp.lgamma(k + 1)
         is_quick = (distance >= 0.07) & (v <= quick)
         rejected = (k < 0) | ((distance < 0.013) & (v > distance))
         accept = is_quick | (~rejected & (s <= t))
@@ -225,7 +213,11 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
 
 @replayed
 def binomial(
-    key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike = None
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ra.Shape | None = None,
+    dtype: DTypeLike = None,
 ) -> Array:
     """Draw how many of ``n`` trials succeed.
 
@@ -254,11 +246,11 @@ def binomial(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, found = one_key("binomial", key), float_dtype("binomial", dtype)
-    (probability,) = promote_inexact(as_array(p))
-    count = converted(n, probability.dtype)
+    own, found = ra.one_key("binomial", key), ra.float_dtype("binomial", dtype)
+    (probability,) = pm.promote_inexact(as_array(p))
+    count = ra.converted(n, probability.dtype)
     sizes = _sizes("binomial", shape, count.shape, probability.shape)
-    count, probability = (broadcast_to_shape(x, sizes) for x in (count, probability))
+    count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
     drawn: Array = _binomial(own.generator, found, own.words, count, probability)
     return drawn
 
@@ -298,7 +290,7 @@ def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Arra
         found, trials, words = state
         now, after = own.child(words).children()
         found = jnp.where(trials <= count, found + 1, found)
-        drawn = uniform_of("binomial", now, count.shape, probability.dtype)
+        drawn = uniforms.uniform_of("binomial", now, count.shape, probability.dtype)
         return found, trials + jnp.ceil(jnp.log(drawn) / failure), after.words
 
     zero = jnp.zeros(count.shape, probability.dtype)
@@ -332,8 +324,8 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
     def propose(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         kept, accepted, words = state
         after, first, second = own.child(words).children(3)
-        u = uniform_of("binomial", first, count.shape, probability.dtype)
-        v = uniform_of("binomial", second, count.shape, probability.dtype)
+        u = uniforms.uniform_of("binomial", first, count.shape, probability.dtype)
+        v = uniforms.uniform_of("binomial", second, count.shape, probability.dtype)
         u = u - 0.5
         distance = 0.5 - jnp.abs(u)
         is_quick = (distance >= 0.07) & (v <= quick)
@@ -366,7 +358,7 @@ def multinomial(
     n: ArrayLike,
     p: ArrayLike,
     *,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     unroll: int | bool = 1,
 ) -> Array:
@@ -397,19 +389,19 @@ def multinomial(
         >>> float(tinyjax.random.multinomial(tinyjax.random.key(0), 100, p).sum())
         100.0
     """
-    own, found = one_key("multinomial", key), float_dtype("multinomial", dtype)
-    trials, probabilities = promote_inexact(as_array(n), as_array(p))
-    sizes = probabilities.shape if shape is None else sizes_of("multinomial", shape)
+    own, found = ra.one_key("multinomial", key), ra.float_dtype("multinomial", dtype)
+    trials, probabilities = pm.promote_inexact(as_array(n), as_array(p))
+    sizes = probabilities.shape if shape is None else ra.sizes_of("multinomial", shape)
     if not sizes or not probabilities.shape:
-        raise ShapeError(
+        raise errors.ShapeError(
             "multinomial takes the probabilities of several outcomes, along the last axis of p, "
             f"but got p of type {probabilities.aval} and the shape {sizes}."
         )
-    check_broadcast("multinomial", sizes, probabilities.shape)
-    check_broadcast("multinomial", sizes[:-1], trials.shape)
-    trials = broadcast_to_shape(trials, sizes[:-1])
-    p_first = jnp.moveaxis(broadcast_to_shape(probabilities, sizes), -1, 0)
-    left = cumsum(p_first, 0, reverse=True)
+    ra.check_broadcast("multinomial", sizes, probabilities.shape)
+    ra.check_broadcast("multinomial", sizes[:-1], trials.shape)
+    trials = pm.broadcast_to_shape(trials, sizes[:-1])
+    p_first = jnp.moveaxis(pm.broadcast_to_shape(probabilities, sizes), -1, 0)
+    left = cu.cumsum(p_first, 0, reverse=True)
     shares = jnp.clip(p_first / jnp.where(left == 0, 1, left), 0, 1)
 
     def draw(rest: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:

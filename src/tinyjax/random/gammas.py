@@ -11,33 +11,20 @@ from collections.abc import Sequence
 from functools import partial
 
 import tinyjax.numpy as jnp
-from tinyjax.api import vmap
+from tinyjax import api, custom_derivatives
 from tinyjax.control_flow.loops import map_
 from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.custom_derivatives import custom_batch, custom_jvp
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.jit import jit
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full, full_like
-from tinyjax.random.arguments import (
-    Shape,
-    check_broadcast,
-    converted,
-    float_dtype,
-    one_key,
-    parameters_of,
-    sampler,
-    sizes_of,
-)
-from tinyjax.random.continuous import normal_of
+from tinyjax.primitives import elementwise as ew, shape as sh
+from tinyjax.random import arguments as ra, continuous, uniforms
 from tinyjax.random.generators import Generator, Key
-from tinyjax.random.uniforms import rademacher_of, uniform_of
 from tinyjax.special.gamma import random_gamma_grad
 
 
@@ -48,7 +35,7 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     Mathematical Software 26(3), 2000.
     """
     dtype = a.dtype
-    zero, one = full((), 0, dtype), full((), 1, dtype)
+    zero, one = sh.full((), 0, dtype), sh.full((), 1, dtype)
     # that of a + 1 is drawn for a < 1, and made smaller in the end
     is_large = a >= 1
     d = jnp.where(is_large, a, a + 1) - 1 / 3
@@ -64,18 +51,18 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 
         def again(inner: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             rest, own = Key(generator, inner[0]).children()
-            x = normal_of(own, (), dtype)
+            x = continuous.normal_of(own, (), dtype)
             return rest.words, x, 1 + x * c
 
-        start = (for_x.words, zero, full((), -1, dtype))
+        start = (for_x.words, zero, sh.full((), -1, dtype))
         _, x, v = while_loop(lambda inner: inner[2] <= 0, again, start)
-        u = uniform_of("gamma", for_u, (), dtype)
+        u = uniforms.uniform_of("gamma", for_u, (), dtype)
         return after.words, x * x, v * v * v, u
 
     first, last = Key(generator, words).children()
-    start = (first.words, zero, one, full((), 2, dtype))
+    start = (first.words, zero, one, sh.full((), 2, dtype))
     _, _, v, _ = while_loop(is_rejected, propose, start)
-    drawn = uniform_of("gamma", last, (), dtype)
+    drawn = uniforms.uniform_of("gamma", last, (), dtype)
     if is_log:
         log_drawn = jnp.log1p(-drawn)
         smaller = jnp.where(is_large | (log_drawn == 0), zero, log_drawn * (1 / a))
@@ -83,7 +70,7 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     return d * v * jnp.where(is_large, one, ew.pow_(1 - drawn, 1 / a))
 
 
-@partial(custom_jvp, nondiff_argnums=(0, 1))
+@partial(custom_derivatives.custom_jvp, nondiff_argnums=(0, 1))
 def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     """Draw from the gamma distribution, or the logarithm, for each element of ``a``."""
     drawn: Array = _drawn(generator, is_log, words, a)
@@ -98,13 +85,13 @@ def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     def drawn(words: Array, a: Array) -> Array:
         keys, flat = generator.rules.split(words, (a.size,)), jnp.reshape(a, (a.size,))
         if generator.name == "threefry2x32":
-            return jnp.reshape(vmap(one)(keys, flat), a.shape)
+            return jnp.reshape(api.vmap(one)(keys, flat), a.shape)
         return jnp.reshape(map_(lambda example: one(*example), (keys, flat)), a.shape)
 
     if generator.name == "threefry2x32":
         return drawn(words, a)
     # one draw of the other generators would serve all examples of vmap: each draws by itself
-    in_turn = custom_batch(drawn)
+    in_turn = custom_derivatives.custom_batch(drawn)
 
     @in_turn.def_vmap
     def rule(size: int, batched: Sequence[bool], *operands: Array) -> tuple[Array, bool]:
@@ -126,7 +113,7 @@ def _draw_jvp(
     if not is_log:
         return drawn, slope * random_gamma_grad(a, drawn)
     x = jnp.exp(drawn)
-    x = jnp.where(drawn == 0, full_like(x, float(jnp.finfo(x.dtype).smallest_normal)), x)
+    x = jnp.where(drawn == 0, sh.full_like(x, float(jnp.finfo(x.dtype).smallest_normal)), x)
     return drawn, slope * (random_gamma_grad(a, x) / x)
 
 
@@ -134,11 +121,11 @@ def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
     return _draw(own.generator, is_log, own.words, a)
 
 
-@sampler
+@ra.sampler
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -163,16 +150,16 @@ def gamma(
         >>> abs(float(x.mean()) - 3) < 0.2
         True
     """
-    own = one_key("gamma", key)
-    (shape_parameter,), _, _ = parameters_of("gamma", shape, dtype, a)
+    own = ra.one_key("gamma", key)
+    (shape_parameter,), _, _ = ra.parameters_of("gamma", shape, dtype, a)
     return _gamma(own, shape_parameter)
 
 
-@sampler
+@ra.sampler
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -198,17 +185,17 @@ def loggamma(
         >>> bool(jnp.isfinite(tinyjax.random.loggamma(tinyjax.random.key(0), 1e-3, (9,))).all())
         True
     """
-    own = one_key("loggamma", key)
-    (shape_parameter,), _, _ = parameters_of("loggamma", shape, dtype, a)
+    own = ra.one_key("loggamma", key)
+    (shape_parameter,), _, _ = ra.parameters_of("loggamma", shape, dtype, a)
     return _gamma(own, shape_parameter, is_log=True)
 
 
-@sampler
+@ra.sampler
 def beta(
     key: ArrayLike,
     a: ArrayLike,
     b: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -234,8 +221,8 @@ def beta(
         >>> bool((x > 0).all()), bool((x < 1).all())
         (True, True)
     """
-    own = one_key("beta", key)
-    parameters, _, _ = parameters_of("beta", shape, dtype, a, b)
+    own = ra.one_key("beta", key)
+    parameters, _, _ = ra.parameters_of("beta", shape, dtype, a, b)
     x, y = (
         _gamma(child, each, is_log=True)
         for child, each in zip(own.children(), parameters, strict=True)
@@ -245,11 +232,11 @@ def beta(
     return x / (x + y)
 
 
-@sampler
+@ra.sampler
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -279,23 +266,23 @@ def dirichlet(
         >>> x.shape, bool((abs(x.sum(-1) - 1) < 1e-6).all())
         ((4, 3), True)
     """
-    own, found = one_key("dirichlet", key), float_dtype("dirichlet", dtype)
-    weights = converted(alpha, found)
+    own, found = ra.one_key("dirichlet", key), ra.float_dtype("dirichlet", dtype)
+    weights = ra.converted(alpha, found)
     if not weights.shape:
         raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
     batch = weights.shape[:-1]
-    sizes = batch if shape is None else sizes_of("dirichlet", shape)
-    check_broadcast("dirichlet", sizes, batch)
+    sizes = batch if shape is None else ra.sizes_of("dirichlet", shape)
+    ra.check_broadcast("dirichlet", sizes, batch)
     logs = _gamma(own, broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
     scaled = jnp.exp(logs - jnp.max(logs, -1, keepdims=True))
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
-@sampler
+@ra.sampler
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -319,8 +306,8 @@ def chisquare(
         >>> bool((tinyjax.random.chisquare(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    own = one_key("chisquare", key)
-    (freedom,), _, _ = parameters_of("chisquare", shape, dtype, df)
+    own = ra.one_key("chisquare", key)
+    (freedom,), _, _ = ra.parameters_of("chisquare", shape, dtype, df)
     return _chisquare(own, freedom)
 
 
@@ -328,12 +315,12 @@ def _chisquare(own: Key, freedom: Array) -> Array:
     return jnp.exp(_gamma(own, freedom / 2, is_log=True)) * 2
 
 
-@sampler
+@ra.sampler
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -359,17 +346,17 @@ def f(
         >>> bool((tinyjax.random.f(tinyjax.random.key(0), 3.0, 5.0, (9,)) > 0).all())
         True
     """
-    own = one_key("f", key)
-    (above, below), _, _ = parameters_of("f", shape, dtype, dfnum, dfden)
+    own = ra.one_key("f", key)
+    (above, below), _, _ = ra.parameters_of("f", shape, dtype, dfnum, dfden)
     for_below, for_above = own.children()
     return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
 
 
-@sampler
+@ra.sampler
 def t(
     key: ArrayLike,
     df: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -393,18 +380,18 @@ def t(
         >>> tinyjax.random.t(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    own = one_key("t", key)
-    (freedom,), sizes, found = parameters_of("t", shape, dtype, df)
+    own = ra.one_key("t", key)
+    (freedom,), sizes, found = ra.parameters_of("t", shape, dtype, df)
     for_normal, for_gamma = own.children()
     half = freedom / 2
-    return normal_of(for_normal, sizes, found) * jnp.sqrt(half / _gamma(for_gamma, half))
+    return continuous.normal_of(for_normal, sizes, found) * jnp.sqrt(half / _gamma(for_gamma, half))
 
 
-@sampler
+@ra.sampler
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -428,8 +415,8 @@ def generalized_normal(
         >>> tinyjax.random.generalized_normal(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    own = one_key("generalized_normal", key)
-    (power,), sizes, found = parameters_of("generalized_normal", shape, dtype, p)
+    own = ra.one_key("generalized_normal", key)
+    (power,), sizes, found = ra.parameters_of("generalized_normal", shape, dtype, p)
     return _generalized_normal(own, power, sizes, found)
 
 
@@ -437,15 +424,15 @@ def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: D
     for_gamma, for_sign = own.children()
     inverse = 1 / power
     drawn = _gamma(for_gamma, broadcast_to_shape(inverse, shape))
-    return rademacher_of(for_sign, shape, dtype) * drawn**inverse
+    return uniforms.rademacher_of(for_sign, shape, dtype) * drawn**inverse
 
 
-@sampler
+@ra.sampler
 def ball(
     key: ArrayLike,
     d: int,
     p: ArrayLike = 2,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -477,13 +464,13 @@ def ball(
         >>> bool(((x**2).sum(-1) <= 1).all())
         True
     """
-    own, found = one_key("ball", key), float_dtype("ball", dtype)
-    sizes = sizes_of("ball", shape)
-    power = converted(p, found)
+    own, found = ra.one_key("ball", key), ra.float_dtype("ball", dtype)
+    sizes = ra.sizes_of("ball", shape)
+    power = ra.converted(p, found)
     if power.shape:
         raise ShapeError(f"ball takes a scalar p, but got {as_array(p).aval}.")
     for_direction, for_length = own.children()
-    inside = sizes_of("ball", (*sizes, integer(d, "the number of dimensions of ball")))
+    inside = ra.sizes_of("ball", (*sizes, integer(d, "the number of dimensions of ball")))
     x = _generalized_normal(for_direction, power, inside, found)
-    rest = -jnp.log1p(-uniform_of("ball", for_length, sizes, found))
+    rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, found))
     return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]

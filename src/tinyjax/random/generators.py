@@ -7,16 +7,14 @@ from typing import Final
 
 import attrs
 
+from tinyjax import dtypes, errors, records
 from tinyjax.core.array import Array
-from tinyjax.dtypes import DType, key_rbg, key_threefry, key_unsafe_rbg, uint32
-from tinyjax.errors import ArgumentError, shortened
 from tinyjax.random import rbg, threefry
 from tinyjax.random.rules import Rules
-from tinyjax.records import Printed
 
 
 @attrs.frozen(eq=False, repr=False)
-class Generator(Printed):
+class Generator(records.Printed):
     """A generator of random bits.
 
     Attributes:
@@ -26,7 +24,7 @@ class Generator(Printed):
     """
 
     name: str
-    dtype: DType
+    dtype: dtypes.DType
     rules: Rules
 
     @property
@@ -36,9 +34,9 @@ class Generator(Printed):
 
 
 GENERATORS: Final[Sequence[Generator]] = (
-    Generator("threefry2x32", key_threefry, threefry.RULES),
-    Generator("rbg", key_rbg, rbg.safe),
-    Generator("unsafe_rbg", key_unsafe_rbg, rbg.unsafe),
+    Generator("threefry2x32", dtypes.key_threefry, threefry.RULES),
+    Generator("rbg", dtypes.key_rbg, rbg.safe),
+    Generator("unsafe_rbg", dtypes.key_unsafe_rbg, rbg.unsafe),
 )
 
 _by_name: Final = {g.name: g for g in GENERATORS}
@@ -53,19 +51,20 @@ def named(name: object) -> Generator:
     """
     found = _by_name.get(name) if isinstance(name, str) else None
     if found is None:
-        raise ArgumentError(
-            f"the generators are {', '.join(map(repr, _by_name))}, but impl is {shortened(name)}."
+        raise errors.ArgumentError(
+            f"the generators are {', '.join(map(repr, _by_name))}, but impl is "
+            f"{errors.shortened(name)}."
         )
     return found
 
 
-def of_keys(dtype: DType) -> Generator:
+def of_keys(dtype: dtypes.DType) -> Generator:
     """Return the generator that keys of a dtype are for."""
     return _by_dtype[dtype]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Key(Printed):
+class Key(records.Printed):
     """One key: its words, and the generator that they are for."""
 
     generator: Generator
@@ -84,12 +83,12 @@ class Key(Printed):
         """Return a key of the same generator, of given words."""
         return Key(self.generator, words)
 
-    def bits(self, dtype: DType, shape: tuple[int, ...]) -> Array:
+    def bits(self, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
         """Draw unsigned integers, all of their bits random."""
         return self.generator.rules.bits(self.words, dtype, shape)
 
-    def bits_of_children(self, dtype: DType, shape: tuple[int, ...]) -> list[Array]:
+    def bits_of_children(self, dtype: dtypes.DType, shape: tuple[int, ...]) -> list[Array]:
         """Draw unsigned integers with each of two children."""
         rules = self.generator.rules
-        found = rules.few_bits_of_children(self.words, shape) if dtype == uint32 else None
+        found = rules.few_bits_of_children(self.words, shape) if dtype == dtypes.uint32 else None
         return [child.bits(dtype, shape) for child in self.children()] if found is None else found

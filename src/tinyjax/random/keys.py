@@ -8,18 +8,14 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
+from tinyjax.core import operands as opd, primitive as prim, replay, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import as_array, scalar
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.replay import replayed
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.primitives.identities import copy_p
 from tinyjax.primitives.keys import random_unwrap, random_wrap
-from tinyjax.primitives.shape import full, full_like
 from tinyjax.random.arguments import Shape, default_generator, one_key, sizes_of
 from tinyjax.random.generators import Generator, named, of_keys
 from tinyjax.random.threefry import join
@@ -72,7 +68,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         narrow = default.bits == 32 and (fits or not settings().wide_dtypes)
         words = (0 if narrow else (seed >> 32) & _WORD, seed & _WORD)
         return rules.seed(ConcreteArray(np.array(words, np.uint32)))
-    array = as_array(seed)
+    array = opd.as_array(seed)
     if not dtypes.is_integer(array.dtype):
         raise DtypeError(f"a seed is an integer, but got {array.aval}.")
     if array.shape:
@@ -80,9 +76,9 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
             f"a seed is a scalar, but got {array.aval}. Use vmap to make several keys."
         )
     low = ew.convert_element_type(array, dtypes.uint32)
-    high = full((), 0, dtypes.uint32)
+    high = sh.full((), 0, dtypes.uint32)
     if array.dtype.itemsize == 8:
-        upper = ew.shift_right_logical(array, full_like(array, 32))
+        upper = ew.shift_right_logical(array, sh.full_like(array, 32))
         high = ew.convert_element_type(upper, dtypes.uint32)
     return rules.seed(join(high, low))
 
@@ -135,7 +131,7 @@ def key_data(keys: ArrayLike) -> Array:
         >>> tinyjax.random.key_data(tinyjax.random.key(1))
         Array([0, 1], dtype=uint32)
     """
-    found = as_array(keys)
+    found = opd.as_array(keys)
     return random_unwrap(found) if dtypes.is_key(found.dtype) else _raw(found)
 
 
@@ -178,7 +174,7 @@ def wrap_key_data(
         Array((), dtype=key<fry>) overlaying:
         [3 4]
     """
-    return random_wrap(as_array(key_bits_array), _generator(_named_once(impl, dtype)).dtype)
+    return random_wrap(opd.as_array(key_bits_array), _generator(_named_once(impl, dtype)).dtype)
 
 
 def key_impl(keys: ArrayLike) -> str:
@@ -193,7 +189,7 @@ def key_impl(keys: ArrayLike) -> str:
         >>> tinyjax.random.key_impl(tinyjax.random.key(0))
         'threefry2x32'
     """
-    found = as_array(keys)
+    found = opd.as_array(keys)
     if dtypes.is_key(found.dtype):
         return of_keys(found.dtype).name
     _raw(found)
@@ -229,13 +225,13 @@ def clone(key: ArrayLike) -> Array:
         >>> tinyjax.random.clone(tinyjax.random.PRNGKey(1))
         Array([0, 1], dtype=uint32)
     """
-    found = as_array(key)
+    found = opd.as_array(key)
     if not dtypes.is_key(found.dtype):
         return _raw(found)
-    return bind1(copy_p, (found,), NO_PARAMS) if settings().debug_key_reuse else found
+    return tr.bind1(copy_p, (found,), prim.NO_PARAMS) if settings().debug_key_reuse else found
 
 
-@replayed
+@replay.replayed
 def split(key: ArrayLike, num: Shape = 2) -> Array:
     """Make new keys from one, which is not to be used again.
 
@@ -284,11 +280,11 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         [2467461003 3840466878]
     """
     if isinstance(data, int) and not isinstance(data, bool):
-        return _folded(key, scalar(data, dtypes.uint32))
-    return _folded(key, as_array(data))
+        return _folded(key, opd.scalar(data, dtypes.uint32))
+    return _folded(key, opd.as_array(data))
 
 
-@replayed
+@replay.replayed
 def _folded(key: ArrayLike, number: Array) -> Array:
     """Make a new key from a key and a number, which is an array so that all are one program."""
     own = one_key("fold_in", key, used=False)

@@ -5,28 +5,24 @@ from __future__ import annotations
 from typing import Literal
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
+from tinyjax.core import devices as dev, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
-from tinyjax.dtypes import DTypeLike, default_float
-from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy.promotion import broadcast_shapes, promote_inexact
-from tinyjax.random.arguments import Shape, check_broadcast, float_dtype, one_key, sampler, sizes_of
-from tinyjax.random.continuous import normal
+from tinyjax.dtypes import DTypeLike
+from tinyjax.numpy import promotion as pm
+from tinyjax.random import arguments as ra, continuous
 
 
-@sampler
+@ra.sampler
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
     cov: ArrayLike,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     method: Literal["cholesky", "eigh", "svd"] = "cholesky",
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw vectors from normal distributions with given means and covariances.
 
@@ -54,21 +50,21 @@ def multivariate_normal(
         >>> tinyjax.random.multivariate_normal(tinyjax.random.key(0), np.zeros(2), cov, (5,)).shape
         (5, 2)
     """
-    one_key("multivariate_normal", key, used=False)
-    centre, covariance = promote_inexact(as_array(mean), as_array(cov))
-    found = float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
+    ra.one_key("multivariate_normal", key, used=False)
+    centre, covariance = pm.promote_inexact(opd.as_array(mean), opd.as_array(cov))
+    found = ra.float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
     n = centre.shape[-1] if centre.shape else -1
     if covariance.shape[-2:] != (n, n):
-        raise ShapeError(
+        raise errors.ShapeError(
             "multivariate_normal takes a mean of shape (..., n) and a cov of shape (..., n, n), "
             f"but got {centre.aval} and {covariance.aval}."
         )
     batches = centre.shape[:-1], covariance.shape[:-2]
     if shape is None:
-        sizes = broadcast_shapes(*batches)
+        sizes = pm.broadcast_shapes(*batches)
     else:
-        sizes = sizes_of("multivariate_normal", shape)
-        check_broadcast("multivariate_normal", sizes, *batches)
+        sizes = ra.sizes_of("multivariate_normal", shape)
+        ra.check_broadcast("multivariate_normal", sizes, *batches)
     match method:
         case "cholesky":
             factor = jnp.linalg.cholesky(covariance)
@@ -79,23 +75,23 @@ def multivariate_normal(
             u, s, _ = jnp.linalg.svd(covariance)
             factor = u * jnp.sqrt(s[..., None, :])
         case _:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 "multivariate_normal has the methods 'cholesky', 'eigh' and 'svd', but method is "
                 f"{method!r}."
             )
-    drawn = normal(key, (*sizes, n), found)
+    drawn = continuous.normal(key, (*sizes, n), found)
     return centre + jnp.einsum("...ij,...j->...i", factor, drawn)
 
 
-@sampler
+@ra.sampler
 def orthogonal(
     key: ArrayLike,
     n: int,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     dtype: DTypeLike = None,
     m: int | None = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
 
@@ -124,12 +120,12 @@ def orthogonal(
         >>> bool(abs(q @ q.T - tinyjax.numpy.eye(3)).max() < 1e-5)
         True
     """
-    rows = integer(n, "the number of rows of orthogonal")
-    columns = rows if m is None else integer(m, "the number of columns of orthogonal")
-    found = default_float() if dtype is None else dtypes.check(dtype)
+    rows = ints.integer(n, "the number of rows of orthogonal")
+    columns = rows if m is None else ints.integer(m, "the number of columns of orthogonal")
+    found = dtypes.default_float() if dtype is None else dtypes.check(dtype)
     most, least = max(rows, columns), min(rows, columns)
-    sizes = sizes_of("orthogonal", (*sizes_of("orthogonal", shape), most, least))
-    drawn = normal(key, sizes, found)
+    sizes = ra.sizes_of("orthogonal", (*ra.sizes_of("orthogonal", shape), most, least))
+    drawn = continuous.normal(key, sizes, found)
     q, r = jnp.linalg.qr(drawn)
     signed = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1)), -2)
     return signed.mT if rows < columns else signed

@@ -14,13 +14,8 @@ from typing import Final
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.dtypes import DType
-from tinyjax.primitives.elementwise import xor_
-from tinyjax.primitives.philox import rng_bit_generator
-from tinyjax.primitives.shape import full, reshape
-from tinyjax.primitives.slicing import concatenate, slice_, slice_in_dim
-from tinyjax.random import threefry
-from tinyjax.random.rules import Rules
+from tinyjax.primitives import elementwise as ew, philox, shape as sh, slicing as sl
+from tinyjax.random import rules, threefry
 
 #: How often is drawn to make a key, of which the last counts.
 _DRAWS: Final = 10
@@ -28,16 +23,16 @@ _DRAWS: Final = 10
 
 def _of_both(words: Array, make: Callable[[Array], Array]) -> Array:
     """Make words of each half of a key, and put them together along the last axis."""
-    made = [make(slice_in_dim(words, i, i + 2)) for i in (0, 2)]
-    return concatenate(made, made[0].ndim - 1)
+    made = [make(sl.slice_in_dim(words, i, i + 2)) for i in (0, 2)]
+    return sl.concatenate(made, made[0].ndim - 1)
 
 
 def _seed(words: Array) -> Array:
-    return concatenate([words, words], 0)
+    return sl.concatenate([words, words], 0)
 
 
-def _bits(words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
-    _, drawn = rng_bit_generator(words, shape, dtype)
+def _bits(words: Array, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
+    _, drawn = philox.rng_bit_generator(words, shape, dtype)
     return drawn
 
 
@@ -52,15 +47,15 @@ def _fold_in(words: Array, number: Array) -> Array:
 def _split_by_draws(words: Array, shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
     drawn = _bits(words, dtypes.uint32, (_DRAWS * count, 4))
-    chosen = slice_(drawn, (0, 0), drawn.shape, (_DRAWS, 1))
-    return reshape(chosen, (*shape, 4))
+    chosen = sl.slice_(drawn, (0, 0), drawn.shape, (_DRAWS, 1))
+    return sh.reshape(chosen, (*shape, 4))
 
 
 def _fold_in_by_draws(words: Array, number: Array) -> Array:
-    seed = _seed(threefry.join(full((), 0, dtypes.uint32), number))
+    seed = _seed(threefry.join(sh.full((), 0, dtypes.uint32), number))
     drawn = _bits(seed, dtypes.uint32, (_DRAWS, 4))
-    return xor_(words, reshape(slice_in_dim(drawn, _DRAWS - 1, _DRAWS), (4,)))
+    return ew.xor_(words, sh.reshape(sl.slice_in_dim(drawn, _DRAWS - 1, _DRAWS), (4,)))
 
 
-safe: Final = Rules(_seed, _split, _fold_in, _bits)
-unsafe: Final = Rules(_seed, _split_by_draws, _fold_in_by_draws, _bits)
+safe: Final = rules.Rules(_seed, _split, _fold_in, _bits)
+unsafe: Final = rules.Rules(_seed, _split_by_draws, _fold_in_by_draws, _bits)

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import attrs
 
+from tinyjax import dtypes, records
 from tinyjax.core.array import Array
-from tinyjax.dtypes import DType
-from tinyjax.records import Printed
 
 
 @attrs.frozen(eq=False, repr=False)
-class Rules(Printed):
+class Rules(records.Printed):
     """The functions of a generator, on the words of one key: uint32, of shape (n,).
 
     Attributes:
@@ -27,7 +26,7 @@ class Rules(Printed):
     seed: Callable[[Array], Array]
     split: Callable[[Array, tuple[int, ...]], Array]
     fold_in: Callable[[Array, Array], Array]
-    bits: Callable[[Array, DType, tuple[int, ...]], Array]
+    bits: Callable[[Array, dtypes.DType, tuple[int, ...]], Array]
     few_floats: Callable[[Array, tuple[int, ...]], Array | None] = lambda words, shape: None
     few_bits_of_children: Callable[[Array, tuple[int, ...]], list[Array] | None] = (
         lambda words, shape: None

@@ -9,21 +9,19 @@ from __future__ import annotations
 import math
 from typing import Final, TypeAlias
 
-from tinyjax import dtypes
-from tinyjax.config import settings
+from tinyjax import config, dtypes, errors
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.replay import by_host, is_evaluating
-from tinyjax.dtypes import DType
-from tinyjax.errors import ShapeError
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.keys import random_unwrap
-from tinyjax.primitives.random_bits import few_bits_of_children as few_children_kernel
-from tinyjax.primitives.random_bits import few_floats as few_floats_kernel
-from tinyjax.primitives.random_bits import random_bits, threefry2x32
+from tinyjax.primitives import elementwise as ew, keys, slicing as sl
+from tinyjax.primitives.random_bits import (
+    few_bits_of_children as few_children_kernel,
+    few_floats as few_floats_kernel,
+    random_bits,
+    threefry2x32,
+)
 from tinyjax.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.random.rules import Rules
 
 _WORD: Final = 0xFFFFFFFF
@@ -33,7 +31,7 @@ Words: TypeAlias = tuple[Array, Array]
 
 def part(x: Array, index: int) -> Array:
     """Return an element along the first axis."""
-    return squeeze(slice_in_dim(x, index, index + 1), (0,))
+    return squeeze(sl.slice_in_dim(x, index, index + 1), (0,))
 
 
 def _pair(words: Array) -> Words:
@@ -44,7 +42,7 @@ def _pair(words: Array) -> Words:
 def join(first: Array, second: Array) -> Array:
     """Put words together along a new last axis."""
     axis = first.ndim
-    return concatenate([expand_dims(x, (axis,)) for x in (first, second)], axis)
+    return sl.concatenate([expand_dims(x, (axis,)) for x in (first, second)], axis)
 
 
 def seed(words: Array) -> Array:
@@ -54,8 +52,8 @@ def seed(words: Array) -> Array:
 
 def split(words: Array, shape: tuple[int, ...]) -> Array:
     """Return the words of new keys, of shape (*shape, 2)."""
-    if settings().threefry_partitionable:
-        return random_unwrap(random_bits(words, shape, dtypes.key_threefry))
+    if config.settings().threefry_partitionable:
+        return keys.random_unwrap(random_bits(words, shape, dtypes.key_threefry))
     count = iota((2 * math.prod(shape),), dtypes.uint32, 0)
     return reshape(_hash_halves(_pair(words), count), (*shape, 2))
 
@@ -69,16 +67,16 @@ def _hash_halves(words: Words, counts: Array) -> Array:
     """Hash the first half of the counters, one-dimensional, paired with the second half."""
     size = counts.shape[0]
     if size % 2:
-        counts = concatenate([counts, full((1,), 0, dtypes.uint32)], 0)
+        counts = sl.concatenate([counts, full((1,), 0, dtypes.uint32)], 0)
     half = counts.shape[0] // 2
-    x1, x2 = slice_in_dim(counts, 0, half), slice_in_dim(counts, half, 2 * half)
+    x1, x2 = sl.slice_in_dim(counts, 0, half), sl.slice_in_dim(counts, half, 2 * half)
     k1, k2 = (broadcast_to_shape(k, (half,)) for k in words)
-    return slice_in_dim(concatenate(threefry2x32(k1, k2, x1, x2), 0), 0, size)
+    return sl.slice_in_dim(sl.concatenate(threefry2x32(k1, k2, x1, x2), 0), 0, size)
 
 
-def bits(words: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+def bits(words: Array, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
     """Draw unsigned integers of any width, all bits random."""
-    if settings().threefry_partitionable:
+    if config.settings().threefry_partitionable:
         return random_bits(words, shape, dtype)
     return _bits_of_old(_pair(words), dtype, shape)
 
@@ -90,30 +88,30 @@ def _wide(high: Array, low: Array) -> Array:
     )
 
 
-def _bits_of_old(words: Words, dtype: DType, shape: tuple[int, ...]) -> Array:
+def _bits_of_old(words: Words, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
     """The stream that JAX had before ``threefry_partitionable``: whole words, cut up or joined."""
     width, size = dtype.itemsize * 8, math.prod(shape)
     count = -(-width * size // 32)
     if count >= _WORD:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"this stream cannot draw {size} numbers of {width} bits at once: draw fewer, or set "
             "threefry_partitionable."
         )
     drawn = _hash_halves(words, iota((count,), dtypes.uint32, 0))
     if dtype == dtypes.uint64:
         half = count // 2
-        drawn = _wide(slice_in_dim(drawn, 0, half), slice_in_dim(drawn, half, count))
+        drawn = _wide(sl.slice_in_dim(drawn, 0, half), sl.slice_in_dim(drawn, half, count))
     elif width < 32:
         # the least significant part of each word comes first
         parts = (count, 32 // width)
         shifts = ew.mul(iota(parts, dtypes.uint32, 1), full(parts, width, dtypes.uint32))
         cut = ew.shift_right_logical(broadcast_to_shape(expand_dims(drawn, (1,)), parts), shifts)
-        drawn = slice_in_dim(reshape(ew.convert_element_type(cut, dtype), (cut.size,)), 0, size)
+        drawn = sl.slice_in_dim(reshape(ew.convert_element_type(cut, dtype), (cut.size,)), 0, size)
     return reshape(drawn, shape)
 
 
 def _is_at_once() -> bool:
-    return is_evaluating() and settings().threefry_partitionable
+    return is_evaluating() and config.settings().threefry_partitionable
 
 
 def few_floats(words: Array, shape: tuple[int, ...]) -> Array | None:

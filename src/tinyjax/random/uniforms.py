@@ -8,33 +8,20 @@ from typing import Literal
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import is_one_of
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
-from tinyjax.errors import ArgumentError, DtypeError, shortened
-from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.bitcast import bitcast_convert_type
-from tinyjax.primitives.shape import full, full_like, squeeze
-from tinyjax.primitives.slicing import slice_in_dim
-from tinyjax.random.arguments import (
-    Shape,
-    check_broadcast,
-    converted,
-    float_dtype,
-    one_key,
-    sampler,
-    sizes_of,
-)
-from tinyjax.random.generators import Key
+from tinyjax.numpy import promotion as pm
+from tinyjax.primitives import bitcast, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.random import arguments as ra, generators
 
 
-@sampler
+@ra.sampler
 def bits(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw unsigned integers, all of their bits random.
 
@@ -53,17 +40,17 @@ def bits(
         >>> tinyjax.random.bits(tinyjax.random.key(0), (3,), "uint8")
         Array([167, 146,  40], dtype=uint8)
     """
-    own = one_key("bits", key)
+    own = ra.one_key("bits", key)
     found = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
     if found not in dtypes.UNSIGNED:
-        raise DtypeError(f"bits draws unsigned integers, but dtype is {found.name}.")
-    return own.bits(found, sizes_of("bits", shape))
+        raise errors.DtypeError(f"bits draws unsigned integers, but dtype is {found.name}.")
+    return own.bits(found, ra.sizes_of("bits", shape))
 
 
-@sampler
+@ra.sampler
 def uniform(
     key: ArrayLike,
-    shape: Shape = (),
+    shape: ra.Shape = (),
     dtype: DTypeLike = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
@@ -92,14 +79,14 @@ def uniform(
         >>> bool((x >= -1).all()), bool((x < 1).all())
         (True, True)
     """
-    own = one_key("uniform", key)
-    found, sizes = float_dtype("uniform", dtype), sizes_of("uniform", shape)
+    own = ra.one_key("uniform", key)
+    found, sizes = ra.float_dtype("uniform", dtype), ra.sizes_of("uniform", shape)
     return uniform_of("uniform", own, sizes, found, minval, maxval)
 
 
 def uniform_of(
     name: str,
-    own: Key,
+    own: generators.Key,
     shape: tuple[int, ...],
     dtype: DType,
     minval: ArrayLike = 0.0,
@@ -111,20 +98,20 @@ def uniform_of(
         DtypeError: the dtype is complex, as a parameter's may be that it is taken from.
     """
     if dtypes.is_complex(dtype):
-        raise DtypeError(f"{name} draws by real parameters, but got some of {dtype}.")
+        raise errors.DtypeError(f"{name} draws by real parameters, but got some of {dtype}.")
     floats = _floats(own, shape, dtype)
     if isinstance(minval, float) and isinstance(maxval, float) and (minval, maxval) == (0.0, 1.0):
         return floats
-    low, high = converted(minval, dtype), converted(maxval, dtype)
+    low, high = ra.converted(minval, dtype), ra.converted(maxval, dtype)
     if not shape and (low.ndim or high.ndim) and low.size == high.size == 1:
         # One number between bounds that are arrays of one element: JAX shapes it like the lower.
         number = uniform_between(floats, jnp.reshape(low, ()), jnp.reshape(high, ()))
         return jnp.reshape(number, low.shape)
-    check_broadcast(name, shape, low.shape, high.shape)
+    ra.check_broadcast(name, shape, low.shape, high.shape)
     return uniform_between(floats, low, high)
 
 
-def _floats(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     """Draw floats that are uniform in [0, 1)."""
     if dtype == dtypes.float32:
         found = own.generator.rules.few_floats(own.words, shape)
@@ -134,27 +121,27 @@ def _floats(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
     # a mantissa of less than 8 digits is filled from a byte
     width = dtype.itemsize if digits >= 8 else 1
     drawn = own.bits(np.dtype(f"u{width}"), shape)
-    drawn = ew.shift_right_logical(drawn, full_like(drawn, width * 8 - digits))
+    drawn = ew.shift_right_logical(drawn, sh.full_like(drawn, width * 8 - digits))
     # The mantissa of a number between 1 and 2, from which 1 is taken: nothing is rounded, and it
     # compiles in half the time of a conversion of the integer.
     drawn = ew.convert_element_type(drawn, np.dtype(f"u{dtype.itemsize}"))
     one = int(np.ones((), dtype).view(drawn.dtype))
-    floats = bitcast_convert_type(ew.or_(drawn, full_like(drawn, one)), dtype)
-    return ew.sub(floats, full_like(floats, 1.0))
+    floats = bitcast.bitcast_convert_type(ew.or_(drawn, sh.full_like(drawn, one)), dtype)
+    return ew.sub(floats, sh.full_like(floats, 1.0))
 
 
 def uniform_between(floats: Array, low: Array, high: Array) -> Array:
     """Spread floats that are uniform in [0, 1) over [low, high)."""
     shape = floats.shape
-    span = broadcast_to_shape(jnp.subtract(high, low), shape)
-    low = broadcast_to_shape(low, shape)
+    span = pm.broadcast_to_shape(jnp.subtract(high, low), shape)
+    low = pm.broadcast_to_shape(low, shape)
     return ew.max_(low, ew.add(ew.mul(floats, span), low))
 
 
-@sampler
+@ra.sampler
 def randint(
     key: ArrayLike,
-    shape: Shape,
+    shape: ra.Shape,
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike = None,
@@ -185,18 +172,18 @@ def randint(
         >>> tinyjax.random.randint(tinyjax.random.key(0), (5,), 0, 10)
         Array([9, 0, 2, 3, 1], dtype=int32)
     """
-    own, sizes = one_key("randint", key), sizes_of("randint", shape)
+    own, sizes = ra.one_key("randint", key), ra.sizes_of("randint", shape)
     wanted = default_int() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_integer(wanted):
-        raise DtypeError(f"randint draws integers, but dtype is {wanted.name}.")
+        raise errors.DtypeError(f"randint draws integers, but dtype is {wanted.name}.")
     # narrower types are drawn in 32 bits, for the sake of equal likelihood
     wide = wanted if wanted.itemsize >= 4 else dtypes.int32
     ends = np.iinfo(wanted)
     low, _ = _bound(minval, wide, int(ends.min), int(ends.max))
     high, beyond = _bound(maxval, wide, int(ends.min), int(ends.max) + (wide != wanted))
-    check_broadcast("randint", sizes, low.shape, high.shape)
-    inner = broadcast_shapes(low.shape, high.shape)
-    low, high, beyond = (broadcast_to_shape(x, inner) for x in (low, high, beyond))
+    ra.check_broadcast("randint", sizes, low.shape, high.shape)
+    inner = pm.broadcast_shapes(low.shape, high.shape)
+    low, high, beyond = (pm.broadcast_to_shape(x, inner) for x in (low, high, beyond))
 
     unsigned = np.dtype(f"u{wide.itemsize}")
     empty = ew.le(high, low)
@@ -204,15 +191,15 @@ def randint(
     span = ew.add(ew.convert_element_type(ew.sub(high, low), unsigned), one_more)
     # An empty range has one number. All numbers there are make a span of 0, but a remainder by 0 is
     # no thing to compile: XLA's constant folding ends the process.
-    everything = ew.and_(ew.not_(empty), ew.eq(span, full_like(span, 0)))
-    span = ew.select(ew.or_(empty, everything), full_like(span, 1), span)
+    everything = ew.and_(ew.not_(empty), ew.eq(span, sh.full_like(span, 0)))
+    span = ew.select(ew.or_(empty, everything), sh.full_like(span, 1), span)
     # (first * 2^n + second) mod span, in n bits, by way of 2^n = (2^(n/2))^2
-    root = ew.rem(full_like(span, 1 << wide.itemsize * 4), span)
+    root = ew.rem(sh.full_like(span, 1 << wide.itemsize * 4), span)
     power = ew.rem(ew.mul(root, root), span)
 
     first, second = own.bits_of_children(unsigned, sizes)
     span, power, low, everything = (
-        broadcast_to_shape(x, sizes) for x in (span, power, low, everything)
+        pm.broadcast_to_shape(x, sizes) for x in (span, power, low, everything)
     )
     offset = ew.rem(ew.add(ew.mul(ew.rem(first, span), power), ew.rem(second, span)), span)
     offset = ew.select(everything, second, offset)
@@ -225,11 +212,11 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     greatest = int(np.iinfo(dtype).max)
     if isinstance(value, (bool, int, float)):
         if isinstance(value, float) and not math.isfinite(value):
-            raise ArgumentError(f"a bound of randint must be finite, but got {value}.")
+            raise errors.ArgumentError(f"a bound of randint must be finite, but got {value}.")
         number = int(value)
         return (
-            full((), min(max(number, least), most), dtype),
-            full((), number > greatest, dtypes.bool_),
+            sh.full((), min(max(number, least), most), dtype),
+            sh.full((), number > greatest, dtypes.bool_),
         )
     given = as_array(value)
     if not dtypes.is_integer(given.dtype):
@@ -237,18 +224,18 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     ends = np.iinfo(given.dtype)
     least, most = max(least, int(ends.min)), min(most, int(ends.max))
     if greatest < int(ends.max):
-        beyond = ew.gt(given, full_like(given, greatest))
+        beyond = ew.gt(given, sh.full_like(given, greatest))
     else:
-        beyond = full(given.shape, False, dtypes.bool_)
-    kept = ew.clamp(full_like(given, least), given, full_like(given, most))
+        beyond = sh.full(given.shape, False, dtypes.bool_)
+    kept = ew.clamp(sh.full_like(given, least), given, sh.full_like(given, most))
     return ew.convert_element_type(kept, dtype), beyond
 
 
-@sampler
+@ra.sampler
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
-    shape: Shape | None = None,
+    shape: ra.Shape | None = None,
     mode: Literal["low", "high"] = "low",
     *,
     out_sharding: Placement = None,
@@ -272,29 +259,29 @@ def bernoulli(
         >>> tinyjax.random.bernoulli(tinyjax.random.key(0), 0.3, (4,))
         Array([False, False, False, False], dtype=bool)
     """
-    own = one_key("bernoulli", key)
+    own = ra.one_key("bernoulli", key)
     probability = as_array(p)
     if not is_one_of(mode, ("low", "high")):
-        raise ArgumentError(
-            f"bernoulli has the modes 'low' and 'high', but mode is {shortened(mode)}."
+        raise errors.ArgumentError(
+            f"bernoulli has the modes 'low' and 'high', but mode is {errors.shortened(mode)}."
         )
     if not dtypes.is_float(probability.dtype):
-        raise DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
-    sizes = probability.shape if shape is None else sizes_of("bernoulli", shape)
-    check_broadcast("bernoulli", sizes, probability.shape)
+        raise errors.DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
+    sizes = probability.shape if shape is None else ra.sizes_of("bernoulli", shape)
+    ra.check_broadcast("bernoulli", sizes, probability.shape)
     dtype = probability.dtype
-    probability = broadcast_to_shape(ew.convert_element_type(probability, dtype), sizes)
+    probability = pm.broadcast_to_shape(ew.convert_element_type(probability, dtype), sizes)
     if mode == "low":
         return ew.lt(uniform_of("bernoulli", own, sizes, dtype), probability)
     drawn = uniform_of("bernoulli", own, (2, *sizes), dtype)
-    coarse, fine = (squeeze(slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
-    fine = ew.mul(fine, full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
+    coarse, fine = (sh.squeeze(sl.slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
+    fine = ew.mul(fine, sh.full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
     return ew.lt(fine, ew.sub(probability, coarse))
 
 
-@sampler
+@ra.sampler
 def rademacher(
-    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw -1 and 1 with equal probability.
 
@@ -312,14 +299,14 @@ def rademacher(
         >>> tinyjax.random.rademacher(tinyjax.random.key(0), (4,))
         Array([-1, -1,  1,  1], dtype=int32)
     """
-    own, sizes = one_key("rademacher", key), sizes_of("rademacher", shape)
+    own, sizes = ra.one_key("rademacher", key), ra.sizes_of("rademacher", shape)
     return rademacher_of(own, sizes, default_int() if dtype is None else dtypes.check(dtype))
 
 
-def rademacher_of(own: Key, shape: tuple[int, ...], dtype: DType) -> Array:
+def rademacher_of(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     """Draw from a key that has been taken apart; see ``rademacher``."""
-    half = full(shape, 0.5, default_float())
+    half = sh.full(shape, 0.5, default_float())
     heads = ew.lt(uniform_of("rademacher", own, shape, half.dtype), half)
     # twice minus one, in the type's own arithmetic, whose -1 may be its greatest number
     doubled = ew.convert_element_type(ew.convert_element_type(heads, dtypes.int32), dtype)
-    return ew.sub(ew.add(doubled, doubled), full_like(doubled, 1))
+    return ew.sub(ew.add(doubled, doubled), sh.full_like(doubled, 1))

@@ -12,11 +12,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
-from tinyjax.core.replay import replayed
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import inexact, strong
 
@@ -26,7 +23,7 @@ Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None
 
 
-def _turns(x: Array, angles: HostArray) -> Array:
+def _turns(x: Array, angles: dtypes.HostArray) -> Array:
     """Numbers on the unit circle, of the complex type that goes with ``x``."""
     return jnp.asarray(np.exp(1j * angles).astype(dtypes.to_complex(x.dtype)))
 
@@ -72,7 +69,7 @@ _TRANSFORMS: Final[dict[int, Callable[[Array], Array]]] = {
 }
 
 
-def _ends(n: int, at: Sequence[int], factor: float) -> HostArray:
+def _ends(n: int, at: Sequence[int], factor: float) -> dtypes.HostArray:
     """Ones, but for some places."""
     weights = np.ones(n)
     weights[list(at)] = factor
@@ -83,7 +80,7 @@ def _along(name: str, x: Array, type: int, axis: int, norm: Norm, inverse: bool)
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
     if type not in _TRANSFORMS:
         raise ArgumentError(f"{name} takes 1, 2, 3 or 4 for type, but got {shortened(type)}.")
-    if not is_one_of(norm, (None, "backward", "ortho", "forward")):
+    if not ints.is_one_of(norm, (None, "backward", "ortho", "forward")):
         raise ArgumentError(
             f"{name} takes 'backward', 'ortho' or 'forward' for norm, but got {shortened(norm)}."
         )
@@ -134,9 +131,9 @@ def _one(
     name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: Norm, inverse: bool
 ) -> Array:
     a = _prepared(name, x)
-    place = canonical_axis(axis, a.ndim, f"{name}: axis")
+    place = ax.canonical_axis(axis, a.ndim, f"{name}: axis")
     if n is not None:
-        a = _resized(a, place, integer(n, "n"))
+        a = _resized(a, place, ints.integer(n, "n"))
     return _parts(a, lambda part: _along(name, part, type, place, norm, inverse))
 
 
@@ -150,13 +147,13 @@ def _several(
     inverse: bool,
 ) -> Array:
     a = _prepared(name, x)
-    sizes = None if s is None else integers(one_or_more(s, "s"), "s")
+    sizes = None if s is None else ints.integers(ints.one_or_more(s, "s"), "s")
     if axes is None:
         count = a.ndim if sizes is None else len(sizes)
         places = tuple(range(a.ndim - count, a.ndim))
     else:
-        given = integers(one_or_more(axes, "axes"), "axes")
-        places = tuple(canonical_axis(axis, a.ndim, f"{name}: axis") for axis in given)
+        given = ints.integers(ints.one_or_more(axes, "axes"), "axes")
+        places = tuple(ax.canonical_axis(axis, a.ndim, f"{name}: axis") for axis in given)
     if sizes is not None:
         if len(sizes) != len(places) or len(sizes) > a.ndim:
             raise ShapeError(
@@ -174,7 +171,7 @@ def _several(
     return _parts(a, transform)
 
 
-@replayed
+@replay.replayed
 def dct(
     x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
@@ -204,7 +201,7 @@ def dct(
     return _one("dct", x, type, n, axis, norm, False)
 
 
-@replayed
+@replay.replayed
 def idct(
     x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
@@ -219,7 +216,7 @@ def idct(
     return _one("idct", x, type, n, axis, norm, True)
 
 
-@replayed
+@replay.replayed
 def dctn(
     x: ArrayLike,
     type: Type = 2,
@@ -243,7 +240,7 @@ def dctn(
     return _several("dctn", x, type, s, axes, norm, False)
 
 
-@replayed
+@replay.replayed
 def idctn(
     x: ArrayLike,
     type: Type = 2,

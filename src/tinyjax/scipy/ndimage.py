@@ -13,11 +13,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
+from tinyjax.core import avals as av, integers as ints, primitive as prim, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import is_one_of, listed
-from tinyjax.core.primitive import Kernel
-from tinyjax.core.replay import NotHereError, by_host, is_evaluating, replayed
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.creation import Nested
@@ -81,7 +78,7 @@ _FARTHEST: Final = 1e15
 
 
 @lru_cache
-def _by_scipy(order: int, mode: str) -> Kernel:
+def _by_scipy(order: int, mode: str) -> prim.Kernel:
     """Make a function of an array, what is outside, and coordinates, that SciPy evaluates."""
     from scipy.ndimage import _nd_image, map_coordinates  # noqa: PLC0415 (SciPy is slow to load)
     from scipy.ndimage._ni_support import _extend_mode_to_code  # noqa: PLC0415
@@ -96,9 +93,9 @@ def _by_scipy(order: int, mode: str) -> Kernel:
         at = np.array(places, np.float64)
         flat = at.reshape(-1)
         if not flat.dot(flat) < _FARTHEST:
-            raise NotHereError
+            raise replay.NotHereError
         if is_reversed and not all_hold(np.isfinite(x)):
-            raise NotHereError  # 0 times an infinity counts, of the neighbour on either side
+            raise replay.NotHereError  # 0 times an infinity counts, of the neighbour on either side
         if order == 0:
             at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero
         if routine is None:
@@ -118,7 +115,7 @@ def _found_by_scipy(
 ) -> Array | None:
     """Let SciPy interpolate real numbers, if they are there."""
     if (
-        not is_evaluating()
+        not replay.is_evaluating()
         or a.dtype not in _REAL
         or not a.size
         or not places
@@ -127,11 +124,11 @@ def _found_by_scipy(
         return None
     if any(p.dtype not in _REAL or p.shape != places[0].shape for p in places):
         return None
-    aval = ShapedArray(places[0].shape, a.dtype)
-    return by_host(_by_scipy(order, mode), (a, outside, *places), aval)
+    aval = av.ShapedArray(places[0].shape, a.dtype)
+    return replay.by_host(_by_scipy(order, mode), (a, outside, *places), aval)
 
 
-@replayed
+@replay.replayed
 def map_coordinates(
     input: ArrayLike,
     coordinates: Sequence[Nested],
@@ -168,7 +165,7 @@ def map_coordinates(
     a = array_of("map_coordinates", input)
     places = [
         array_of("map_coordinates", jnp.asarray(c) if isinstance(c, Sequence) else c)
-        for c in listed(coordinates, "coordinates")
+        for c in ints.listed(coordinates, "coordinates")
     ]
     if len(places) != a.ndim:
         raise ShapeError(
@@ -180,7 +177,7 @@ def map_coordinates(
             f"map_coordinates takes {', '.join(map(repr, _INSIDE))} for mode, "
             f"but got {shortened(mode)}."
         )
-    if not is_one_of(order, (0, 1)):
+    if not ints.is_one_of(order, (0, 1)):
         raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")
     outside = jnp.asarray(cval, a.dtype)
     found = _found_by_scipy(a, places, order, mode, outside)

@@ -11,16 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
-from tinyjax.api import value_and_grad
-from tinyjax.control_flow.scan import scan
-from tinyjax.control_flow.while_loop import while_loop
+from tinyjax import api, dtypes, errors, frames
+from tinyjax.control_flow import scan as sc, while_loop as wl
+from tinyjax.core import checking, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.operands import as_array
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import Function
-from tinyjax.primitives.elementwise import complex_
+from tinyjax.primitives import elementwise as ew
 
 __all__ = ["OptimizeResults", "minimize"]
 
@@ -62,9 +57,9 @@ class OptimizeResults(NamedTuple):
     nit: Array
 
 
-@explained
+@checking.explained
 def minimize(
-    fun: Function[ArrayLike],
+    fun: frames.Function[ArrayLike],
     x0: ArrayLike,
     args: tuple[Any, ...] = (),
     *,
@@ -104,21 +99,21 @@ def minimize(
     """
     known = _OPTIONS.get(method.lower())
     if known is None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "minimize knows the methods 'BFGS' and 'l-bfgs-experimental-do-not-rely-on-this', but "
             f"method is {method!r}."
         )
     given = dict(options or {})
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"minimize knows the options {', '.join(known)}, but got {', '.join(unknown)}."
         )
-    x = as_array(x0)
+    x = opd.as_array(x0)
     if x.ndim == 1 and dtypes.is_complex(x.dtype):
 
         def joined(parts: Array) -> Array:
-            return complex_(*jnp.split(parts, 2))
+            return ew.complex_(*jnp.split(parts, 2))
 
         found = minimize(
             lambda parts: fun(joined(parts), *args),
@@ -129,7 +124,7 @@ def minimize(
         )
         return found._replace(x=joined(found.x), jac=jnp.conj(joined(found.jac)))
     if x.ndim != 1 or not dtypes.is_float(x.dtype):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "minimize starts from a vector of floats or complex numbers, but x0 is "
             f"{x.aval}. Flatten trees with tinyjax.flatten_util.ravel_pytree."
         )
@@ -138,7 +133,7 @@ def minimize(
     is_limited = method.lower() != "bfgs"
     calls = [n for n in (given.get("maxfun"), given.get("maxgrad")) if n is not None]
     return _descend(
-        value_and_grad(lambda x: fun(x, *args)),
+        api.value_and_grad(lambda x: fun(x, *args)),
         x,
         _Limited(x.size, x.dtype, given.get("maxcor", 10)) if is_limited else _Full(x),
         _Limits(
@@ -225,8 +220,8 @@ class _Limited:
             moved, turned, inverse, along = pair
             return found + moved * (along - inverse * jnp.dot(turned, found)), None
 
-        rest, along = scan(back, slope, tuple(pairs), reverse=True)
-        return scan(forth, size * rest, (*pairs, along))[0]
+        rest, along = sc.scan(back, slope, tuple(pairs), reverse=True)
+        return sc.scan(forth, size * rest, (*pairs, along))[0]
 
     def learn(
         self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array
@@ -281,7 +276,7 @@ def _descend(
     zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)
     before = value + jnp.linalg.norm(slope) / 2
     start = _State(x0, value, slope, hessian.start, before, zero, zero + 1, no)
-    last = while_loop(going, step, start)
+    last = wl.while_loop(going, step, start)
     success = is_flat(last.slope)
     status = jnp.where(has_called(last), 2, jnp.where(is_level(last), 4, 1))
     status = jnp.where(success, 0, jnp.where(last.failed, 3, status))
@@ -374,7 +369,7 @@ def _search(both: _ValueAndSlope, s: _State, direction: Array, most: int) -> _Se
         no,
         jnp.zeros((), dtypes.default_int()),
     )
-    last = while_loop(going, look, start)
+    last = wl.while_loop(going, look, start)
     # near the minimum, where rounding hides the fall, a step that does not rise will do
     scale = jnp.where(last.found, last.scale, last.low[0])
     value, slope = both(s.x + scale * direction)

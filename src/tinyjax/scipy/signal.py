@@ -10,11 +10,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.integers import integer, integers, is_one_of, one_or_more
-from tinyjax.core.replay import replayed
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives.convolution import conv_general_dilated
@@ -42,7 +39,7 @@ Detrend: TypeAlias = Literal["constant", "linear", False] | Callable[[Array], Ar
 
 
 def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Array, Array]:
-    if not is_one_of(mode, ("full", "same", "valid")):
+    if not ints.is_one_of(mode, ("full", "same", "valid")):
         raise ArgumentError(
             f"{name} takes 'full', 'same' or 'valid' for mode, but got {shortened(mode)}."
         )
@@ -87,7 +84,7 @@ def _fft_size(n: int) -> int:
         n += 1
 
 
-@replayed
+@replay.replayed
 def fftconvolve(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -113,8 +110,8 @@ def fftconvolve(
         Array([1., 5., 6.], dtype=float32)
     """
     x, y = _signals("fftconvolve", in1, in2, mode)
-    given = range(x.ndim) if axes is None else integers(one_or_more(axes, "axes"), "axes")
-    places = tuple(canonical_axis(a, x.ndim, "fftconvolve: axis") for a in given)
+    given = range(x.ndim) if axes is None else ints.integers(ints.one_or_more(axes, "axes"), "axes")
+    places = tuple(ax.canonical_axis(a, x.ndim, "fftconvolve: axis") for a in given)
     if any(
         x.shape[i] != y.shape[i] and 1 not in (x.shape[i], y.shape[i])
         for i in range(x.ndim)
@@ -155,7 +152,7 @@ def fftconvolve(
     return found[tuple(wanted)]
 
 
-@replayed
+@replay.replayed
 def convolve(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -186,7 +183,7 @@ def convolve(
         >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
         Array([1., 3., 5., 3.], dtype=float32)
     """
-    if not is_one_of(method, ("auto", "direct", "fft")):
+    if not ints.is_one_of(method, ("auto", "direct", "fft")):
         raise ArgumentError(
             f"convolve takes 'auto', 'direct' or 'fft', but got {shortened(method)}."
         )
@@ -204,7 +201,7 @@ def _check_planes(name: str, x: ArrayLike, y: ArrayLike) -> None:
         raise ShapeError(f"{name} takes matrices, but got shapes {shapes[0]} and {shapes[1]}.")
 
 
-@replayed
+@replay.replayed
 def convolve2d(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -232,7 +229,7 @@ def convolve2d(
     return _convolve("convolve2d", in1, in2, mode)
 
 
-@replayed
+@replay.replayed
 def correlate(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -253,7 +250,7 @@ def correlate(
     return convolve(in1, jnp.flip(jnp.conj(array_of("correlate", in2))), mode, method)
 
 
-@replayed
+@replay.replayed
 def correlate2d(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -284,12 +281,12 @@ def _without_line(x: Array) -> Array:
     return x - (x @ basis) @ basis.T
 
 
-@replayed
+@replay.replayed
 def detrend(
     data: ArrayLike,
     axis: int = -1,
     type: Literal["linear", "constant"] = "linear",
-    bp: int | Sequence[int] | HostArray = 0,
+    bp: int | Sequence[int] | dtypes.HostArray = 0,
     overwrite_data: None = None,
 ) -> Array:
     """Subtract a line or the mean.
@@ -313,16 +310,16 @@ def detrend(
     """
     if overwrite_data is not None:
         raise ArgumentError("detrend overwrites nothing: leave overwrite_data out.")
-    if not is_one_of(type, ("linear", "constant")):
+    if not ints.is_one_of(type, ("linear", "constant")):
         raise ArgumentError(
             f"detrend takes 'linear' or 'constant' for type, but got {shortened(type)}."
         )
     x = strong(inexact(data, "detrend"))
-    place = canonical_axis(axis, x.ndim, "detrend: axis")
+    place = ax.canonical_axis(axis, x.ndim, "detrend: axis")
     if type == "constant":
         return x - x.mean(place, keepdims=True)
     n = x.shape[place]
-    breaks = np.unique([0, *integers(np.ravel(bp).tolist(), "bp"), n])
+    breaks = np.unique([0, *ints.integers(np.ravel(bp).tolist(), "bp"), n])
     if breaks[0] < 0 or breaks[-1] > n:
         raise ArgumentError(f"detrend takes breaks from 0 to {n}, but got {shortened(bp)}.")
     x = jnp.moveaxis(x, place, -1)
@@ -345,7 +342,7 @@ _COSINES: Final[dict[str, tuple[float, ...]]] = {
 }
 
 
-def _named_window(window: str | tuple[Any, ...], size: int) -> HostArray:
+def _named_window(window: str | tuple[Any, ...], size: int) -> dtypes.HostArray:
     """One period of a window."""
     if isinstance(window, str) and window in _COSINES and size > 1:
         at = 2 * np.pi * np.arange(size) / size
@@ -361,7 +358,7 @@ def _window(
 ) -> tuple[Array, int]:
     """The window and its length, for a signal of a length."""
     if isinstance(window, (str, tuple)):
-        size = 256 if nperseg is None else integer(nperseg, "nperseg")
+        size = 256 if nperseg is None else ints.integer(nperseg, "nperseg")
         if length is not None:
             size = min(size, length)
         if size < 1:
@@ -448,7 +445,7 @@ class _Spectra:
         signals = [strong(z) for z in promote_inexact(*(array_of(name, z) for z in given))]
         if len({z.ndim for z in signals}) > 1:
             raise ShapeError(f"{name} takes signals of as many axes.")
-        place = canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
+        place = ax.canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
         signals = [jnp.moveaxis(z, place, -1) for z in signals]
         length = max(z.shape[-1] for z in signals)
         batch = broadcast_shapes(*(z.shape[:-1] for z in signals))
@@ -461,8 +458,8 @@ class _Spectra:
         win, size = _window(name, self.window, self.nperseg, length)
         real = dtypes.real_part(signals[0].dtype)
         win = win.astype(dtypes.to_complex(real) if dtypes.is_complex(win.dtype) else real)
-        overlap = size // 2 if self.noverlap is None else integer(self.noverlap, "noverlap")
-        count = size if self.nfft is None else integer(self.nfft, "nfft")
+        overlap = size // 2 if self.noverlap is None else ints.integer(self.noverlap, "noverlap")
+        count = size if self.nfft is None else ints.integer(self.nfft, "nfft")
         if not 0 <= overlap < size or count < size:
             raise ArgumentError(
                 f"{name} takes a noverlap less than nperseg={size} and an nfft no less, but "
@@ -503,7 +500,7 @@ class _Spectra:
         return frequencies, times, jnp.moveaxis(result, -2, place)
 
 
-@replayed
+@replay.replayed
 def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -563,7 +560,7 @@ def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return spectra.of(x, products=False, boundary=boundary, padded=padded)
 
 
-@replayed
+@replay.replayed
 def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     y: ArrayLike | None,
@@ -601,7 +598,7 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ShapeError: a signal is empty, or the shapes do not fit.
         ArgumentError: a number is out of its range, or something is unknown.
     """
-    if not is_one_of(average, ("mean", "median")):
+    if not ints.is_one_of(average, ("mean", "median")):
         raise ArgumentError(
             f"csd takes 'mean' or 'median' for average, but got {shortened(average)}."
         )
@@ -629,7 +626,7 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return frequencies, middle / float(1 + np.sum(1 / (pairs + 1) - 1 / pairs))
 
 
-@replayed
+@replay.replayed
 def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -669,7 +666,7 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return frequencies, found.real
 
 
-@replayed
+@replay.replayed
 def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Zxx: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -714,18 +711,18 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     if z.ndim < 2:
         raise ShapeError(f"istft takes two axes at least, but got shape {z.shape}.")
     z = z.astype(dtypes.to_complex(z.dtype))
-    time = canonical_axis(time_axis, z.ndim, "istft: time_axis")
-    frequency = canonical_axis(freq_axis, z.ndim, "istft: freq_axis")
+    time = ax.canonical_axis(time_axis, z.ndim, "istft: time_axis")
+    frequency = ax.canonical_axis(freq_axis, z.ndim, "istft: freq_axis")
     if time == frequency:
         raise ArgumentError("istft takes distinct axes for times and frequencies.")
     bins = z.shape[frequency]
     default = 2 * (bins - 1) if input_onesided else bins
-    size = default if nperseg is None else integer(nperseg, "nperseg")
+    size = default if nperseg is None else ints.integer(nperseg, "nperseg")
     if nfft is None:
         count = default + (1 if input_onesided and size == default + 1 else 0)
     else:
-        count = integer(nfft, "nfft")
-    overlap = size // 2 if noverlap is None else integer(noverlap, "noverlap")
+        count = ints.integer(nfft, "nfft")
+    overlap = size // 2 if noverlap is None else ints.integer(noverlap, "noverlap")
     if size < 1 or count < size or not 0 <= overlap < size:
         raise ArgumentError(
             "istft takes a positive nperseg, an nfft no less and a noverlap less than it, but got "

@@ -9,20 +9,15 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar, overloa
 import attrs
 import numpy as np
 
-from tinyjax.api.arguments import check_argnums
-from tinyjax.api.typed import GradientLike, M, Unannotated, ValueAndGradientLike
+from tinyjax import errors, frames
+from tinyjax.api import arguments, typed
+from tinyjax.core import checking
 from tinyjax.core.array import ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.frames import describe_function
-from tinyjax.source.adjoint.codegen import adjoint_text
+from tinyjax.source.adjoint import codegen, pullbacks, samples
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
-from tinyjax.source.adjoint.pullbacks import plan_of, pull
 from tinyjax.source.adjoint.python_equivalents import WRITTEN, with_room
-from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, plain
-from tinyjax.source.adjoint.rules.registry import inert
-from tinyjax.source.adjoint.samples import sample_arguments
-from tinyjax.source.ir.signature import bound
+from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, plain, registry
+from tinyjax.source.ir import signature
 
 P = ParamSpec("P")
 X = TypeVar("X")
@@ -60,7 +55,7 @@ def forward(
         >>> value, pullback(1.0)
         (6.0, (None, 3.0, 2.0))
     """
-    return pull(fun, *args, **kwargs)
+    return pullbacks.pull(fun, *args, **kwargs)
 
 
 def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[Any, ...]]]:
@@ -83,7 +78,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
         >>> pull_back(1.0)
         (3.0, 2.0)
     """
-    value, back = with_room(pull, fun, *primals)
+    value, back = with_room(pullbacks.pull, fun, *primals)
     return value, Transpose(back, primals)
 
 
@@ -101,10 +96,10 @@ class Transpose:
 
 @overload
 def value_and_grad(
-    fun: M | Unannotated,
+    fun: typed.M | typed.Unannotated,
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
-) -> ValueAndGradientLike: ...
+) -> typed.ValueAndGradientLike: ...
 @overload
 def value_and_grad(
     fun: Callable[Concatenate[A, P], R],
@@ -131,7 +126,7 @@ def value_and_grad(
     *,
     has_aux: bool,
 ) -> Any: ...
-@explained
+@checking.explained
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
@@ -161,16 +156,16 @@ def value_and_grad(
         (32.0, 80.0)
     """
     if not callable(fun):
-        raise ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
+        raise errors.ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
     return _value_and_gradient_of(fun, argnums, has_aux)
 
 
 @overload
 def grad(
-    fun: M | Unannotated,
+    fun: typed.M | typed.Unannotated,
     argnums: Literal[0] = ...,
     has_aux: Literal[False] = ...,
-) -> GradientLike: ...
+) -> typed.GradientLike: ...
 @overload
 def grad(
     fun: Callable[Concatenate[A, P], ArrayLike],
@@ -197,7 +192,7 @@ def grad(
     *,
     has_aux: bool,
 ) -> Any: ...
-@explained
+@checking.explained
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -224,7 +219,7 @@ def grad(
         12.0
     """
     if not callable(fun):
-        raise ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
+        raise errors.ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
     return _gradient_of(fun, argnums, has_aux)
 
 
@@ -274,7 +269,7 @@ def value_and_gradient(
 ) -> Any:
     """The value of a function and its gradient, as a program that can be differentiated."""
     check_arguments(fun, argnums, args)
-    value, back = pull(fun, *args, **kwargs)
+    value, back = pullbacks.pull(fun, *args, **kwargs)
     ct = (one_like(value[0]), None) if has_aux else one_like(value)
     parts = back(ct)[1:]
     if isinstance(argnums, int):
@@ -285,19 +280,20 @@ def value_and_gradient(
 def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:
     """Check that the arguments to differentiate with respect to are there and have derivatives."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    check_argnums("source.grad", fun, numbers, len(args))
+    arguments.check_argnums("source.grad", fun, numbers, len(args))
     for i in numbers:
         x = args[i]
         if type(x) is np.ndarray and x.dtype.kind == "f":  # as most are
             continue
         if not (is_differentiable(x) or isinstance(x, (tuple, list, dict)) or is_record(x)):
-            raise DifferentiationError(
-                f"argument {i} of {describe_function(fun)} is of type {type(args[i]).__name__}, "
+            raise errors.DifferentiationError(
+                f"argument {i} of {frames.describe_function(fun)} is of type "
+                f"{type(args[i]).__name__}, "
                 "which has no derivative. Give a float, or an array of floats."
             )
 
 
-inert.add(check_arguments)
+registry.inert.add(check_arguments)
 
 
 def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
@@ -347,10 +343,10 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     if isinstance(fun, MethodType):
         return adjoint_source(fun.__func__, fun.__self__, *args, **kwargs)
     if not isinstance(fun, FunctionType):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"adjoint_source takes a Python function, but got {type(fun).__name__}."
         )
     if not args and not kwargs:
-        args = sample_arguments(fun)
-    values = bound(fun, args, kwargs).values
-    return adjoint_text(plan_of(fun, values).adjoint, fun, values)
+        args = samples.sample_arguments(fun)
+    values = signature.bound(fun, args, kwargs).values
+    return codegen.adjoint_text(pullbacks.plan_of(fun, values).adjoint, fun, values)

@@ -18,19 +18,12 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax.errors import ArgumentError
-from tinyjax.frames import PACKAGE_DIRECTORY, Location
-from tinyjax.source.adjoint.kinds import kind_of
-from tinyjax.source.adjoint.pullbacks import OuterPullback, pull, route
-from tinyjax.source.adjoint.python_equivalents import WRITTEN, is_written
-from tinyjax.source.adjoint.rules.operators import getter_of
-from tinyjax.source.adjoint.rules.registry import adjoint_of, is_inert, rule_of
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.interpret import run
+from tinyjax import errors, frames
+from tinyjax.source.adjoint import kinds, pullbacks, python_equivalents
+from tinyjax.source.adjoint.rules import operators, registry
+from tinyjax.source.ir import interpret, read, runtime, signature
 from tinyjax.source.ir.program import IR, Constant, Statement, Variable, value_of
-from tinyjax.source.ir.read import ir_of
-from tinyjax.source.ir.signature import bound
-from tinyjax.source.staging.session import is_read
+from tinyjax.source.staging import session
 
 C = TypeVar("C", bound="Context")
 
@@ -80,7 +73,7 @@ class Context:
         return NotImplemented
 
     @property
-    def location(self) -> Location | None:
+    def location(self) -> frames.Location | None:
         """The user's line that the call which is being asked about stands on."""
         layer = _current.get()
         return None if layer is None else _line.get()
@@ -96,7 +89,7 @@ class Layer:
 
 #: The context that is being asked, and where.
 _current: ContextVar[Layer | None] = ContextVar("tinyjax_source_context", default=None)
-_line: ContextVar[Location | None] = ContextVar("tinyjax_source_line", default=None)
+_line: ContextVar[frames.Location | None] = ContextVar("tinyjax_source_line", default=None)
 
 
 def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
@@ -135,12 +128,12 @@ def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
         {'>': 6, '-': 5, '*': 5}
     """
     if not isinstance(context, Context):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"with_context takes a Context first, but got {type(context).__name__}. Give an "
             "instance of a subclass of tinyjax.source.Context."
         )
     if not callable(fun):
-        raise ArgumentError(f"with_context takes a function, but got {type(fun).__name__}.")
+        raise errors.ArgumentError(f"with_context takes a function, but got {type(fun).__name__}.")
     return Contextual(context, fun)
 
 
@@ -163,9 +156,9 @@ def in_context(
     return ask(layer, fun, args, kwargs) if is_leaf(fun) else enter(layer, fun, args, kwargs)
 
 
-@adjoint_of(in_context)
+@registry.adjoint_of(in_context)
 def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwargs: Any) -> Any:
-    parts = pull(fun, *args, **kwargs)[1](ct)
+    parts = pullbacks.pull(fun, *args, **kwargs)[1](ct)
     count = 1 + len(args)
     return (
         None,
@@ -191,29 +184,29 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     """Run a function, with its calls asked of a context."""
     if isinstance(fun, Contextual):
         return enter(Layer(fun.context, layer), fun.fun, args, kwargs)
-    if fun is pull:  # finds out what to run; only that is the program's
-        way = route(args[0], args[1:], kwargs)
+    if fun is pullbacks.pull:  # finds out what to run; only that is the program's
+        way = pullbacks.route(args[0], args[1:], kwargs)
         value, back = enter(layer, way.forward, way.inputs, way.keywords)
-        return value, OuterPullback(back) if args[0] is pull else back
+        return value, pullbacks.OuterPullback(back) if args[0] is pullbacks.pull else back
     if isinstance(fun, MethodType):
         return enter(layer, fun.__func__, (fun.__self__, *args), kwargs)
     if isinstance(fun, functools.partial):
         return meet(layer, fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
-    if is_written(fun):
-        return enter(layer, WRITTEN[fun], args, kwargs)
+    if python_equivalents.is_written(fun):
+        return enter(layer, python_equivalents.WRITTEN[fun], args, kwargs)
     if fun is getattr and len(args) == 2:
-        getter = getter_of(*args)
+        getter = operators.getter_of(*args)
         if getter is not None and not is_leaf(getter):
             return meet(layer, getter, args[:1], {})
     if is_leaf(fun):
         return run_leaf(layer, fun, args, kwargs)
     if not isinstance(fun, FunctionType):
         return enter(layer, type(fun).__call__, (fun, *args), kwargs)
-    ir = ir_of(fun)
-    values = (fun, *bound(fun, args, kwargs).values)
+    ir = read.ir_of(fun)
+    values = (fun, *signature.bound(fun, args, kwargs).values)
     before = _line.get()
     try:
-        return run(ir, values, Interpreter(layer, ir))
+        return interpret.run(ir, values, Interpreter(layer, ir))
     finally:
         _line.set(before)
 
@@ -235,13 +228,13 @@ def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         result = NotImplemented if kwargs else layer.context.own(fun, args)
         if result is not NotImplemented:
             return result
-        if rule_of(fun) is not None or is_inert(fun):
+        if registry.rule_of(fun) is not None or registry.is_inert(fun):
             return fun(*args, **kwargs)
         return enter(layer, fun, args, kwargs)
     return ask(layer, fun, args, kwargs)
 
 
-_OWN: Final = f"{PACKAGE_DIRECTORY}source/"
+_OWN: Final = f"{frames.PACKAGE_DIRECTORY}source/"
 _CONTEXTS: Final = f"{_OWN}contexts/"
 
 
@@ -262,12 +255,12 @@ def is_leaf(fun: Any) -> bool:
     """Whether a function is not looked into: it is a library's, or not written in Python."""
     if isinstance(fun, MethodType):
         return is_leaf(fun.__func__)
-    if isinstance(fun, functools.partial) or is_written(fun):
+    if isinstance(fun, functools.partial) or python_equivalents.is_written(fun):
         return False
     if isinstance(fun, FunctionType):
         filename = fun.__code__.co_filename
         own = filename.startswith(_OWN) and not filename.startswith(_CONTEXTS)
-        return not (own or is_read(fun))
+        return not (own or session.is_read(fun))
     if isinstance(fun, type):
         return True
     return is_leaf(call) if isinstance(call := type(fun).__call__, FunctionType) else True
@@ -300,13 +293,17 @@ class Interpreter:
         if statement.variable in self.counting:
             return fun(*args)
         if statement.line:
-            _line.set(Location(self.ir.filename, statement.line, self.ir.name))
+            _line.set(frames.Location(self.ir.filename, statement.line, self.ir.name))
         if fun is runtime.apply:
             return meet(self.layer, args[0], args[1], args[2])
         if fun is runtime.updated and not _changes(args[0], args[1]):
             return meet(self.layer, args[0], args[1:], {})
         boxed = any(isinstance(x, runtime.Box) for x in args)
-        if self.own and not boxed and (is_inert(fun) or not any(kind_of(x).active for x in args)):
+        if (
+            self.own
+            and not boxed
+            and (registry.is_inert(fun) or not any(kinds.kind_of(x).active for x in args))
+        ):
             return fun(*args, **kwargs)
         if fun is getattr and is_own(args[0]):
             return getattr(*args)

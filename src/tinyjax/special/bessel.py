@@ -11,24 +11,16 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.families import Elementwise
-from tinyjax.special.declaring import (
-    between,
-    by_scipy,
-    chebyshev,
-    polynomial,
-    scipy_special,
-    special,
-)
+from tinyjax.primitives import elementwise as ew, families as fam
+from tinyjax.special import declaring as decl
 
 
 def _near(order: int) -> Callable[[HostArray], HostArray]:
-    return lambda x: np.asarray(scipy_special().ive(order, x) / x**order)
+    return lambda x: np.asarray(decl.scipy_special().ive(order, x) / x**order)
 
 
 def _far(order: int) -> Callable[[HostArray], HostArray]:
-    return lambda u: np.asarray(scipy_special().ive(order, 1 / u) / np.sqrt(u))
+    return lambda u: np.asarray(decl.scipy_special().ive(order, 1 / u) / np.sqrt(u))
 
 
 _NEAR = _near(0), _near(1)
@@ -38,9 +30,9 @@ _FAR = _far(0), _far(1)
 def _scaled(order: int) -> Callable[[Array], Array]:
     def formula(x: Array) -> Array:
         size = jnp.abs(x)
-        near = chebyshev(between(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
+        near = decl.chebyshev(decl.between(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
         # the asymptotic series is one in 1 / x, over the root of x
-        far = chebyshev(1 / jnp.maximum(size, 8.0), _FAR[order], 0.0, 0.125)
+        far = decl.chebyshev(1 / jnp.maximum(size, 8.0), _FAR[order], 0.0, 0.125)
         far = far / jnp.sqrt(size)
         if not order:
             return jnp.where(size > 8, far, near)
@@ -74,7 +66,7 @@ def _difference(x: Array, zeroth: Array, first: Array) -> Array:
     size = jnp.abs(x)
     far = size > _BEYOND
     inverse = 1 / jnp.where(far, size, _BEYOND)
-    series = jnp.sqrt(inverse / (2 * math.pi)) * polynomial(inverse, _DIFFERENCE)
+    series = jnp.sqrt(inverse / (2 * math.pi)) * decl.polynomial(inverse, _DIFFERENCE)
     return jnp.where(far, series, zeroth - jnp.sign(x) * first)
 
 
@@ -85,10 +77,14 @@ def _slope_of_zeroth(t: Array, z: Array, x: Array) -> Array:
 def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
     near = jnp.abs(x) < 1
     small = jnp.where(near, x, 0.0)
-    series = jnp.exp(-jnp.abs(small)) * polynomial(small * small / 4, _RATIO)
+    series = jnp.exp(-jnp.abs(small)) * decl.polynomial(small * small / 4, _RATIO)
     over_x = jnp.where(near, series, z / jnp.where(near, 1.0, x))
     return ew.mul(t, ew.sub(_difference(x, bessel_i0e(x), z), over_x))
 
 
-bessel_i0e: Elementwise = special("bessel_i0e", by_scipy("i0e"), _scaled(0), _slope_of_zeroth)
-bessel_i1e: Elementwise = special("bessel_i1e", by_scipy("i1e"), _scaled(1), _slope_of_first)
+bessel_i0e: fam.Elementwise = decl.special(
+    "bessel_i0e", decl.by_scipy("i0e"), _scaled(0), _slope_of_zeroth
+)
+bessel_i1e: fam.Elementwise = decl.special(
+    "bessel_i1e", decl.by_scipy("i1e"), _scaled(1), _slope_of_first
+)

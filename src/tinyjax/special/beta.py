@@ -15,16 +15,12 @@ from typing import Final
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.shape import full_like, iota
-from tinyjax.special.declaring import EPS, by_scipy, iterate, no_derivative, special
-from tinyjax.special.gamma import NEAR_ONE, minus_log1p_near, stirling_error
+from tinyjax.primitives import elementwise as ew, families as fam, shape as sh, special as sp
+from tinyjax.special import declaring as decl, gamma as sga
 
 _TINY: Final = 1e-300
 #: How near to 1 the ratio of two convergents comes: rounding keeps it some units away.
-_CLOSE: Final = 4 * EPS
+_CLOSE: Final = 4 * decl.EPS
 
 
 def _rows(*operands: Array) -> Array:
@@ -33,7 +29,7 @@ def _rows(*operands: Array) -> Array:
     XLA computes them in the kernel that reads them, and compiles one for a concatenation.
     """
     *others, out = operands
-    row = iota((len(operands), *out.shape), dtypes.int32, 0)
+    row = sh.iota((len(operands), *out.shape), dtypes.int32, 0)
     for k, x in enumerate(others):
         out = jnp.where(row == k, x, out)
     return out
@@ -47,10 +43,10 @@ def _power(a: Array, b: Array, x: Array) -> Array:
     change = _rows(offset, -offset, jnp.zeros_like(x)) / parameter
     ratio = _rows(x, 1 - x, jnp.ones_like(x)) * ((a + b) / parameter)
     # log(ratio) without its linear part: these cancel, and what is left has one sign
-    near = jnp.abs(change) < NEAR_ONE
-    bent = jnp.where(near, minus_log1p_near(change), change - jnp.log(ratio))
-    error = stirling_error(parameter)
-    of_sum = iota(error.shape, dtypes.int32, 0) == 2
+    near = jnp.abs(change) < sga.NEAR_ONE
+    bent = jnp.where(near, sga.minus_log1p_near(change), change - jnp.log(ratio))
+    error = sga.stirling_error(parameter)
+    of_sum = sh.iota(error.shape, dtypes.int32, 0) == 2
     log = jnp.sum(jnp.where(of_sum, error, -(error + parameter * bent)), 0)
     return jnp.exp(log) * jnp.sqrt(a * (b / (a + b)) / (2 * math.pi))
 
@@ -80,7 +76,7 @@ def _fraction(a: Array, b: Array, x: Array, inside: Array) -> Array:
 
     d = jnp.where(inside, 1 / away(1 - (a + b) * x / (a + 1)), 1.0)
     start = (jnp.ones_like(a, shape=()), jnp.ones_like(a), d, d)
-    return iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
+    return decl.iterate(lambda s: goes_on(s) & (s[0] < 20000), step, start, together=True)[3]
 
 
 def _betainc(a: Array, b: Array, x: Array) -> Array:
@@ -100,17 +96,17 @@ def _betainc(a: Array, b: Array, x: Array) -> Array:
 
 
 def _beta_density(a: Array, b: Array, x: Array) -> Array:
-    one = full_like(x, 1.0)
+    one = sh.full_like(x, 1.0)
     log = ew.add(ew.mul(ew.sub(a, one), ew.log(x)), ew.mul(ew.sub(b, one), ew.log1p(ew.neg(x))))
     of_beta = ew.sub(ew.add(sp.lgamma(a), sp.lgamma(b)), sp.lgamma(ew.add(a, b)))
     return ew.exp(ew.sub(log, of_beta))
 
 
-regularized_incomplete_beta: Elementwise = special(
+regularized_incomplete_beta: fam.Elementwise = decl.special(
     "regularized_incomplete_beta",
-    by_scipy("betainc"),
+    decl.by_scipy("betainc"),
     _betainc,
-    no_derivative("betainc", "first parameter"),
-    no_derivative("betainc", "second parameter"),
+    decl.no_derivative("betainc", "first parameter"),
+    decl.no_derivative("betainc", "second parameter"),
     lambda t, z, a, b, x: ew.mul(t, _beta_density(a, b, x)),
 )

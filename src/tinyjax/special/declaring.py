@@ -12,29 +12,15 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.control_flow.while_loop import while_loop
+from tinyjax.core import avals as av, jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.evaluation_rules import TRANSCENDENTAL
-from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitive import Avals, NoParams
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import EvalTrace, current_trace
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import DifferentiationError
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.families import (
-    Elementwise,
-    HloFormula,
-    HostFunction,
-    elementwise,
-    elementwise_type,
-)
-from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.rules import Derivative
+from tinyjax.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value
 
@@ -51,7 +37,7 @@ def _wide(dtype: DType) -> DType:
     return dtypes.complex128 if dtypes.is_complex(dtype) else dtypes.float64
 
 
-def by_scipy(name: str, result: int | None = None) -> HostFunction:
+def by_scipy(name: str, result: int | None = None) -> fam.HostFunction:
     """Evaluate SciPy's function in float64, and round once.
 
     Args:
@@ -68,7 +54,7 @@ def by_scipy(name: str, result: int | None = None) -> HostFunction:
     return evaluate
 
 
-def by_formula(formula: Callable[..., Array]) -> HostFunction:
+def by_formula(formula: Callable[..., Array]) -> fam.HostFunction:
     """Evaluate a formula in float64, and round once, where SciPy lacks the function."""
 
     def evaluate(*operands: HostArray) -> HostArray:
@@ -78,11 +64,11 @@ def by_formula(formula: Callable[..., Array]) -> HostFunction:
     return evaluate
 
 
-def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
+def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
     """Compile a formula in float64, as a function that a module has once, and round once."""
 
     def rounded(*operands: Array) -> Sequence[Array]:
-        wide = [convert_element_type(x, _wide(x.dtype)) for x in operands]
+        wide = [ew.convert_element_type(x, _wide(x.dtype)) for x in operands]
         dtype = operands[0].dtype
         single = dtypes.finfo(dtype).bits <= 32
         token = _precision.set(_SINGLE_AND_MORE if single else EPS)
@@ -94,16 +80,16 @@ def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
             # XLA rounds what vanishes below 0 to -0, which in some of these types is NaN
             least = float(dtypes.finfo(dtype).smallest_subnormal)
             out = jnp.where(jnp.abs(out) <= least / 2, 0.0, out)
-        return (convert_element_type(out, dtype),)
+        return (ew.convert_element_type(out, dtype),)
 
     @lru_cache(maxsize=64)
-    def program(*avals: ShapedArray) -> Jaxpr:
-        staged = stage(rounded, avals, formula)
+    def program(*avals: av.ShapedArray) -> jx.Jaxpr:
+        staged = stg.stage(rounded, avals, formula)
         assert not staged.consts, "the formula of a special function holds scalars only"
         return staged.jaxpr
 
     def write(b: Lowering, *operands: Value) -> Value:
-        jaxpr = program(*[ShapedArray(x.shape, x.dtype) for x in operands])
+        jaxpr = program(*[av.ShapedArray(x.shape, x.dtype) for x in operands])
         (out,) = call_jaxpr(b, jaxpr, name, operands)
         return out
 
@@ -112,11 +98,11 @@ def compiled(name: str, formula: Callable[..., Array]) -> HloFormula:
 
 def special(
     name: str,
-    evaluate: HostFunction,
+    evaluate: fam.HostFunction,
     formula: Callable[..., Array],
-    *derivatives: Derivative,
+    *derivatives: ru.Derivative,
     kinds: str = "f",
-) -> Elementwise:
+) -> fam.Elementwise:
     """Declare a special function of floats, or of complex numbers.
 
     Args:
@@ -127,19 +113,19 @@ def special(
         kinds: the kinds of dtype that it takes.
     """
 
-    def type_of(avals: Avals, params: NoParams) -> Avals:
-        return (elementwise_type(name, avals, kinds),)
+    def type_of(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
+        return (fam.elementwise_type(name, avals, kinds),)
 
-    function = elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
+    function = fam.elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
     function.def_rule(TRANSCENDENTAL)(lambda: 5000.0)
     return function
 
 
-def no_derivative(name: str, operand: str) -> Derivative:
+def no_derivative(name: str, operand: str) -> ru.Derivative:
     """Refuse to differentiate in an operand."""
 
     def refuse(*_: object) -> NoReturn:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"{name} has no derivative in its {operand}. Use tinyjax.lax.stop_gradient on it."
         )
 
@@ -165,9 +151,9 @@ def iterate(
 
     def any_goes_on(state: tuple[Array, ...]) -> Array:
         goes = goes_on(state)
-        return reduce_or(goes, tuple(range(goes.ndim)))
+        return rd.reduce_or(goes, tuple(range(goes.ndim)))
 
-    if isinstance(current_trace(), EvalTrace):
+    if isinstance(tr.current_trace(), tr.EvalTrace):
         while bool(any_goes_on(state)):
             state = step(state)
         return state

@@ -15,10 +15,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.shape import full_like
-from tinyjax.special.declaring import by_scipy, special
+from tinyjax.primitives import elementwise as ew, families as fam, shape as sh
+from tinyjax.special import declaring as decl
 
 _TERMS: Final = 64
 _LENGTH: Final = math.sqrt(_TERMS / math.sqrt(2))
@@ -60,8 +58,8 @@ def _wofz(z: Array) -> Array:
 
 
 def _wofz_slope(t: Array, w: Array, z: Array) -> Array:
-    product = ew.mul(full_like(z, 2.0), ew.mul(z, w))
-    return ew.mul(t, ew.sub(full_like(z, 2j / _ROOT_PI), product))
+    product = ew.mul(sh.full_like(z, 2.0), ew.mul(z, w))
+    return ew.mul(t, ew.sub(sh.full_like(z, 2j / _ROOT_PI), product))
 
 
-wofz: Elementwise = special("wofz", by_scipy("wofz"), _wofz, _wofz_slope, kinds="c")
+wofz: fam.Elementwise = decl.special("wofz", decl.by_scipy("wofz"), _wofz, _wofz_slope, kinds="c")

@@ -17,21 +17,8 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.shape import full_like
-from tinyjax.primitives.special import _LGAMMA_AT_TWO, _STIRLING
-from tinyjax.special.declaring import (
-    EPS,
-    by_formula,
-    by_scipy,
-    iterate,
-    no_derivative,
-    polynomial,
-    special,
-    wanted_precision,
-)
+from tinyjax.primitives import elementwise as ew, families as fam, shape as sh, special as sp
+from tinyjax.special import declaring as decl
 
 #: From where on a is large: the expansion then stands for x within 0.3 a of a.
 LARGE: Final = 200.0
@@ -44,14 +31,14 @@ def lgamma_of_one_more(x: Array) -> Array:
     """``lgamma(1 + x)`` for positive x, with all its digits near 0."""
     near = x < 0.5
     small = jnp.where(near, x, 0.25)
-    series = polynomial(small, _LGAMMA_AT_TWO[::-1], 0.5) - jnp.log1p(small)
+    series = decl.polynomial(small, sp._LGAMMA_AT_TWO[::-1], 0.5) - jnp.log1p(small)
     return jnp.where(near, series, sp.lgamma(jnp.where(near, 1.0, x) + 1.0))
 
 
 def stirling_series(x: Array) -> Array:
     """``lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2)`` for x of at least 10."""
     inverse = 1 / x
-    return inverse * polynomial(inverse * inverse, _STIRLING[::-1], 0.01)
+    return inverse * decl.polynomial(inverse * inverse, sp._STIRLING[::-1], 0.01)
 
 
 def stirling_error(x: Array) -> Array:
@@ -73,7 +60,7 @@ def minus_log1p_near(x: Array) -> Array:
     # log(1 + x) = 2 artanh(r), where r is at most 1/4
     r = x / (2 + x)
     square = r * r
-    tail = polynomial(square, [1 / (2 * k + 3) for k in range(14)])
+    tail = decl.polynomial(square, [1 / (2 * k + 3) for k in range(14)])
     return r * (x - 2 * square * tail)
 
 
@@ -141,7 +128,7 @@ class _Temme:
     def upper_slope(self, a: Array, x: Array) -> Array:
         """The derivative of ``Q`` in a, over ``gauss``."""
         # mu / eta = 1 / (1 + eta c_0), and d eta / da = -(mu / eta) / a
-        c0 = polynomial(self.eta, _temme_coefficients()[0])
+        c0 = decl.polynomial(self.eta, _temme_coefficients()[0])
         ratio = 1 / (1 + self.eta * c0)
         from_erfc = ratio - self.eta / 2
         from_gauss = (jnp.log(x / a) - 1 / (2 * a)) * self.total
@@ -157,7 +144,7 @@ def _temme_terms(precision: float) -> tuple[tuple[float, ...], ...]:
         # eta is at most 0.34 where x is within 0.3 a of a
         sizes = [abs(c) * 0.34**n * LARGE**-k for n, c in enumerate(row)]
         count = max((n + 1 for n, size in enumerate(sizes) if size > least), default=0)
-        rows.append(row if precision <= EPS else row[:count])
+        rows.append(row if precision <= decl.EPS else row[:count])
     return tuple([row for row in rows if row])
 
 
@@ -168,12 +155,12 @@ def _temme(a: Array, x: Array, with_slope: bool) -> _Temme:
     inverse = 1 / a
     power = jnp.ones_like(a)
     total = slope = slope_a = jnp.zeros_like(a)
-    for k, row in enumerate(_temme_terms(wanted_precision())):
-        value = polynomial(eta, row)
+    for k, row in enumerate(_temme_terms(decl.wanted_precision())):
+        value = decl.polynomial(eta, row)
         total = total + power * value
         if with_slope:
             if row[1:]:
-                slope = slope + power * polynomial(eta, [n * c for n, c in enumerate(row)][1:])
+                slope = slope + power * decl.polynomial(eta, [n * c for n, c in enumerate(row)][1:])
             slope_a = slope_a - k * power * inverse * value
         power = power * inverse
     gauss = jnp.exp(-a * half) / jnp.sqrt(2 * math.pi * a)
@@ -217,8 +204,8 @@ def _series(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     first = jnp.ones_like(a, shape=())
     start = (first, one, one, zero, zero) if with_slope else (first, one, one)
     # the derivative's terms are greater by a factor that grows as a logarithm
-    least = EPS / 64 if with_slope else max(EPS / 4, wanted_precision() / 64)
-    _, _, total, *slopes = iterate(
+    least = decl.EPS / 64 if with_slope else max(decl.EPS / 4, decl.wanted_precision() / 64)
+    _, _, total, *slopes = decl.iterate(
         lambda s: s[1] > least * s[2], step, start, together=not with_slope
     )
     return total, slopes[1] if slopes else zero
@@ -233,7 +220,7 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
     one, zero = jnp.ones_like(a), jnp.zeros_like(a)
     first = x + 1 - a
     # rounding keeps the ratios some units from 1
-    least = 2 * EPS if with_slope else max(2 * EPS, wanted_precision() / 64)
+    least = 2 * decl.EPS if with_slope else max(2 * decl.EPS, decl.wanted_precision() / 64)
 
     def away(y: Array) -> Array:
         return jnp.where(jnp.abs(y) < _TINY, _TINY, y)
@@ -261,10 +248,12 @@ def _fraction(a: Array, x: Array, with_slope: bool) -> tuple[Array, Array]:
         return n + 1, next_c, next_d, new, change, slope_c, slope_d, slope
 
     d = 1 / away(first)
-    start: tuple[Array, ...] = (jnp.ones_like(a, shape=()), full_like(a, 1 / _TINY), d, d, one)
+    start: tuple[Array, ...] = (jnp.ones_like(a, shape=()), sh.full_like(a, 1 / _TINY), d, d, one)
     if with_slope:
         start = (*start, zero, d * d, d * d)
-    state = iterate(lambda s: (s[4] > least) & (s[0] < 5000), step, start, together=not with_slope)
+    state = decl.iterate(
+        lambda s: (s[4] > least) & (s[0] < 5000), step, start, together=not with_slope
+    )
     return state[3], state[7] if with_slope else zero
 
 
@@ -375,9 +364,9 @@ def _of_slope(of_sample: bool) -> Callable[[Array, Array], Array]:
 
 def gamma_density(a: Array, x: Array) -> Array:
     """``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x."""
-    ten = full_like(a, 10.0)
+    ten = sh.full_like(a, 10.0)
     large = ew.gt(a, ten)
-    one, zero = full_like(a, 1.0), full_like(a, 0.0)
+    one, zero = sh.full_like(a, 1.0), sh.full_like(a, 0.0)
     small = ew.select(large, one, a)
     flat = ew.and_(ew.eq(small, one), ew.eq(x, zero))  # x^0
     power = ew.mul(ew.sub(small, one), ew.log(ew.select(flat, one, x)))
@@ -394,30 +383,30 @@ def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
     return ew.mul(t, ew.mul(gamma_density(a, x), ew.sub(ew.log(x), sp.digamma(a))))
 
 
-igamma_grad_a: Elementwise = special(
+igamma_grad_a: fam.Elementwise = decl.special(
     "igamma_grad_a",
-    by_formula(_of_slope(False)),
+    decl.by_formula(_of_slope(False)),
     _of_slope(False),
-    no_derivative("igamma_grad_a", "parameter"),
+    decl.no_derivative("igamma_grad_a", "parameter"),
     _grad_a_in_x,
 )
-random_gamma_grad: Elementwise = special(
+random_gamma_grad: fam.Elementwise = decl.special(
     "random_gamma_grad",
-    by_formula(_of_slope(True)),
+    decl.by_formula(_of_slope(True)),
     _of_slope(True),
-    no_derivative("random_gamma_grad", "parameter"),
-    no_derivative("random_gamma_grad", "sample"),
+    decl.no_derivative("random_gamma_grad", "parameter"),
+    decl.no_derivative("random_gamma_grad", "sample"),
 )
-igamma: Elementwise = special(
+igamma: fam.Elementwise = decl.special(
     "igamma",
-    by_scipy("gammainc"),
+    decl.by_scipy("gammainc"),
     _of_upper(False),
     lambda t, z, a, x: ew.mul(t, igamma_grad_a(a, x)),
     lambda t, z, a, x: ew.mul(t, gamma_density(a, x)),
 )
-igammac: Elementwise = special(
+igammac: fam.Elementwise = decl.special(
     "igammac",
-    by_scipy("gammaincc"),
+    decl.by_scipy("gammaincc"),
     _of_upper(True),
     lambda t, z, a, x: ew.neg(ew.mul(t, igamma_grad_a(a, x))),
     lambda t, z, a, x: ew.neg(ew.mul(t, gamma_density(a, x))),

@@ -12,13 +12,10 @@ import math
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes
 from tinyjax.core.array import Array
-from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.shape import full_like
-from tinyjax.special.declaring import EPS, by_scipy, iterate, no_derivative, special
+from tinyjax.primitives import elementwise as ew, families as fam, shape as sh, special as sp
+from tinyjax.special import declaring as decl
 
 
 def _series(upper: tuple[Array, ...], lower: tuple[Array, ...], x: Array, most: int) -> Array:
@@ -32,13 +29,13 @@ def _series(upper: tuple[Array, ...], lower: tuple[Array, ...], x: Array, most: 
         term = term * x / below
         for a in upper:
             term = term * (a + n)
-        tiny = jnp.abs(term) <= EPS / 4 * jnp.abs(total)
+        tiny = jnp.abs(term) <= decl.EPS / 4 * jnp.abs(total)
         # two in a row, since one may be small by chance
         return n + 1, term, total + term, jnp.where(tiny, small + 1, 0.0)
 
     one = jnp.ones_like(x)
     start = (jnp.zeros_like(x), one, one, jnp.zeros_like(x))
-    return iterate(lambda s: (s[3] < 2) & (s[0] < most) & (s[1] != 0), step, start)[2]
+    return decl.iterate(lambda s: (s[3] < 2) & (s[0] < most) & (s[1] != 0), step, start)[2]
 
 
 def _whole(x: Array) -> Array:
@@ -72,7 +69,7 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     return jnp.where(known | limit, value, math.nan)
 
 
-def _evaluate_hyp1f1(*operands: HostArray) -> HostArray:
+def _evaluate_hyp1f1(*operands: dtypes.HostArray) -> dtypes.HostArray:
     """Evaluate SciPy's function where it ends: of 1e30 it sums as many terms.
 
     Beyond 1e6 all but polynomials are infinite.
@@ -80,21 +77,21 @@ def _evaluate_hyp1f1(*operands: HostArray) -> HostArray:
     a, b, x = operands
     ends = (a <= 0) & (a == np.rint(a))
     bounded = np.where((x > 1e6) & ~ends, 1e6, x).astype(x.dtype)
-    return by_scipy("hyp1f1")(a, b, bounded)
+    return decl.by_scipy("hyp1f1")(a, b, bounded)
 
 
-hyp1f1: Elementwise = special(
+hyp1f1: fam.Elementwise = decl.special(
     "hyp1f1",
     _evaluate_hyp1f1,
     _hyp1f1,
-    no_derivative("hyp1f1", "first parameter"),
-    no_derivative("hyp1f1", "second parameter"),
+    decl.no_derivative("hyp1f1", "first parameter"),
+    decl.no_derivative("hyp1f1", "second parameter"),
     lambda t, z, a, b, x: ew.mul(t, ew.mul(ew.div(a, b), hyp1f1(_one_more(a), _one_more(b), x))),
 )
 
 
 def _one_more(x: Array) -> Array:
-    return ew.add(x, full_like(x, 1.0))
+    return ew.add(x, sh.full_like(x, 1.0))
 
 
 def _gamma(x: Array) -> Array:
@@ -150,13 +147,13 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     return jnp.where(known, value, math.nan)
 
 
-hyp2f1: Elementwise = special(
+hyp2f1: fam.Elementwise = decl.special(
     "hyp2f1",
-    by_scipy("hyp2f1"),
+    decl.by_scipy("hyp2f1"),
     _hyp2f1,
-    no_derivative("hyp2f1", "first parameter"),
-    no_derivative("hyp2f1", "second parameter"),
-    no_derivative("hyp2f1", "third parameter"),
+    decl.no_derivative("hyp2f1", "first parameter"),
+    decl.no_derivative("hyp2f1", "second parameter"),
+    decl.no_derivative("hyp2f1", "third parameter"),
     lambda t, z, a, b, c, x: ew.mul(
         t,
         ew.mul(ew.div(ew.mul(a, b), c), hyp2f1(_one_more(a), _one_more(b), _one_more(c), x)),

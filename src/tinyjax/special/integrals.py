@@ -14,27 +14,15 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.families import Elementwise
+from tinyjax.primitives import elementwise as ew, families as fam, special as sp
 from tinyjax.primitives.shape import full_like
-from tinyjax.special.declaring import (
-    EPS,
-    between,
-    by_scipy,
-    chebyshev,
-    iterate,
-    no_derivative,
-    polynomial,
-    scipy_special,
-    special,
-)
+from tinyjax.special import declaring as decl
 
 Coefficients = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 def _ratio(x: Array, fraction: Coefficients) -> Array:
-    return polynomial(x, fraction[0][::-1]) / polynomial(x, fraction[1][::-1])
+    return decl.polynomial(x, fraction[0][::-1]) / decl.polynomial(x, fraction[1][::-1])
 
 
 # The normal distribution's percentage points, by the fractions that erf_inv has
@@ -58,7 +46,7 @@ def _ndtri_slope(t: Array, z: Array, p: Array) -> Array:
     return ew.mul(t, ew.mul(full_like(z, math.sqrt(2 * math.pi)), slope))
 
 
-ndtri: Elementwise = special("ndtri", by_scipy("ndtri"), _ndtri, _ndtri_slope)
+ndtri: fam.Elementwise = decl.special("ndtri", decl.by_scipy("ndtri"), _ndtri, _ndtri_slope)
 
 
 # exp(x^2) erfc(x), and Dawson's integral
@@ -68,7 +56,7 @@ _MIDDLE: Final = 3.75  # goes to the middle of (-1, 1)
 
 def _erfcx_part(t: HostArray) -> HostArray:
     x = _MIDDLE * (1 + t) / (1 - t)
-    return np.asarray((1 + 2 * x) * scipy_special().erfcx(x))
+    return np.asarray((1 + 2 * x) * decl.scipy_special().erfcx(x))
 
 
 def _erfcx(x: Array) -> Array:
@@ -76,7 +64,7 @@ def _erfcx(x: Array) -> Array:
     # J. Schonfelder, Mathematics of Computation 32 (1978), has the half-line in one piece so
     t = (size - _MIDDLE) / (size + _MIDDLE)
     at_end = size > 1e15
-    value = chebyshev(jnp.where(at_end, 0.0, t), _erfcx_part, -1.0, 1.0) / (1 + 2 * size)
+    value = decl.chebyshev(jnp.where(at_end, 0.0, t), _erfcx_part, -1.0, 1.0) / (1 + 2 * size)
     value = jnp.where(at_end, 1 / (math.sqrt(math.pi) * size), value)
     return jnp.where(x < 0, 2 * jnp.exp(x * x) - value, value)
 
@@ -93,26 +81,26 @@ def _erfcx_slope(t: Array, z: Array, x: Array) -> Array:
     far = ew.gt(x, full_like(x, 8.0))
     inverse = 1 / ew.select(far, x, full_like(x, 8.0))
     square = inverse * inverse
-    series = square * polynomial(square, _ERFCX_SLOPE_FAR)
+    series = square * decl.polynomial(square, _ERFCX_SLOPE_FAR)
     return ew.mul(t, ew.select(far, series, near))
 
 
-erfcx: Elementwise = special("erfcx", by_scipy("erfcx"), _erfcx, _erfcx_slope)
+erfcx: fam.Elementwise = decl.special("erfcx", decl.by_scipy("erfcx"), _erfcx, _erfcx_slope)
 
 
 def _dawsn_near(x: HostArray) -> HostArray:
-    return np.asarray(scipy_special().dawsn(x) / x)
+    return np.asarray(decl.scipy_special().dawsn(x) / x)
 
 
 def _dawsn_far(u: HostArray) -> HostArray:
-    return np.asarray(scipy_special().dawsn(1 / u) / u)
+    return np.asarray(decl.scipy_special().dawsn(1 / u) / u)
 
 
 def _dawsn(x: Array) -> Array:
     size = jnp.abs(x)
-    near = x * chebyshev(between(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
-    middle = x * chebyshev(between(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
-    far = chebyshev(1 / jnp.maximum(size, 6.0), _dawsn_far, 0.0, 1 / 6) / x
+    near = x * decl.chebyshev(decl.between(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
+    middle = x * decl.chebyshev(decl.between(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
+    far = decl.chebyshev(1 / jnp.maximum(size, 6.0), _dawsn_far, 0.0, 1 / 6) / x
     return jnp.where(size > 6, far, jnp.where(size > 2, middle, near))
 
 
@@ -120,7 +108,7 @@ def _dawsn_slope(t: Array, z: Array, x: Array) -> Array:
     return ew.mul(t, ew.sub(full_like(x, 1.0), ew.mul(full_like(x, 2.0), ew.mul(x, z))))
 
 
-dawsn: Elementwise = special("dawsn", by_scipy("dawsn"), _dawsn, _dawsn_slope)
+dawsn: fam.Elementwise = decl.special("dawsn", decl.by_scipy("dawsn"), _dawsn, _dawsn_slope)
 
 
 # Owen's T
@@ -168,8 +156,8 @@ def _owens_t_in_a(t: Array, z: Array, h: Array, a: Array) -> Array:
     return ew.mul(t, ew.div(ew.mul(full_like(a, 1 / (2 * math.pi)), density), square))
 
 
-owens_t: Elementwise = special(
-    "owens_t", by_scipy("owens_t"), _owens_t, _owens_t_in_h, _owens_t_in_a
+owens_t: fam.Elementwise = decl.special(
+    "owens_t", decl.by_scipy("owens_t"), _owens_t, _owens_t_in_h, _owens_t_in_a
 )
 
 
@@ -177,11 +165,11 @@ owens_t: Elementwise = special(
 
 
 def _expi_entire(x: HostArray) -> HostArray:
-    return np.asarray(scipy_special().expi(x) - np.log(np.abs(x)))
+    return np.asarray(decl.scipy_special().expi(x) - np.log(np.abs(x)))
 
 
 def _expi_scaled(x: HostArray) -> HostArray:
-    return np.asarray(x * np.exp(-x) * scipy_special().expi(x))
+    return np.asarray(x * np.exp(-x) * decl.scipy_special().expi(x))
 
 
 def _expi_far(u: HostArray) -> HostArray:
@@ -199,21 +187,23 @@ def _expi_far(u: HostArray) -> HostArray:
 
 
 def _expi(x: Array) -> Array:
-    near = jnp.log(jnp.abs(x)) + chebyshev(between(x, -1.0, 3.0), _expi_entire, -1.0, 3.0)
-    scaled = chebyshev(between(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
-    scaled = jnp.where(x > 10, chebyshev(between(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled)
-    far = chebyshev(1 / jnp.maximum(x, 45.0), _expi_far, 0.0, 1 / 45)
+    near = jnp.log(jnp.abs(x)) + decl.chebyshev(decl.between(x, -1.0, 3.0), _expi_entire, -1.0, 3.0)
+    scaled = decl.chebyshev(decl.between(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
+    scaled = jnp.where(
+        x > 10, decl.chebyshev(decl.between(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled
+    )
+    far = decl.chebyshev(1 / jnp.maximum(x, 45.0), _expi_far, 0.0, 1 / 45)
     scaled = jnp.where(x > 45, far, scaled)
-    low = chebyshev(between(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
+    low = decl.chebyshev(decl.between(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
     scaled = jnp.where(x < -1, low, scaled)
-    deep = chebyshev(1 / jnp.minimum(x, -5.0), _expi_far, -0.2, 0.0)
+    deep = decl.chebyshev(1 / jnp.minimum(x, -5.0), _expi_far, -0.2, 0.0)
     scaled = jnp.where(x < -5, deep, scaled)
     value = jnp.where((x >= -1) & (x <= 3), near, jnp.exp(x) / x * scaled)
     return jnp.where(x == -math.inf, 0.0, jnp.where(x == math.inf, math.inf, value))
 
 
-expi: Elementwise = special(
-    "expi", by_scipy("expi"), _expi, lambda t, z, x: ew.mul(t, ew.div(ew.exp(x), x))
+expi: fam.Elementwise = decl.special(
+    "expi", decl.by_scipy("expi"), _expi, lambda t, z, x: ew.mul(t, ew.div(ew.exp(x), x))
 )
 
 _TINY: Final = 1e-300
@@ -224,7 +214,7 @@ def _expn_fraction(n: Array, x: Array) -> Array:
 
     def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
         i, b, c, d, value, last = state
-        going = last > 2 * EPS
+        going = last > 2 * decl.EPS
         numerator = -i * (n - 1 + i)
         b = b + 2
         d = 1 / (numerator * d + b)
@@ -236,7 +226,7 @@ def _expn_fraction(n: Array, x: Array) -> Array:
     one = jnp.ones_like(x)
     b = x + n
     start = (one, b, full_like(x, 1 / _TINY), 1 / b, 1 / b, one)
-    return iterate(lambda s: (s[5] > 2 * EPS) & (s[0] < 5000), step, start)[4]
+    return decl.iterate(lambda s: (s[5] > 2 * decl.EPS) & (s[0] < 5000), step, start)[4]
 
 
 def _expn_series(n: Array, x: Array) -> Array:
@@ -268,14 +258,14 @@ def _expn(n: Array, x: Array) -> Array:
 
 def _expn_by_scipy(n: HostArray, x: HostArray) -> HostArray:
     # which warns of other orders than whole ones
-    return by_scipy("expn")(np.trunc(n), x)
+    return decl.by_scipy("expn")(np.trunc(n), x)
 
 
-expn: Elementwise = special(
+expn: fam.Elementwise = decl.special(
     "expn",
     _expn_by_scipy,
     _expn,
-    no_derivative("expn", "order"),
+    decl.no_derivative("expn", "order"),
     lambda t, z, n, x: ew.neg(ew.mul(t, _order_below(n, x, z))),
 )
 
@@ -293,12 +283,12 @@ def _order_below(n: Array, x: Array, value: Array) -> Array:
 
 def _si_near(square: HostArray) -> HostArray:
     x = np.sqrt(square)
-    return np.asarray(scipy_special().sici(x)[0] / x)
+    return np.asarray(decl.scipy_special().sici(x)[0] / x)
 
 
 def _ci_near(square: HostArray) -> HostArray:
     x = np.sqrt(square)
-    return np.asarray(scipy_special().sici(x)[1] - np.log(x))
+    return np.asarray(decl.scipy_special().sici(x)[1] - np.log(x))
 
 
 def _auxiliary(u: HostArray) -> HostArray:
@@ -312,7 +302,7 @@ def _auxiliary(u: HostArray) -> HostArray:
     out = np.empty(u.shape, np.complex128)
     out[far] = total * u[far] * -1j
     x = 1 / u[~far]
-    out[~far] = scipy_special().exp1(1j * x) * np.exp(1j * x)
+    out[~far] = decl.scipy_special().exp1(1j * x) * np.exp(1j * x)
     return out
 
 
@@ -327,11 +317,13 @@ def _ci_far(u: HostArray) -> HostArray:
 def _circular(x: Array) -> tuple[Array, Array]:
     """The auxiliary functions f and g for x of at least 4."""
     u = 1 / x
-    close = between(u, 1 / 12, 1 / 4)
-    distant = between(u, 0.0, 1 / 12)
+    close = decl.between(u, 1 / 12, 1 / 4)
+    distant = decl.between(u, 0.0, 1 / 12)
     f, g = (
         jnp.where(
-            u > 1 / 12, chebyshev(close, fun, 1 / 12, 1 / 4), chebyshev(distant, fun, 0.0, 1 / 12)
+            u > 1 / 12,
+            decl.chebyshev(close, fun, 1 / 12, 1 / 4),
+            decl.chebyshev(distant, fun, 0.0, 1 / 12),
         )
         for fun in (_si_far, _ci_far)
     )
@@ -340,8 +332,8 @@ def _circular(x: Array) -> tuple[Array, Array]:
 
 def _sine_integral(x: Array) -> Array:
     size = jnp.abs(x)
-    square = between(size, 0.0, 4.0) ** 2
-    near = x * chebyshev(square, _si_near, 0.0, 16.0)
+    square = decl.between(size, 0.0, 4.0) ** 2
+    near = x * decl.chebyshev(square, _si_near, 0.0, 16.0)
     f, g = _circular(jnp.maximum(size, 4.0))
     far = jnp.sign(x) * (math.pi / 2 - f * jnp.cos(size) - g * jnp.sin(size))
     far = jnp.where(size == math.inf, jnp.sign(x) * (math.pi / 2), far)
@@ -350,23 +342,23 @@ def _sine_integral(x: Array) -> Array:
 
 def _cosine_integral(x: Array) -> Array:
     size = jnp.abs(x)
-    square = between(size, 0.0, 4.0) ** 2
-    near = jnp.log(size) + chebyshev(square, _ci_near, 0.0, 16.0)
+    square = decl.between(size, 0.0, 4.0) ** 2
+    near = jnp.log(size) + decl.chebyshev(square, _ci_near, 0.0, 16.0)
     f, g = _circular(jnp.maximum(size, 4.0))
     far = f * jnp.sin(size) - g * jnp.cos(size)
     at_end = jnp.where(x < 0, math.nan, 0.0)
     return jnp.where(size == math.inf, at_end, jnp.where(size > 4, far, near))
 
 
-sine_integral: Elementwise = special(
+sine_integral: fam.Elementwise = decl.special(
     "sine_integral",
-    by_scipy("sici", 0),
+    decl.by_scipy("sici", 0),
     _sine_integral,
     lambda t, z, x: ew.mul(t, _sinc(x)),
 )
-cosine_integral: Elementwise = special(
+cosine_integral: fam.Elementwise = decl.special(
     "cosine_integral",
-    by_scipy("sici", 1),
+    decl.by_scipy("sici", 1),
     _cosine_integral,
     lambda t, z, x: ew.mul(t, ew.div(ew.cos(x), x)),
 )
@@ -379,17 +371,19 @@ def _sinc(x: Array) -> Array:
 
 def _fresnel_sine_near(fourth: HostArray) -> HostArray:
     x = fourth**0.25
-    return np.asarray(scipy_special().fresnel(x)[0] / x**3)
+    return np.asarray(decl.scipy_special().fresnel(x)[0] / x**3)
 
 
 def _fresnel_cosine_near(fourth: HostArray) -> HostArray:
     x = fourth**0.25
-    return np.asarray(scipy_special().fresnel(x)[1] / x)
+    return np.asarray(decl.scipy_special().fresnel(x)[1] / x)
 
 
 def _fresnel_auxiliary(u: HostArray) -> HostArray:
     """DLMF 7.2.10 and 7.2.11, ``g + i f``, at ``1 / u``; f and g by the Faddeeva function."""
-    return np.asarray((0.5 + 0.5j) * scipy_special().wofz(math.sqrt(math.pi) / 2 * (1 + 1j) / u))
+    return np.asarray(
+        (0.5 + 0.5j) * decl.scipy_special().wofz(math.sqrt(math.pi) / 2 * (1 + 1j) / u)
+    )
 
 
 def _fresnel_f(u: HostArray) -> HostArray:
@@ -408,9 +402,11 @@ def _fresnel_g(u: HostArray) -> HostArray:
 def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
     """f, g, and the sine and cosine of ``pi x^2 / 2``, for x of at least 1.6."""
     u = 1 / x
-    close, distant = between(u, 0.2, 0.625), between(u, 0.0, 0.2)
+    close, distant = decl.between(u, 0.2, 0.625), decl.between(u, 0.0, 0.2)
     f, g = (
-        jnp.where(u > 0.2, chebyshev(close, fun, 0.2, 0.625), chebyshev(distant, fun, 0.0, 0.2))
+        jnp.where(
+            u > 0.2, decl.chebyshev(close, fun, 0.2, 0.625), decl.chebyshev(distant, fun, 0.0, 0.2)
+        )
         for fun in (_fresnel_f, _fresnel_g)
     )
     # sine and cosine have the period 4 in x^2
@@ -423,8 +419,10 @@ def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
 
 def _fresnel_sine(x: Array) -> Array:
     size = jnp.abs(x)
-    cube = between(size, 0.0, 1.6) ** 3
-    near = cube * chebyshev(cube * between(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4)
+    cube = decl.between(size, 0.0, 1.6) ** 3
+    near = cube * decl.chebyshev(
+        cube * decl.between(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4
+    )
     f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
     far = jnp.where(size > 1e15, 0.5, 0.5 - f * cosine - g * sine)
     return jnp.sign(x) * jnp.where(size > 1.6, far, near)
@@ -432,8 +430,8 @@ def _fresnel_sine(x: Array) -> Array:
 
 def _fresnel_cosine(x: Array) -> Array:
     size = jnp.abs(x)
-    fourth = between(size, 0.0, 1.6) ** 4
-    near = size * chebyshev(fourth, _fresnel_cosine_near, 0.0, 1.6**4)
+    fourth = decl.between(size, 0.0, 1.6) ** 4
+    near = size * decl.chebyshev(fourth, _fresnel_cosine_near, 0.0, 1.6**4)
     f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
     far = jnp.where(size > 1e15, 0.5, 0.5 + f * sine - g * cosine)
     return jnp.sign(x) * jnp.where(size > 1.6, far, near)
@@ -443,15 +441,15 @@ def _angle(x: Array) -> Array:
     return ew.mul(full_like(x, math.pi / 2), ew.mul(x, x))
 
 
-fresnel_sine: Elementwise = special(
+fresnel_sine: fam.Elementwise = decl.special(
     "fresnel_sine",
-    by_scipy("fresnel", 0),
+    decl.by_scipy("fresnel", 0),
     _fresnel_sine,
     lambda t, z, x: ew.mul(t, ew.sin(_angle(x))),
 )
-fresnel_cosine: Elementwise = special(
+fresnel_cosine: fam.Elementwise = decl.special(
     "fresnel_cosine",
-    by_scipy("fresnel", 1),
+    decl.by_scipy("fresnel", 1),
     _fresnel_cosine,
     lambda t, z, x: ew.mul(t, ew.cos(_angle(x))),
 )
@@ -461,15 +459,15 @@ fresnel_cosine: Elementwise = special(
 
 
 def _spence_part(x: HostArray) -> HostArray:
-    return np.asarray(scipy_special().spence(x) / (1 - x))
+    return np.asarray(decl.scipy_special().spence(x) / (1 - x))
 
 
 def _spence(x: Array) -> Array:
     outside = x > 2
     y = jnp.where(outside, 1 / x, x)
     low = y < 0.5
-    z = between(jnp.where(low, 1 - y, y), 0.5, 2.0)
-    value = (1 - z) * chebyshev(z, _spence_part, 0.5, 2.0)
+    z = decl.between(jnp.where(low, 1 - y, y), 0.5, 2.0)
+    value = (1 - z) * decl.chebyshev(z, _spence_part, 0.5, 2.0)
     # DLMF 25.12.6, then 25.12.4
     at_zero = jnp.where(y == 0, 0.0, jnp.log(y) * jnp.log1p(-jnp.where(low, y, 0.0)))
     value = jnp.where(low, math.pi**2 / 6 - at_zero - value, value)
@@ -482,10 +480,10 @@ def _spence_slope(t: Array, z: Array, x: Array) -> Array:
     offset = ew.sub(x, full_like(x, 1.0))
     near = ew.lt(ew.abs_(offset), full_like(x, 1e-3))
     # log(1 + d) / d = 1 - d / 2 + d^2 / 3 - ...
-    series = polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
+    series = decl.polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
     safe = ew.select(near, full_like(x, 2.0), x)
     slope = ew.div(ew.log(safe), ew.sub(safe, full_like(x, 1.0)))
     return ew.neg(ew.mul(t, ew.select(near, series, slope)))
 
 
-spence: Elementwise = special("spence", by_scipy("spence"), _spence, _spence_slope)
+spence: fam.Elementwise = decl.special("spence", decl.by_scipy("spence"), _spence, _spence_slope)

@@ -6,11 +6,8 @@ import math
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.families import Elementwise
-from tinyjax.special.declaring import by_scipy, special
-from tinyjax.special.gamma import stirling_error
+from tinyjax.primitives import elementwise as ew, families as fam, special as sp
+from tinyjax.special import declaring as decl, gamma as sga
 
 
 def _sign_of_gamma(x: Array) -> Array:
@@ -22,7 +19,7 @@ def _poch(z: Array, m: Array) -> Array:
     positive = (z > 0) & (end > 0)
     p, q = jnp.where(positive, z, 1.0), jnp.where(positive, m, 0.0)
     log = (p - 0.5) * jnp.log1p(q / p) + q * jnp.log(p + q) - q
-    log = log + stirling_error(p + q) - stirling_error(p)
+    log = log + sga.stirling_error(p + q) - sga.stirling_error(p)
     # gamma has poles at 0, -1, ...
     pole, pole_at_end = (z <= 0) & (z == jnp.floor(z)), (end <= 0) & (end == jnp.floor(end))
     value = _sign_of_gamma(z) * _sign_of_gamma(end) * jnp.exp(sp.lgamma(end) - sp.lgamma(z))
@@ -43,4 +40,4 @@ def _in_count(t: Array, value: Array, z: Array, m: Array) -> Array:
     return ew.mul(t, ew.mul(value, sp.digamma(ew.add(z, m))))
 
 
-poch: Elementwise = special("poch", by_scipy("poch"), _poch, _in_base, _in_count)
+poch: fam.Elementwise = decl.special("poch", decl.by_scipy("poch"), _poch, _in_base, _in_count)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.numpy.elementwise import exp, sqrt
-from tinyjax.numpy.promotion import inexact
-from tinyjax.numpy.windows import window
-from tinyjax.special.bessel import bessel_i0e
+from tinyjax.numpy import elementwise as uf, promotion as pm, windows
+from tinyjax.special import bessel as sbe
 
 
 def kaiser(M: int, beta: ArrayLike) -> Array:
@@ -21,13 +19,13 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
         >>> jnp.kaiser(3, 0.0)
         Array([1., 1., 1.], dtype=float32)
     """
-    width = abs(inexact(beta, "kaiser"))
+    width = abs(pm.inexact(beta, "kaiser"))
 
     def weights(i: Array, last: int) -> Array:
         t = (2 * i - last) / last
-        height = sqrt(1 - t * t)
+        height = uf.sqrt(1 - t * t)
         # i0(x) is i0e(x) exp(x), whose exponentials are put together so that they do not overflow
-        shape = bessel_i0e(width * height) / bessel_i0e(width)
-        return shape * exp(width * (height - 1))
+        shape = sbe.bessel_i0e(width * height) / sbe.bessel_i0e(width)
+        return shape * uf.exp(width * (height - 1))
 
-    return window(M, weights)
+    return windows.window(M, weights)

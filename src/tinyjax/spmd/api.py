@@ -11,39 +11,25 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
+from tinyjax.core import avals as av, calling, devices as dev, sharding as sd, staging as stg
 from tinyjax.core.array import Array
-from tinyjax.core.avals import SHARING, Axes, ExplicitArray, ShapedArray, Share
-from tinyjax.core.calling import FlatFunction, as_arrays
 from tinyjax.core.checking import explained
-from tinyjax.core.devices import PartitionSpec, is_place
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.primitive import Avals
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import (
-    AbstractMesh,
-    AnyMesh,
-    AxisType,
-    Mesh,
-    NamedSharding,
-    get_mesh,
-    use_mesh,
-)
-from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.trace import manual_axes
 from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
-from tinyjax.primitives.collective import recast, unvary
-from tinyjax.primitives.constraint import constrain
+from tinyjax.primitives import collective as col, constraint as con
 from tinyjax.spmd.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
 from tinyjax.stablehlo.types import MOST_AXES
 from tinyjax.transforms.varying import on_axes, part_type
-from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 R = TypeVar("R")
-M = TypeVar("M", Mesh, AbstractMesh)
+M = TypeVar("M", sd.Mesh, sd.AbstractMesh)
 
 
 @overload
@@ -53,7 +39,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = ...,
-    mesh: AnyMesh | None = ...,
+    mesh: sd.AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
 ) -> Callable[P, R]: ...
@@ -62,7 +48,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = ...,
-    mesh: AnyMesh | None = ...,
+    mesh: sd.AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
@@ -72,7 +58,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = None,
-    mesh: AnyMesh | None = None,
+    mesh: sd.AnyMesh | None = None,
     axis_names: Collection[str] = frozenset(),
     check_vma: bool = True,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -156,7 +142,7 @@ class _Divided:
 
 def _mapped(
     fun: Callable[P, R],
-    mesh: AnyMesh | None,
+    mesh: sd.AnyMesh | None,
     axis_names: Collection[str],
     divided: _Divided,
     checks: bool,
@@ -219,15 +205,15 @@ def smap(
     if isinstance(name, (tuple, list)):
         raise ArgumentError(f"smap takes one axis_name, but got {shortened(axis_name)}.")
 
-    def spec(axis: object) -> PartitionSpec:
+    def spec(axis: object) -> dev.PartitionSpec:
         if axis is None:
-            return PartitionSpec()
+            return dev.PartitionSpec()
         if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < MOST_AXES:
             raise ArgumentError(
                 f"axes of smap are None or ints from 0 to {MOST_AXES - 1}, or trees of these, "
                 f"but got {shortened(axis)}."
             )
-        return PartitionSpec(*[None] * axis, axis_name)
+        return dev.PartitionSpec(*[None] * axis, axis_name)
 
     def specs(axes: Any) -> Any:
         return tree.map(spec, axes, is_leaf=lambda x: x is None)
@@ -243,8 +229,8 @@ def smap(
     return decorate if f is None else decorate(f)
 
 
-def _mesh(mesh: AnyMesh | None) -> AnyMesh:
-    here = get_mesh()
+def _mesh(mesh: sd.AnyMesh | None) -> sd.AnyMesh:
+    here = sd.get_mesh()
     found = here if mesh is None else mesh
     if here.manual_axes and here.abstract_mesh == found:  # inside another shard_map
         found = here
@@ -257,7 +243,7 @@ def _mesh(mesh: AnyMesh | None) -> AnyMesh:
     return _manual(found, tuple(outside)) if outside else found
 
 
-def _axes(mesh: AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
+def _axes(mesh: sd.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
     """The axes of a mesh along which each device is to run a function, in the mesh's order."""
     outside = manual_axes()
     wanted = {*axis_names} or {*mesh.axis_names} - {*outside}
@@ -279,7 +265,7 @@ def _axes(mesh: AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
 def _call(
     fun: Callable[..., Any],
     args: tuple[Any, ...],
-    mesh: AnyMesh,
+    mesh: sd.AnyMesh,
     axes: tuple[str, ...],
     divided: _Divided,
     checks: bool,
@@ -287,33 +273,33 @@ def _call(
     leaves, in_tree = tree.flatten_arguments(args, {})
     args_tree = tree.structure(args)
     if divided.ins is not None:
-        specs = tree.flatten_prefix(divided.ins, args_tree, is_place, divided.names[0])
+        specs = tree.flatten_prefix(divided.ins, args_tree, dev.is_place, divided.names[0])
         kept = [x is None and not _is_array(leaf) for x, leaf in zip(specs, leaves, strict=True)]
         if any(kept):
             rest = [i for i, own in enumerate(kept) if not own]
             of_rest = imitate(_with_kept(fun, args_tree, leaves, kept), fun)
             divided = attrs.evolve(divided, ins=tuple([specs[i] for i in rest]))
             return _call(of_rest, tuple([leaves[i] for i in rest]), mesh, axes, divided, checks)
-    arrays = as_arrays(leaves, fun, in_tree)
+    arrays = calling.as_arrays(leaves, fun, in_tree)
     if divided.ins is None:
         specs = [_told(x.aval, axes) for x in arrays]
     else:
         specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0])
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
-        NamedSharding(mesh, spec).check(x.shape, what)
-    flat = FlatFunction(fun, in_tree)
-    if ExplicitArray in {type(x.aval) for x in arrays} or any(s is not s.settled for s in specs):
+        sd.NamedSharding(mesh, spec).check(x.shape, what)
+    flat = calling.FlatFunction(fun, in_tree)
+    if av.ExplicitArray in {type(x.aval) for x in arrays} or any(s is not s.settled for s in specs):
         arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
-    inside = use_mesh(_manual(mesh, axes)) if isinstance(mesh, Mesh) else nullcontext()
+    inside = sd.use_mesh(_manual(mesh, axes)) if isinstance(mesh, sd.Mesh) else nullcontext()
     shares = checks and here <= {*mesh.explicit_axes}
     with inside, on_axes(sizes, partly, checks, own=not checks, shares=shares):
         own = [aval.with_varying(aval.varying | here) for aval in parts]
-        staged = stage(flat, parts if checks else own, fun)
+        staged = stg.stage(flat, parts if checks else own, fun)
     joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1])
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
@@ -327,7 +313,7 @@ def _call(
     outs = list(bind_shard_map(staged, arrays, like, specs, joined))
     if not partly:  # else a result tells how it lies as its type does, or XLA
         told = zip(outs, joined, strict=True)
-        outs = [_as_written(x, NamedSharding(mesh, spec)) for x, spec in told]
+        outs = [_as_written(x, sd.NamedSharding(mesh, spec)) for x, spec in told]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, axes, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
@@ -338,7 +324,7 @@ def _is_array(leaf: object) -> bool:
 
 
 def _with_kept(
-    fun: Callable[..., Any], args_tree: PyTreeDef, leaves: Sequence[Any], kept: Sequence[bool]
+    fun: Callable[..., Any], args_tree: tree.PyTreeDef, leaves: Sequence[Any], kept: Sequence[bool]
 ) -> Callable[..., Any]:
     """Return a function of the leaves that are not kept: the others it is given as they are."""
 
@@ -350,60 +336,60 @@ def _with_kept(
     return of_rest
 
 
-def _told(aval: ShapedArray, axes: tuple[str, ...]) -> PartitionSpec:
+def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> dev.PartitionSpec:
     """How the type of an argument says that it is divided along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in aval.entries]
-    spec = aval.sharding.spec if isinstance(aval, ExplicitArray) else PartitionSpec()
+    spec = aval.sharding.spec if isinstance(aval, av.ExplicitArray) else dev.PartitionSpec()
     here = frozenset(axes)
-    return PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
+    return dev.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
 
-def _summed_as(x: Array, mesh: AnyMesh, axes: tuple[str, ...], spec: PartitionSpec) -> Array:
+def _summed_as(x: Array, mesh: sd.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec) -> Array:
     """Return an array that is a sum of which devices have parts as a specification says.
 
     Along other axes of the mesh than those of the program it lies as before.
     """
-    own = x.aval.sharding.spec if isinstance(x.aval, ExplicitArray) else COPIES
+    own = x.aval.sharding.spec if isinstance(x.aval, av.ExplicitArray) else COPIES
     here = frozenset(axes)
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
     rest = part_type(x.aval, axes, None).entries
-    told = PartitionSpec(
+    told = dev.PartitionSpec(
         *[(*spec.axes(i), *names) for i, names in enumerate(rest)],
         unreduced=spec.unreduced | (own.unreduced - here),
         reduced=spec.reduced | (own.reduced - here),
     )
-    return constrain(x, NamedSharding(mesh, told))
+    return con.constrain(x, sd.NamedSharding(mesh, told))
 
 
-def _as_written(x: Array, sharding: NamedSharding) -> Array:
+def _as_written(x: Array, sharding: sd.NamedSharding) -> Array:
     """Return a result that tells where it lies as its specification does, if it lies so."""
     if not isinstance(x, ShardedArray) or not x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
     return ShardedArray(x.aval, sharding, x.shards)
 
 
-def _taken_as_parts(staged: Staged, out_specs: Sequence[PartitionSpec]) -> Staged:
+def _taken_as_parts(staged: stg.Staged, out_specs: Sequence[dev.PartitionSpec]) -> stg.Staged:
     """Return a program of which results that vary are parts of sums, where it is said."""
 
     def recasts(*outs: Array) -> list[Array]:
         return [
-            reduce(lambda x, name: recast(x, name, "U"), sorted(spec.unreduced), x)
+            reduce(lambda x, name: col.recast(x, name, "U"), sorted(spec.unreduced), x)
             for x, spec in zip(outs, out_specs, strict=True)
         ]
 
-    return Staged(extend(staged.jaxpr, recasts), staged.consts)
+    return stg.Staged(stg.extend(staged.jaxpr, recasts), staged.consts)
 
 
 @lru_cache(maxsize=256)
 def _manual(mesh: M, axes: tuple[str, ...]) -> M:
     """The mesh as it is within the function: each device runs it along some axes."""
-    return mesh.of_types(mesh.types_with(dict.fromkeys(axes, AxisType.Manual)))
+    return mesh.of_types(mesh.types_with(dict.fromkeys(axes, sd.AxisType.Manual)))
 
 
 def _taken_to_be_shared(
-    staged: Staged, parts: Avals, axes: Axes, out_specs: Sequence[PartitionSpec]
-) -> Staged:
+    staged: stg.Staged, parts: Avals, axes: av.Axes, out_specs: Sequence[dev.PartitionSpec]
+) -> stg.Staged:
     """Return a program of parts whose results do not vary where they are to be the same.
 
     Args:
@@ -418,36 +404,36 @@ def _taken_to_be_shared(
         own = [x if i < n else _each(x, axes) for i, x in enumerate(args)]
         outs = eval_jaxpr(staged.jaxpr, own)
         apart = [{*spec.names} | spec.unreduced for spec in out_specs]
-        return [unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
+        return [col.unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
 
-    program = stage(run, [*staged.jaxpr.in_avals[:n], *parts])
+    program = stg.stage(run, [*staged.jaxpr.in_avals[:n], *parts])
     assert not program.consts, "a program is closed"
-    return Staged(program.jaxpr, staged.consts)
+    return stg.Staged(program.jaxpr, staged.consts)
 
 
-def _each(x: Array, axes: Axes) -> Array:
+def _each(x: Array, axes: av.Axes) -> Array:
     """Return a value as each device's own along axes, whatever they share of it."""
-    return reduce(lambda x, name: recast(x, name, "V"), sorted(map(str, axes)), x)
+    return reduce(lambda x, name: col.recast(x, name, "V"), sorted(map(str, axes)), x)
 
 
 def _specs(
     given: Any,
-    treedef: PyTreeDef,
-    mesh: AnyMesh,
+    treedef: tree.PyTreeDef,
+    mesh: sd.AnyMesh,
     axes: tuple[str, ...],
     name: str,
-) -> list[PartitionSpec]:
-    found: list[PartitionSpec] = []
-    for spec in tree.flatten_prefix(given, treedef, is_place, name):
+) -> list[dev.PartitionSpec]:
+    found: list[dev.PartitionSpec] = []
+    for spec in tree.flatten_prefix(given, treedef, dev.is_place, name):
         if spec is None and name == "in_specs":
-            found.append(PartitionSpec())
+            found.append(dev.PartitionSpec())
             continue
-        if not isinstance(spec, PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
+        if not isinstance(spec, dev.PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
             raise ShardingError(
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
                 f"one is {spec!r}."
             )
-        told = NamedSharding(mesh, spec).spec
+        told = sd.NamedSharding(mesh, spec).spec
         if told.settled is not told and len(axes) < len(mesh.axis_names):
             raise ShardingError(
                 f"{name} of shard_map has {spec!r}, but each device runs the function along "
@@ -467,10 +453,10 @@ def _specs(
 
 def _check_results(
     fun: Callable[..., Any],
-    staged: Staged,
-    axes: Axes,
-    out_specs: Sequence[PartitionSpec],
-    out_tree: PyTreeDef,
+    staged: stg.Staged,
+    axes: av.Axes,
+    out_specs: Sequence[dev.PartitionSpec],
+    out_tree: tree.PyTreeDef,
 ) -> None:
     """Check that what devices are to have the same of does not vary between them.
 
@@ -495,23 +481,23 @@ def _check_results(
             )
 
 
-def _check_shared(what: str, aval: ShapedArray, spec: PartitionSpec) -> None:
+def _check_shared(what: str, aval: av.ShapedArray, spec: dev.PartitionSpec) -> None:
     """Check that a result is a sum of what devices have, or of what they share, as is said.
 
     Raises:
         ShardingError: it is not.
     """
-    if aval.across not in SHARING and not spec.unreduced:
+    if aval.across not in av.SHARING and not spec.unreduced:
         return
     kept = {"U": spec.unreduced, "R": spec.reduced | {*spec.names}}
     for share in aval.across:
-        if isinstance(share, Share) and share.name not in kept[share.letter]:
+        if isinstance(share, av.Share) and share.name not in kept[share.letter]:
             raise ShardingError(
                 f"{what} is {aval}, but its out_specs, {spec}, does not say so of {share.name!r}. "
                 + ("Let devices add it first, by lax.psum." if share.letter == "U" else _SAY)
             )
     for name in sorted(spec.unreduced):
-        if name not in aval.across and Share("U", name) not in aval.across:
+        if name not in aval.across and av.Share("U", name) not in aval.across:
             raise ShardingError(
                 f"{what} is {aval}, of which all devices along {name!r} have the same, but its "
                 f"out_specs, {spec}, says that each has a part of a sum."

@@ -8,23 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, primitive as prim, sharding as sd
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.primitive import Arrays, MappedAxis
-from tinyjax.core.sharding import AnyMesh
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.constraint import unsaid
-from tinyjax.primitives.shape import full, move_batch_axis, reshape, squeeze, transpose
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.spmd.primitive import ShardMapParams
-from tinyjax.transforms.batching import batch_flat
-from tinyjax.transforms.varying import erased
+from tinyjax.primitives import broadcast as bc, constraint as con, shape as sh, slicing as sl
+from tinyjax.spmd import primitive
+from tinyjax.transforms import batching as bt, varying
 
 
-def emulate(args: Arrays, params: ShardMapParams) -> Arrays:
+def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
     """Evaluate a program for each device of a mesh, all on one."""
     mesh = params.mesh
     names = [_rows(mesh, spec) for spec in params.in_specs]
@@ -41,11 +33,11 @@ def _untyped(x: Array) -> Array:
     """Return an array whose type does not tell how it lies."""
     if isinstance(x, ConcreteArray):
         return x if x.aval is x.aval.plain else ConcreteArray(x.host, x.aval.plain)
-    return unsaid(x)
+    return con.unsaid(x)
 
 
 def _along(
-    number: int, args: Arrays, names: Sequence[Sequence[str]], params: ShardMapParams
+    number: int, args: prim.Arrays, names: Sequence[Sequence[str]], params: primitive.ShardMapParams
 ) -> list[Array]:
     """Map over the axes of the mesh from one on.
 
@@ -56,31 +48,31 @@ def _along(
         params: the parameters.
     """
     if number == len(params.axes):
-        return eval_jaxpr(erased(params.jaxpr, on_host=True), args)
+        return jx.eval_jaxpr(varying.erased(params.jaxpr, on_host=True), args)
     name, size = params.sizes[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]
-    mapped = MappedAxis(size, name, one_by_one=True)
-    outs, out_axes = batch_flat(
+    mapped = prim.MappedAxis(size, name, one_by_one=True)
+    outs, out_axes = bt.batch_flat(
         lambda *xs: _along(number + 1, xs, rest, params), mapped, args, axes
     )
     found: list[Array] = []
     for out, axis, spec in zip(outs, out_axes, params.out_specs, strict=True):
         if name in spec.names or name in spec.unreduced:
-            found.append(move_batch_axis(out, axis, 0, size))
+            found.append(sh.move_batch_axis(out, axis, 0, size))
         else:  # all are the same
             found.append(
-                out if axis is None else squeeze(slice_in_dim(out, 0, 1, axis=axis), (axis,))
+                out if axis is None else sh.squeeze(sl.slice_in_dim(out, 0, 1, axis=axis), (axis,))
             )
     return found
 
 
-def _rows(mesh: AnyMesh, spec: PartitionSpec) -> list[str]:
+def _rows(mesh: sd.AnyMesh, spec: dev.PartitionSpec) -> list[str]:
     """The axes of the mesh along which devices have different parts, in the order of the mesh."""
     return [name for name in mesh.axis_names if name in spec.names or name in spec.unreduced]
 
 
-def _divided(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
+def _divided(x: Array, mesh: sd.AnyMesh, spec: dev.PartitionSpec) -> Array:
     """Divide an array: an axis in front for each axis of the mesh that it is divided over.
 
     Of a sum the first device has all.
@@ -90,20 +82,20 @@ def _divided(x: Array, mesh: AnyMesh, spec: PartitionSpec) -> Array:
         own = spec.axes(axis)
         shape += [*[sizes[name] for name in own], n // mesh.size_of(own)]
         places += [*own, None]
-    x = reshape(x, tuple(shape))
+    x = sh.reshape(x, tuple(shape))
     for name in spec.unreduced:
-        others = full((sizes[name] - 1, *x.shape), 0, x.dtype)
-        x = concatenate([reshape(x, (1, *x.shape)), others], 0)
+        others = sh.full((sizes[name] - 1, *x.shape), 0, x.dtype)
+        x = sl.concatenate([sh.reshape(x, (1, *x.shape)), others], 0)
         places.insert(0, name)
     front = [places.index(name) for name in _rows(mesh, spec)]
     rest = [i for i, name in enumerate(places) if name is None]
-    return transpose(x, (*front, *rest))
+    return sh.transpose(x, (*front, *rest))
 
 
-def _joined(x: Array, mesh: AnyMesh, spec: PartitionSpec, part: ShapedArray) -> Array:
+def _joined(x: Array, mesh: sd.AnyMesh, spec: dev.PartitionSpec, part: av.ShapedArray) -> Array:
     """Join the parts of an array again; ``part`` is the type of each."""
     rows = _rows(mesh, spec)
-    x = reduce_sum(x, tuple([i for i, name in enumerate(rows) if name in spec.unreduced]))
+    x = bc.reduce_sum(x, tuple([i for i, name in enumerate(rows) if name in spec.unreduced]))
     front = [name for name in rows if name not in spec.unreduced]
     order: list[int] = []
     shape: list[int] = []
@@ -111,4 +103,4 @@ def _joined(x: Array, mesh: AnyMesh, spec: PartitionSpec, part: ShapedArray) -> 
         own = spec.axes(axis)
         order += [*[front.index(name) for name in own], len(front) + axis]
         shape.append(n * mesh.size_of(own))
-    return reshape(transpose(x, order), tuple(shape))
+    return sh.reshape(sh.transpose(x, order), tuple(shape))

@@ -6,23 +6,19 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.primitive import Params, Primitive
-from tinyjax.core.sharding import AnyMesh, NamedSharding
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, primitive as prim, sharding as sd
 from tinyjax.core.varying import along
 from tinyjax.transforms.varying import part_type
 
 #: How operands are divided, or results joined.
-Specs = tuple[PartitionSpec, ...]
+Specs = tuple[dev.PartitionSpec, ...]
 
 #: Of what each device has a copy.
-COPIES: Final = PartitionSpec()
+COPIES: Final = dev.PartitionSpec()
 
 
 @attrs.frozen(eq=False, repr=False)
-class ShardMapParams(Params):
+class ShardMapParams(prim.Params):
     """A program for each device of a mesh.
 
     Attributes:
@@ -34,8 +30,8 @@ class ShardMapParams(Params):
         checks: whether it is checked that devices have the same where they have to.
     """
 
-    jaxpr: Jaxpr
-    mesh: AnyMesh
+    jaxpr: jx.Jaxpr
+    mesh: sd.AnyMesh
     in_specs: Specs
     out_specs: Specs
     axes: tuple[str, ...]
@@ -56,17 +52,17 @@ class ShardMapParams(Params):
         """Whether it is one program along some axes of the mesh."""
         return len(self.axes) < len(self.mesh.axis_names)
 
-    def with_program(self, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs) -> ShardMapParams:
+    def with_program(self, jaxpr: jx.Jaxpr, in_specs: Specs, out_specs: Specs) -> ShardMapParams:
         """The same of another program."""
         return attrs.evolve(self, jaxpr=jaxpr, in_specs=in_specs, out_specs=out_specs)
 
 
-shard_map_p: Primitive[ShardMapParams] = Primitive("shard_map", ShardMapParams)
+shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardMapParams)
 
 
 def local_type(
-    aval: ShapedArray, mesh: AnyMesh, axes: tuple[str, ...], spec: PartitionSpec
-) -> ShapedArray:
+    aval: av.ShapedArray, mesh: sd.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec
+) -> av.ShapedArray:
     """The type of a device's part of an array, which varies along the axes that divide it, too.
 
     Along other axes it lies as the array.
@@ -80,14 +76,14 @@ def local_type(
     Raises:
         ShardingError: it cannot be divided so.
     """
-    shape = NamedSharding(mesh, spec).shard_shape(aval.shape)
+    shape = sd.NamedSharding(mesh, spec).shard_shape(aval.shape)
     whole = part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
     part = part.with_varying(part.across | along(spec))
-    return part.lying(whole.sharding) if isinstance(whole, ExplicitArray) else part
+    return part.lying(whole.sharding) if isinstance(whole, av.ExplicitArray) else part
 
 
-def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> ShapedArray:
+def global_type(aval: av.ShapedArray, mesh: sd.AnyMesh, spec: dev.PartitionSpec) -> av.ShapedArray:
     """The type of an array of which devices have parts of a type.
 
     Args:
@@ -95,14 +91,14 @@ def global_type(aval: ShapedArray, mesh: AnyMesh, spec: PartitionSpec) -> Shaped
         mesh: the devices.
         spec: how the parts are joined.
     """
-    sharding = NamedSharding(mesh, spec)
+    sharding = sd.NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
     entries = [(*spec.axes(i), *names) for i, names in enumerate(aval.entries)]
     told = spec.with_partitions(entries)
-    if isinstance(aval, ExplicitArray) and aval.is_summed:
+    if isinstance(aval, av.ExplicitArray) and aval.is_summed:
         rest = aval.sharding.spec
         told = told.update(
             unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
         )
     whole = aval.plain.with_shape(shape).with_varying(aval.across - along(spec))
-    return whole.lying(NamedSharding(mesh, told))
+    return whole.lying(sd.NamedSharding(mesh, told))

@@ -20,40 +20,28 @@ from typing import Any
 
 import attrs
 
-from tinyjax import dtypes, xla
-from tinyjax.core.array import Array
-from tinyjax.core.avals import NOWHERE, Axes, Share, same_types
-from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.list_partition import fill_list, marked, split_list
-from tinyjax.core.lowering import call_jaxpr, parts_of_whole, tensors, whole
-from tinyjax.core.primitive import (
-    FITS,
-    STEPWISE,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    LinearizeResult,
-    MappedAxis,
-    Operands,
-    Tangents,
+from tinyjax import dtypes, errors, xla
+from tinyjax.core import (
+    avals as av,
+    jaxpr as jx,
+    list_partition as lp,
+    lowering as low,
+    primitive as prim,
+    program_rules as pr,
+    staging as stg,
+    tangents as tg,
 )
-from tinyjax.core.program_rules import FIRST_CODE, RECORDED_IN, SHARDINGS
+from tinyjax.core.array import Array
+from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
-from tinyjax.core.staging import Staged, extend, stage
-from tinyjax.core.tangents import are_undefined, defined, nonzeros, present, with_zeros
 from tinyjax.core.trace import bind
 from tinyjax.core.varying import along, axes_of, joined
-from tinyjax.errors import ArgumentError
-from tinyjax.primitives.broadcast import broadcast_in_dim
+from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives.collective import axis_index, pmin, psum
 from tinyjax.primitives.elementwise import convert_element_type, eq, ne, select
 from tinyjax.primitives.shape import full_like, reshape, zeros_like
-from tinyjax.spmd.emulation import emulate
+from tinyjax.spmd import emulation
 from tinyjax.spmd.primitive import (
     COPIES,
     ShardMapParams,
@@ -64,15 +52,12 @@ from tinyjax.spmd.primitive import (
 )
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.jvp import jvp_jaxpr
-from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.transpose import transpose_jaxpr
+from tinyjax.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.transforms.varying import erased, on_axes, refit
 
 
 def bind_shard_map(
-    staged: Staged,
+    staged: stg.Staged,
     args: Sequence[Array],
     like: ShardMapParams,
     in_specs: Sequence[PartitionSpec],
@@ -100,17 +85,19 @@ def _on_axes(params: ShardMapParams) -> AbstractContextManager[None]:
     return on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
 
 
-def _axes(specs: Sequence[PartitionSpec], given: Sequence[Axes] | None = None) -> list[Axes]:
+def _axes(specs: Sequence[PartitionSpec], given: Sequence[av.Axes] | None = None) -> list[av.Axes]:
     """What differs between devices in parts, of what varies along other axes already."""
-    before = [NOWHERE] * len(specs) if given is None else given
+    before = [av.NOWHERE] * len(specs) if given is None else given
     return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
 
-@shard_map_p.def_rule(FITS)
-def _fit(params: ShardMapParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], ShardMapParams]:
+@shard_map_p.def_rule(prim.FITS)
+def _fit(
+    params: ShardMapParams, given: Sequence[av.Axes]
+) -> tuple[Sequence[av.Axes], ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
     here = along(PartitionSpec(params.axes))
-    here = here.union([Share(letter, name) for letter in "UR" for name in params.axes])
+    here = here.union([av.Share(letter, name) for letter in "UR" for name in params.axes])
     wanted = joined(given, [axes - here for axes in inside])
     with _on_axes(params):
         jaxpr = refit(params.jaxpr, _axes(params.in_specs, wanted), _axes(params.out_specs))
@@ -118,12 +105,12 @@ def _fit(params: ShardMapParams, given: Sequence[Axes]) -> tuple[Sequence[Axes],
 
 
 @shard_map_p.def_abstract_eval
-def _type(avals: Avals, params: ShardMapParams) -> Avals:
+def _type(avals: prim.Avals, params: ShardMapParams) -> prim.Avals:
     mesh, axes, jaxpr = params.mesh, params.axes, params.jaxpr
     given = zip(avals, params.in_specs, strict=True)
     parts = [local_type(aval, mesh, axes, spec) for aval, spec in given]
-    if not same_types(parts, jaxpr.in_avals):
-        raise ArgumentError(
+    if not av.same_types(parts, jaxpr.in_avals):
+        raise errors.ArgumentError(
             f"a program for each device of type {jaxpr.type} was applied to parts of types "
             f"({', '.join(map(str, parts))})."
         )
@@ -132,16 +119,16 @@ def _type(avals: Avals, params: ShardMapParams) -> Avals:
 
 
 @shard_map_p.def_evaluate
-def _evaluate(args: Arrays, params: ShardMapParams) -> Arrays:
+def _evaluate(args: prim.Arrays, params: ShardMapParams) -> prim.Arrays:
     if not any_sharded(args):
-        return emulate(args, params)
+        return emulation.emulate(args, params)
     return xla.run_alone(shard_map_p, args, params)
 
 
-shard_map_p.def_rule(STEPWISE)(emulate)
+shard_map_p.def_rule(prim.STEPWISE)(emulation.emulate)
 
 
-@shard_map_p.def_rule(RECORDED_IN)
+@shard_map_p.def_rule(pr.RECORDED_IN)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
@@ -150,15 +137,15 @@ def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     return on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
 
 
-@shard_map_p.def_rule(FIRST_CODE)
+@shard_map_p.def_rule(pr.FIRST_CODE)
 def _first_code(
-    params: ShardMapParams, args: Sequence[Array], jaxpr: Jaxpr, count: int
+    params: ShardMapParams, args: Sequence[Array], jaxpr: jx.Jaxpr, count: int
 ) -> Sequence[Array]:
     """Take what the first device of the mesh returns whose code is not 0, for all."""
     number = prod([size for _, size in params.sizes])
 
     def run(*parts: Array) -> list[Array]:
-        results, (code,), values = split_list(eval_jaxpr(jaxpr, parts), count, 1)
+        results, (code,), values = lp.split_list(jx.eval_jaxpr(jaxpr, parts), count, 1)
         place = axis_index(params.axes)
         fails = ne(code, full_like(code, 0))
         first = pmin(select(fails, place, full_like(place, number)), params.axes)
@@ -166,7 +153,7 @@ def _first_code(
         return [*results, *[_of_one(x, own, params.axes) for x in (code, *values)]]
 
     with _on_axes(params):
-        staged = stage(run, jaxpr.in_avals)
+        staged = stg.stage(run, jaxpr.in_avals)
     out_specs = (*params.out_specs, *[COPIES] * (len(staged.jaxpr.outs) - count))
     return bind_shard_map(staged, args, params, params.in_specs, out_specs)
 
@@ -174,11 +161,11 @@ def _first_code(
 def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
     """Give all devices what one of them has."""
     wide = convert_element_type(x, dtypes.int32) if x.dtype == bool else x
-    here = broadcast_in_dim(own, x.shape, ())
+    here = bc.broadcast_in_dim(own, x.shape, ())
     return convert_element_type(psum(select(here, wide, zeros_like(wide)), axes), x.dtype)
 
 
-@shard_map_p.def_rule(SHARDINGS)
+@shard_map_p.def_rule(pr.SHARDINGS)
 def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedSharding]]:
     # a program without operands or results has a mesh all the same
     rest = (PartitionSpec.UNCONSTRAINED,) if params.is_partial else ()
@@ -199,10 +186,10 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     b.mesh = text = NamedSharding(mesh, COPIES).mesh_text or ""  # with one device there is none
     try:
         if len(mesh.ids) == 1:
-            return call_jaxpr(b, jaxpr, "part", operands)
-        types = tensors(jaxpr.in_avals)
+            return low.call_jaxpr(b, jaxpr, "part", operands)
+        types = low.tensors(jaxpr.in_avals)
         # a function, since the block must not mention what is outside of it
-        region = b.region(types, lambda xs: call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
+        region = b.region(types, lambda xs: low.call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
     finally:
         b.manual, b.partly, b.free, b.mesh = outer
 
@@ -235,28 +222,28 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     ins = map(global_type, params.jaxpr.in_avals, repeat(mesh), params.in_specs)
     outs = map(global_type, params.jaxpr.out_avals, repeat(mesh), params.out_specs)
     if params.is_partial:  # inside there are no parts of sums along other axes
-        given = [whole(b, x, aval) for x, aval in zip(given, ins, strict=True)]
+        given = [low.whole(b, x, aval) for x, aval in zip(given, ins, strict=True)]
     found = b.emit("sdy.manual_computation", given, b.results, attributes, (region,))
     if params.is_partial:
-        found = [parts_of_whole(b, x, aval) for x, aval in zip(found, outs, strict=True)]
+        found = [low.parts_of_whole(b, x, aval) for x, aval in zip(found, outs, strict=True)]
     return found
 
 
 @shard_map_p.def_jvp
-def _jvp(primals: Arrays, tangents: Tangents, params: ShardMapParams) -> JvpResult:
-    nonzero = nonzeros(tangents)
+def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ShardMapParams) -> prim.JvpResult:
+    nonzero = tg.nonzeros(tangents)
     with _on_axes(params):
-        staged, nonzero_out = jvp_jaxpr(params.jaxpr, nonzero)
+        staged, nonzero_out = jv.jvp_jaxpr(params.jaxpr, nonzero)
     in_specs, out_specs = params.in_specs, params.out_specs
     outs = bind_shard_map(
         staged,
-        [*primals, *present(tangents)],
+        [*primals, *tg.present(tangents)],
         params,
-        (*in_specs, *marked(in_specs, nonzero)),
-        (*out_specs, *marked(out_specs, nonzero_out)),
+        (*in_specs, *lp.marked(in_specs, nonzero)),
+        (*out_specs, *lp.marked(out_specs, nonzero_out)),
     )
     n = len(out_specs)
-    return outs[:n], with_zeros(nonzero_out, outs[n:])
+    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
 
 
 @attrs.frozen(eq=False)
@@ -273,23 +260,23 @@ class _Linearized:
         nonzero_out: which results have a tangent.
     """
 
-    primal: Staged
-    tangent: Staged
+    primal: stg.Staged
+    tangent: stg.Staged
     forwarded: tuple[int | None, ...]
     computed: tuple[PartitionSpec, ...]
     nonzero_out: tuple[bool, ...]
 
 
-def _within(across: Axes, axes: tuple[str, ...]) -> PartitionSpec:
+def _within(across: av.Axes, axes: tuple[str, ...]) -> PartitionSpec:
     """How parts are joined, with an axis in front if they vary, that differ so between devices."""
     varies = tuple([name for name in axes if name in across])
-    unreduced, reduced = [[n for n in axes if Share(x, n) in across] for x in "UR"]
+    unreduced, reduced = [[n for n in axes if av.Share(x, n) in across] for x in "UR"]
     return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
 
 
-def _linearized(jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) -> _Linearized:
+def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) -> _Linearized:
     def make() -> _Linearized:
-        halves = linearize_jaxpr(jaxpr, nonzero)
+        halves = lz.linearize_jaxpr(jaxpr, nonzero)
         primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)
         computed = [_within(found, axes) for found in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
@@ -309,15 +296,15 @@ def _linearized(jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) 
                 reshape(x, x.shape[1:]) if mark else x
                 for x, mark in zip(args, divided, strict=False)
             ]
-            return eval_jaxpr(halves.tangent, [*residuals, *args[k:]])
+            return jx.eval_jaxpr(halves.tangent, [*residuals, *args[k:]])
 
         avals = list(halves.tangent.in_avals)
         for place, mark in enumerate(divided):
             if mark:
                 avals[place] = avals[place].stacked(1)
         return _Linearized(
-            Staged(extend(primal.jaxpr, with_axis), primal.consts),
-            stage(tangent, avals),
+            stg.Staged(stg.extend(primal.jaxpr, with_axis), primal.consts),
+            stg.stage(tangent, avals),
             halves.forwarded,
             tuple(computed),
             halves.nonzero_out,
@@ -327,7 +314,9 @@ def _linearized(jaxpr: Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) 
 
 
 @shard_map_p.def_linearize
-def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams) -> LinearizeResult:
+def _linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: ShardMapParams
+) -> prim.LinearizeResult:
     in_specs, out_specs = params.in_specs, params.out_specs
     with _on_axes(params):
         halves = _linearized(params.jaxpr, params.axes, tuple(nonzero))
@@ -338,32 +327,34 @@ def _linearize(primals: Arrays, nonzero: Sequence[bool], params: ShardMapParams)
     residuals = [next(rest) if i is None else primals[i] for i in halves.forwarded]
     specs = [next(rest_specs) if i is None else in_specs[i] for i in halves.forwarded]
 
-    def tangent_map(tangents: Arrays) -> Arrays:
+    def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
         return bind_shard_map(
             halves.tangent,
             [*residuals, *tangents],
             params,
-            (*specs, *marked(in_specs, nonzero)),
-            marked(out_specs, halves.nonzero_out),
+            (*specs, *lp.marked(in_specs, nonzero)),
+            lp.marked(out_specs, halves.nonzero_out),
         )
 
     return outs[:n], halves.nonzero_out, tangent_map
 
 
 @shard_map_p.def_transpose
-def _transpose(cotangents: Tangents, operands: Operands, params: ShardMapParams) -> Cotangents:
-    linear, nonzero = are_undefined(operands), nonzeros(cotangents)
+def _transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: ShardMapParams
+) -> prim.Cotangents:
+    linear, nonzero = tg.are_undefined(operands), tg.nonzeros(cotangents)
     known = [not unknown for unknown in linear]
     with _on_axes(params):
-        transposed = transpose_jaxpr(params.jaxpr, linear, nonzero)
+        transposed = tp.transpose_jaxpr(params.jaxpr, linear, nonzero)
     found = bind_shard_map(
         transposed.staged,
-        [*defined(operands), *present(cotangents)],
+        [*tg.defined(operands), *tg.present(cotangents)],
         params,
-        (*marked(params.in_specs, known), *_transposed(marked(params.out_specs, nonzero))),
-        _transposed(marked(marked(params.in_specs, linear), transposed.nonzero_out)),
+        (*lp.marked(params.in_specs, known), *_transposed(lp.marked(params.out_specs, nonzero))),
+        _transposed(lp.marked(lp.marked(params.in_specs, linear), transposed.nonzero_out)),
     )
-    return fill_list(linear, with_zeros(transposed.nonzero_out, found), None)
+    return lp.fill_list(linear, tg.with_zeros(transposed.nonzero_out, found), None)
 
 
 def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
@@ -373,17 +364,17 @@ def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
 
 @shard_map_p.def_batch
 def _batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: ShardMapParams
-) -> BatchResult:
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ShardMapParams
+) -> prim.BatchResult:
     if mapped.name in params.axes:  # by that name the program means an axis of the mesh
         mapped = attrs.evolve(mapped, name=None)
     if mapped.divided:  # examples are the device's own along its axes
         names = tuple([name for name in mapped.divided if name not in params.axes])
         mapped = attrs.evolve(mapped, divided=names)
     with _on_axes(params):
-        staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
+        staged, out_axes = bt.batch_jaxpr(params.jaxpr, mapped, tuple(axes))
 
-    def inserted(specs: Specs, axes: BatchAxes) -> list[PartitionSpec]:
+    def inserted(specs: Specs, axes: prim.BatchAxes) -> list[PartitionSpec]:
         return [
             spec if axis is None else spec.inserted(axis)
             for spec, axis in zip(specs, axes, strict=True)

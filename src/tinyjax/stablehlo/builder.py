@@ -14,7 +14,6 @@ from typing import ClassVar, Final, Protocol, Self, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.stablehlo.types import TensorType, Value, dense, int_array, integer, tensor
 
 Scalar: TypeAlias = bool | int | float | complex
@@ -67,7 +66,7 @@ class Builder:
         self.lines: list[str] = []
         self._count = 0
         self._constants: dict[tuple[str, str], Value] = {}
-        self._known: dict[str, HostArray] = {}
+        self._known: dict[str, dtypes.HostArray] = {}
         self._regions: list[str] = []
 
     # Elementwise operations on operands of one type
@@ -164,19 +163,19 @@ class Builder:
         """Write a choice, element by element."""
         return self.op("stablehlo.select", predicate, on_true, on_false, result=on_true.type)
 
-    def convert(self, x: Value, dtype: DType) -> Value:
+    def convert(self, x: Value, dtype: dtypes.DType) -> Value:
         """Write a conversion to another element type; none where that is the same."""
         if x.dtype == dtype:
             return x
         return self.op("stablehlo.convert", x, result=tensor(x.shape, dtype))
 
-    def bitcast(self, x: Value, dtype: DType) -> Value:
+    def bitcast(self, x: Value, dtype: dtypes.DType) -> Value:
         """Write the reading of the bits as another type of the same size."""
         return self.op("stablehlo.bitcast_convert", x, result=tensor(x.shape, dtype))
 
     # Integers of 2 and 4 bits, each of which is held in the low bits of a byte
 
-    def pack(self, x: Value, dtype: DType) -> Value:
+    def pack(self, x: Value, dtype: dtypes.DType) -> Value:
         """Write a conversion to a type in ``dtypes.STORED``: floats saturate, integers wrap."""
         info = dtypes.iinfo(dtype)
         if dtypes.is_float(x.dtype):
@@ -219,7 +218,7 @@ class Builder:
             shape,
         )
 
-    def wrap_key(self, words: Value, dtype: DType) -> Value:
+    def wrap_key(self, words: Value, dtype: dtypes.DType) -> Value:
         """Write the keys whose words lie along the last axis."""
         shape = words.shape[:-1]
         result = tensor(shape, dtype)
@@ -244,7 +243,7 @@ class Builder:
 
     # Constants
 
-    def constant(self, value: HostArray) -> Value:
+    def constant(self, value: dtypes.HostArray) -> Value:
         """Write a constant, once per value and block."""
         kind = tensor(value.shape, value.dtype)
         text = dense(value)
@@ -258,7 +257,7 @@ class Builder:
             )
         return entry
 
-    def known(self, value: Value) -> HostArray | None:
+    def known(self, value: Value) -> dtypes.HostArray | None:
         """Return what a value is, where it is a constant."""
         return self._known.get(value.name)
 
@@ -267,7 +266,7 @@ class Builder:
         host = self.known(value)
         return host is not None and bool(dtypes.without_repeats(host).all())
 
-    def scalar(self, value: Scalar, dtype: DType) -> Value:
+    def scalar(self, value: Scalar, dtype: dtypes.DType) -> Value:
         """Write a scalar constant."""
         return self.constant(np.asarray(value, dtype))
 

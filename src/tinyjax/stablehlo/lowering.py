@@ -7,21 +7,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import EffectOrderError
+from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.builder import Block, Builder
 from tinyjax.stablehlo.module import HostFunction, Module
-from tinyjax.stablehlo.types import (
-    Layout,
-    TensorType,
-    Value,
-    boolean,
-    integer,
-    layout_list,
-    string,
-    tensor,
-)
 
 #: The axes of a mesh of devices, with their sizes.
 Axes: TypeAlias = tuple[tuple[str, int], ...]
@@ -58,10 +48,10 @@ class Lowering(Builder):
         self.partly = partly
         self.free = free
         self.mesh = mesh
-        self.results: Sequence[TensorType] = ()
-        self.counter: Value | None = None
+        self.results: Sequence[hlo.TensorType] = ()
+        self.counter: hlo.Value | None = None
         # What the ordered callbacks written so far in this block leave to the next one.
-        self._token: Value | None = None
+        self._token: hlo.Value | None = None
 
     def beside(self) -> Lowering:
         """Return a builder of another function of the same module."""
@@ -71,16 +61,16 @@ class Lowering(Builder):
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
 
     @property
-    def token(self) -> Value:
+    def token(self) -> hlo.Value:
         """What the last ordered callback before this place left; an int32."""
         return self._token or self.scalar(0, dtypes.int32)
 
     @token.setter
-    def token(self, value: Value) -> None:
+    def token(self, value: hlo.Value) -> None:
         self._token = value
 
     def region(
-        self, parameters: Sequence[TensorType], body: Block, end: str = "stablehlo.return"
+        self, parameters: Sequence[hlo.TensorType], body: Block, end: str = "stablehlo.return"
     ) -> str:
         """Write a region: one block with parameters of the given types.
 
@@ -89,10 +79,10 @@ class Lowering(Builder):
                 token (``token``), so that nothing says which callbacks outside come after.
         """
 
-        def ordered(values: list[Value]) -> Sequence[Value]:
+        def ordered(values: list[hlo.Value]) -> Sequence[hlo.Value]:
             outs = body(values)
             if self._token is not None and self._token not in outs:
-                raise EffectOrderError(_ORDER_LOST)
+                raise errors.EffectOrderError(_ORDER_LOST)
             return outs
 
         outer, self._token = self._token, None
@@ -102,8 +92,8 @@ class Lowering(Builder):
             self._token = outer
 
     def loop(
-        self, state: Sequence[Value], condition: Block, body: Block, ordered: bool
-    ) -> list[Value]:
+        self, state: Sequence[hlo.Value], condition: Block, body: Block, ordered: bool
+    ) -> list[hlo.Value]:
         """Write a ``while``.
 
         Args:
@@ -118,7 +108,7 @@ class Lowering(Builder):
         if not ordered:
             return self.while_(state, condition, body)
 
-        def ordered_body(values: list[Value]) -> list[Value]:
+        def ordered_body(values: list[hlo.Value]) -> list[hlo.Value]:
             *state, self.token = values
             return [*body(state), self.token]
 
@@ -131,11 +121,11 @@ class Lowering(Builder):
     def host_call(
         self,
         fun: HostFunction,
-        operands: Sequence[Value],
-        results: Sequence[TensorType],
+        operands: Sequence[hlo.Value],
+        results: Sequence[hlo.TensorType],
         effectful: bool = False,
         ordered: bool = False,
-    ) -> list[Value]:
+    ) -> list[hlo.Value]:
         """Write a call of a Python function.
 
         Args:
@@ -149,7 +139,7 @@ class Lowering(Builder):
             fun = _of_own_types(fun, [x.dtype for x in operands], [of.dtype for of in results])
         if ordered:
             fun, operands = _passing_token(fun), (self.token, *operands)
-            results = [tensor((), dtypes.int32), *results]
+            results = [hlo.tensor((), dtypes.int32), *results]
         self.module.host_functions.append(fun)
         outs = self.custom_call(
             f"xla_ffi_python_{'gpu' if self.platform == 'cuda' else 'cpu'}_callback",
@@ -168,7 +158,7 @@ class Lowering(Builder):
         """Whether XLA divides what is written here over devices."""
         return self.module.a_mesh() is not None and (self.partly or not self.manual)
 
-    def undivided(self, x: Value, axes: Iterable[int]) -> Value:
+    def undivided(self, x: hlo.Value, axes: Iterable[int]) -> hlo.Value:
         """Return a value some of whose axes are not divided over devices.
 
         It is for operations that XLA refuses to divide so, or divides wrongly.
@@ -183,10 +173,10 @@ class Lowering(Builder):
     def outlined(
         self,
         name: str,
-        operands: Sequence[Value],
-        results: Sequence[TensorType],
-        write: Callable[[Lowering, list[Value]], Sequence[Value]],
-    ) -> list[Value]:
+        operands: Sequence[hlo.Value],
+        results: Sequence[hlo.TensorType],
+        write: Callable[[Lowering, list[hlo.Value]], Sequence[hlo.Value]],
+    ) -> list[hlo.Value]:
         """Write a call of a function that XLA compiles by itself.
 
         XLA puts other called functions into their callers, and elementwise operations once more
@@ -201,7 +191,7 @@ class Lowering(Builder):
 
         def define(name: str) -> None:
             b = self.beside()
-            parameters = [Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
+            parameters = [hlo.Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
             outs = write(b, parameters)
             self.module.define(function_text(b, f"private @{name}", parameters, outs))
 
@@ -216,16 +206,16 @@ class Lowering(Builder):
     def custom_call(  # noqa: PLR0913 (as StableHLO has it)
         self,
         target: str,
-        operands: Sequence[Value],
-        results: Sequence[TensorType],
+        operands: Sequence[hlo.Value],
+        results: Sequence[hlo.TensorType],
         config: Mapping[str, str] | str,
-        layouts: tuple[Sequence[Layout], Sequence[Layout]] | None = None,
+        layouts: tuple[Sequence[hlo.Layout], Sequence[hlo.Layout]] | None = None,
         effectful: bool = False,
         aliases: Sequence[tuple[int, int]] = (),
         version: int = 4,
         *,
         batch: int = 0,
-    ) -> list[Value]:
+    ) -> list[hlo.Value]:
         """Write a call of a function of XLA's foreign function interface.
 
         Args:
@@ -246,16 +236,16 @@ class Lowering(Builder):
                 [row_major(of.shape) for of in results],
             )
         if isinstance(config, str):
-            config_text = string(config)
+            config_text = hlo.string(config)
         else:
             config_text = f"{{{', '.join(f'{k} = {v}' for k, v in config.items())}}}"
         attributes = {
-            "call_target_name": string(target),
-            "api_version": integer(version, 32),
-            "has_side_effect": boolean(effectful),
+            "call_target_name": hlo.string(target),
+            "api_version": hlo.integer(version, 32),
+            "has_side_effect": hlo.boolean(effectful),
             "backend_config": config_text,
-            "operand_layouts": layout_list(layouts[0]),
-            "result_layouts": layout_list(layouts[1]),
+            "operand_layouts": hlo.layout_list(layouts[0]),
+            "result_layouts": hlo.layout_list(layouts[1]),
         }
         if aliases:
             several = len(results) > 1
@@ -272,7 +262,7 @@ class Lowering(Builder):
         return self.emit("stablehlo.custom_call", operands, results, attributes)
 
 
-def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str:
+def _batched_rule(types: Sequence[hlo.TensorType], operands: int, batch: int) -> str:
     """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
     sizes = [*types[0].shape[:batch]]
     texts: list[str] = []
@@ -293,8 +283,8 @@ def _factor(number: int) -> str:
 def function_text(
     b: Lowering,
     name: str,
-    parameters: Sequence[Value],
-    outs: Sequence[Value],
+    parameters: Sequence[hlo.Value],
+    outs: Sequence[hlo.Value],
     attributes: Sequence[str] = (),
     result_attributes: Sequence[str] = (),
 ) -> str:
@@ -353,6 +343,6 @@ def _of_own_types(fun: HostFunction, ins: Sequence[DType], outs: Sequence[DType]
     return call
 
 
-def row_major(shape: tuple[int, ...]) -> Layout:
+def row_major(shape: tuple[int, ...]) -> hlo.Layout:
     """Return how NumPy lays out an array: the elements along the last axis are neighbours."""
     return tuple(reversed(range(len(shape))))

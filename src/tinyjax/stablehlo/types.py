@@ -10,15 +10,12 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.dtypes import DType, HostArray, HostResult
-from tinyjax.errors import ShapeError, shortened
-from tinyjax.records import Printed
+from tinyjax import dtypes, errors, records
 
 #: The axes of an array in memory, the one whose elements lie next to each other first.
 Layout = tuple[int, ...]
 
-_ELEMENT_TYPES: Final[Mapping[DType, str]] = {
+_ELEMENT_TYPES: Final[Mapping[dtypes.DType, str]] = {
     dtypes.bool_: "i1",
     **{d: f"i{d.itemsize * 8}" for d in dtypes.SIGNED},
     **{d: f"ui{d.itemsize * 8}" for d in dtypes.UNSIGNED},
@@ -39,7 +36,7 @@ _ELEMENT_TYPES: Final[Mapping[DType, str]] = {
 
 
 @attrs.frozen(eq=False, repr=False)
-class TensorType(Printed):
+class TensorType(records.Printed):
     """A shape and an element type; made by ``tensor``.
 
     Attributes:
@@ -49,7 +46,7 @@ class TensorType(Printed):
     """
 
     shape: tuple[int, ...]
-    dtype: DType
+    dtype: dtypes.DType
     text: str
 
     @property
@@ -69,8 +66,9 @@ def check_size(shape: tuple[int, ...]) -> None:
     the product overflows.
     """
     if prod(shape) > MOST_ELEMENTS or (0 in shape and prod(filter(None, shape)) > MOST_ELEMENTS):
-        raise ShapeError(
-            f"an array of shape {shortened(shape)} has more elements than memory has addresses."
+        raise errors.ShapeError(
+            f"an array of shape {errors.shortened(shape)} has more elements than memory has "
+            "addresses."
         )
 
 
@@ -81,14 +79,14 @@ MOST_AXES: Final = 64
 def check_axes(shape: tuple[int, ...]) -> None:
     """Raise where there are more axes than an array of NumPy's can have."""
     if len(shape) > MOST_AXES:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"an array of {len(shape)} axes cannot be made: NumPy's have at most {MOST_AXES}. "
             "Within a jitted function values may have more, but not what it returns."
         )
 
 
 @lru_cache(maxsize=1 << 14)
-def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
+def tensor(shape: tuple[int, ...], dtype: dtypes.DType) -> TensorType:
     """Return the type of a tensor.
 
     Raises:
@@ -99,13 +97,13 @@ def tensor(shape: tuple[int, ...], dtype: DType) -> TensorType:
     return TensorType(shape, dtype, f"tensor<{dims}{element_type(dtype)}>")
 
 
-def element_type(dtype: DType) -> str:
+def element_type(dtype: dtypes.DType) -> str:
     """Write the type of a tensor's elements."""
     return _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
 
 
 @attrs.frozen(eq=False, init=False, repr=False)
-class Value(Printed):
+class Value(records.Printed):
     """A value of a function under construction: the name it has in the text, and its type."""
 
     name: str
@@ -120,7 +118,7 @@ class Value(Printed):
         return self.type.shape
 
     @property
-    def dtype(self) -> DType:
+    def dtype(self) -> dtypes.DType:
         return self.type.dtype
 
     @property
@@ -175,7 +173,7 @@ def string(value: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-def typed(value: HostArray | np.generic) -> str:
+def typed(value: dtypes.HostArray | np.generic) -> str:
     """Write a NumPy number or array as an attribute with its type; numbers must be real."""
     if isinstance(value, np.ndarray):
         return f"{dense(value)} : {tensor(value.shape, value.dtype).text}"
@@ -193,7 +191,7 @@ def layout_list(layouts: Sequence[Layout]) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def dense(value: HostArray) -> str:
+def dense(value: dtypes.HostArray) -> str:
     """Write an array as a dense attribute without its type."""
     dtype = value.dtype
     if value.size == 0:
@@ -212,7 +210,7 @@ def dense(value: HostArray) -> str:
     return f'dense<"0x{np.ascontiguousarray(value).tobytes().hex().upper()}">'
 
 
-def _element(value: HostResult, dtype: DType) -> str:
+def _element(value: dtypes.HostResult, dtype: dtypes.DType) -> str:
     if dtype == dtypes.bool_:
         return boolean(value)
     if dtype.kind in "iu":
@@ -225,7 +223,7 @@ def _element(value: HostResult, dtype: DType) -> str:
     return "0x" + np.asarray(value, dtype).tobytes()[::-1].hex().upper()
 
 
-def _nested(value: HostArray) -> str:
+def _nested(value: dtypes.HostArray) -> str:
     if value.ndim == 0:
         return boolean(value)
     return "[" + ", ".join(_nested(v) for v in value) + "]"

@@ -9,10 +9,9 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.operands import as_array
-from tinyjax.dtypes import DType, HostArray
 
 
-def tolerance(dtype: DType, tol: float) -> float:
+def tolerance(dtype: dtypes.DType, tol: float) -> float:
     """Some units in the last place of a type; exact where it holds no fractions."""
     match dtypes.real_part(dtype):
         case dtypes.float64:
@@ -29,7 +28,7 @@ def tolerance(dtype: DType, tol: float) -> float:
             return 0.0
 
 
-def wide(x: HostArray) -> HostArray:
+def wide(x: dtypes.HostArray) -> dtypes.HostArray:
     """The same numbers in NumPy's own widest type, with which NumPy computes."""
     kind = dtypes.kind(x.dtype)
     if kind == "f":
@@ -37,7 +36,7 @@ def wide(x: HostArray) -> HostArray:
     return x.astype(np.complex128) if kind == "c" else x
 
 
-def assert_close(got: HostArray, expected: Any, rtol: float, what: str) -> None:
+def assert_close(got: dtypes.HostArray, expected: Any, rtol: float, what: str) -> None:
     """Hold shape and dtype equal, and values within a tolerance; NaN and infinities in one place.
 
     Args:
@@ -63,14 +62,14 @@ def assert_close(got: HostArray, expected: Any, rtol: float, what: str) -> None:
             )
 
 
-def atol_of(expected: HostArray, rtol: float) -> float:
+def atol_of(expected: dtypes.HostArray, rtol: float) -> float:
     """Sums and sines come near zero with an error of the size of what they are made of."""
     sizes = np.abs(wide(expected))
     sizes = sizes[np.isfinite(sizes)]
     return rtol * min(1.0, float(sizes.max())) if sizes.size else rtol
 
 
-def hosts(value: Any) -> list[HostArray]:
+def hosts(value: Any) -> list[dtypes.HostArray]:
     """The arrays of a result, which may be an array or a tree of them."""
     return [x if isinstance(x, np.ndarray) else np.asarray(x) for x in tree.leaves(value)]
 
@@ -136,14 +135,14 @@ def describe(params: Mapping[str, Any], operands: Sequence[Any]) -> str:
 # Directions
 
 
-def tangent_like(rng: np.random.Generator, x: HostArray) -> HostArray:
+def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostArray:
     """A random tangent of the type of an array."""
-    direction: HostArray = np.asarray(rng.standard_normal(x.shape))
+    direction: dtypes.HostArray = np.asarray(rng.standard_normal(x.shape))
     if dtypes.is_complex(x.dtype):
         direction = np.asarray(direction + 1j * rng.standard_normal(x.shape))
     return direction.astype(x.dtype)
 
 
-def pairing(xs: Sequence[HostArray], ys: Sequence[HostArray]) -> float:
+def pairing(xs: Sequence[dtypes.HostArray], ys: Sequence[dtypes.HostArray]) -> float:
     """``Re sum(x y)``: the pairing under which a pull-back is the transpose of the derivative."""
     return sum(float(np.sum(wide(x) * wide(y)).real) for x, y in zip(xs, ys, strict=True))

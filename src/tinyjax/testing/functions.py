@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.core.operands import as_array
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.frames import describe_function
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core import operands as opd
 from tinyjax.jit import jit, jit_p
-from tinyjax.testing import rules
-from tinyjax.testing.comparing import assert_types, compare, describe
+from tinyjax.testing import comparing, primitives, rules, specs
 from tinyjax.testing.errors import blaming
-from tinyjax.testing.primitives import Report
-from tinyjax.testing.specs import Case, Spec
 from tinyjax.testing.stacks import check_stacks
 
 
@@ -31,7 +25,7 @@ def check_function(
     vmap: bool = True,
     stable: bool = True,
     tol: float = 1.0,
-) -> Report:
+) -> primitives.Report:
     """Hold a function of arrays to all that transformations make of it.
 
     Compiled it must give what it gives eagerly, in single and in double precision; its derivatives
@@ -68,19 +62,19 @@ def check_function(
         ('values', 'jit', 'types', 'derivatives', 'vmap', 'stacks')
     """
     if not examples:
-        raise ArgumentError("check_function needs arguments: tuples, one for each call.")
-    name = describe_function(f)
+        raise errors.ArgumentError("check_function needs arguments: tuples, one for each call.")
+    name = frames.describe_function(f)
     cases = [_case(args) for args in examples]
 
     def flat(*leaves: Any, structure: tree.PyTreeDef) -> Any:
         args, _ = tree.unflatten(structure, leaves)
         return f(*args)
 
-    def flat_reference(*leaves: HostArray, structure: tree.PyTreeDef) -> Any:
+    def flat_reference(*leaves: dtypes.HostArray, structure: tree.PyTreeDef) -> Any:
         args, _ = tree.unflatten(structure, leaves)
         return None if reference is None else reference(*args)
 
-    spec = Spec(
+    spec = specs.Spec(
         name,
         jit_p,
         flat,
@@ -109,11 +103,11 @@ def check_function(
     else:
         left_out["vmap"] = "vmap is False"
     check_stacks(spec if vmap else _without_vmap(spec), depth, stacks)
-    return Report(name, (*checked, "stacks"), {}, left_out)
+    return primitives.Report(name, (*checked, "stacks"), {}, left_out)
 
 
-def _without_vmap(spec: Spec) -> Spec:
-    return Spec(
+def _without_vmap(spec: specs.Spec) -> specs.Spec:
+    return specs.Spec(
         spec.name,
         spec.primitive,
         spec.fun,
@@ -124,18 +118,18 @@ def _without_vmap(spec: Spec) -> Spec:
     )
 
 
-def _case(args: tuple[Any, ...]) -> Case:
+def _case(args: tuple[Any, ...]) -> specs.Case:
     if not isinstance(args, tuple):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "check_function takes a tuple of arguments for each call, "
-            f"but got {shortened(args)}: write "
+            f"but got {errors.shortened(args)}: write "
             "check_function(f, (x,))."
         )
     leaves, structure = tree.flatten_arguments(args, {})
-    return Case(*map(np.asarray, leaves), structure=structure)
+    return specs.Case(*map(np.asarray, leaves), structure=structure)
 
 
-def _check_stable(spec: Spec) -> None:
+def _check_stable(spec: specs.Spec) -> None:
     """Hold that results have the precision of arguments, and are no weaker."""
     for case, _, operands in spec.samples():
         fun = spec.applied(case.params)
@@ -143,10 +137,10 @@ def _check_stable(spec: Spec) -> None:
             continue
         for precision in (dtypes.float32, dtypes.float64):
             args = [_of_precision(x, precision.itemsize) for x in operands]
-            on = describe({}, args)
+            on = comparing.describe({}, args)
             out = fun(*args)
             with blaming(spec.name, "the type of a result", on):
-                for i, y in enumerate(map(as_array, tree.leaves(out))):
+                for i, y in enumerate(map(opd.as_array, tree.leaves(out))):
                     real = dtypes.real_part(y.dtype)
                     if dtypes.is_inexact(y.dtype) and real != precision:
                         raise AssertionError(f"result {i} is {y.dtype}, of another precision")
@@ -157,11 +151,11 @@ def _check_stable(spec: Spec) -> None:
                         )
             with blaming(spec.name, "jit", on):
                 compiled = jit(fun)(*args)
-                assert_types(compiled, out, "compiled, against eager evaluation")
-                compare(compiled, out, spec.tol, "compiled, against eager evaluation")
+                comparing.assert_types(compiled, out, "compiled, against eager evaluation")
+                comparing.compare(compiled, out, spec.tol, "compiled, against eager evaluation")
 
 
-def _of_precision(x: HostArray, size: int) -> HostArray:
+def _of_precision(x: dtypes.HostArray, size: int) -> dtypes.HostArray:
     match dtypes.kind(x.dtype):
         case "f":
             return x.astype(f"f{size}")

@@ -9,16 +9,13 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.api.staging import eval_shape
 from tinyjax.core.array import Array
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, MissingRuleError
-from tinyjax.testing import rules
-from tinyjax.testing.comparing import wide
+from tinyjax.testing import comparing, rules
 from tinyjax.testing.specs import KINDS, ArraySpec, Case, Operand, Spec, Values
 from tinyjax.testing.stacks import check_stacks
 
@@ -84,7 +81,7 @@ def check_primitive(
     *examples: Any,
     fun: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
-    kinds: str | Iterable[DType] | None = None,
+    kinds: str | Iterable[dtypes.DType] | None = None,
     order: int = 2,
     depth: int = 3,
     stacks: int | None = None,
@@ -129,7 +126,7 @@ def check_primitive(
           no transpose rule: nothing that applies it to tangents is differentiated in reverse
     """
     if not examples:
-        raise ArgumentError(f"check_primitive needs operands to try '{primitive}' on.")
+        raise errors.ArgumentError(f"check_primitive needs operands to try '{primitive}' on.")
     there = {*primitive.rule_names}
     missing = {
         rule: why
@@ -192,7 +189,7 @@ def _run(spec: Spec, missing: dict[str, str], depth: int, stacks: int | None) ->
         else:
             try:
                 why = check()
-            except MissingRuleError as error:
+            except errors.MissingRuleError as error:
                 why = f"'{error.primitive}' has no {error.rule} rule"
             if why:
                 left_out[name] = str(why)
@@ -218,7 +215,7 @@ def as_case(example: Any) -> Case:
 def _operand(x: Any) -> Operand:
     if isinstance(x, (ArraySpec, Values)):
         return x
-    host: HostArray = np.asarray(x)
+    host: dtypes.HostArray = np.asarray(x)
     return Values(host) if dtypes.is_inexact(host.dtype) else host
 
 
@@ -228,7 +225,7 @@ def _fixed(case: Case) -> Case:
     return Case(*operands, **case.params)
 
 
-def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[DType, ...]:
+def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DType, ...]:
     """The dtypes that a function takes, of the kind of the examples; by their types alone.
 
     There are none if the examples give values of several dtypes, which have to go together.
@@ -238,25 +235,25 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[DType, ...
     if len(dtypes_in) > 1 or not (dtypes_in or is_drawn):
         return ()
     kinds = "".join(dtypes.kind(d) for d in dtypes_in) or "fc"
-    result: list[DType] = []
+    result: list[dtypes.DType] = []
     for dtype in _expanded(kinds):
         operands = cases[0].sample(np.random.default_rng(0), dtype)
         try:
             eval_shape(lambda *xs: fun(*map(as_array, xs), **cases[0].params), *operands)
-        except MissingRuleError:
+        except errors.MissingRuleError:
             raise
         except (TypeError, ValueError):
             continue
         result.append(dtype)
     if not result:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"no dtype of kind '{kinds}' is taken: give operands that the primitive takes, and its "
             "parameters, as Case(x, axis=0)."
         )
     return tuple(result)
 
 
-def _expanded(kinds: str | Iterable[DType]) -> tuple[DType, ...]:
+def _expanded(kinds: str | Iterable[dtypes.DType]) -> tuple[dtypes.DType, ...]:
     if isinstance(kinds, str):
         return tuple([dtype for letter in kinds for dtype in KINDS[letter]])
     return tuple([np.dtype(kind) for kind in kinds])
@@ -265,11 +262,11 @@ def _expanded(kinds: str | Iterable[DType]) -> tuple[DType, ...]:
 def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:
     """A reference for all precisions: computed in the widest one, and rounded once."""
 
-    def rounded(*operands: HostArray, **params: Any) -> Any:
+    def rounded(*operands: dtypes.HostArray, **params: Any) -> Any:
         dtype = next((x.dtype for x in operands if dtypes.is_inexact(x.dtype)), None)
-        out = reference(*map(wide, operands), **params)
+        out = reference(*map(comparing.wide, operands), **params)
 
-        def narrow(y: Any) -> HostArray:
+        def narrow(y: Any) -> dtypes.HostArray:
             host = np.asarray(y)
             if dtype is None or not dtypes.is_inexact(host.dtype):
                 return host

@@ -14,40 +14,22 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import checkpointing, dtypes, lax, source
 from tinyjax.api.staging import make_jaxpr
-from tinyjax.checkpointing import checkpoint
+from tinyjax.core import avals as av, jaxpr as jx, operands as opd
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Var,
-    eval_jaxpr,
-    print_jaxpr,
-    subjaxprs,
-    typecheck_jaxpr,
-)
-from tinyjax.core.operands import as_array, splat
 from tinyjax.core.primitive import Params
 from tinyjax.custom_derivatives import custom_jvp
-from tinyjax.dtypes import DType
 from tinyjax.errors import TinyjaxError
 from tinyjax.jit import jit
 from tinyjax.jit.program import jit_p
-from tinyjax.lax import fori_loop, scan, switch, while_loop
-from tinyjax.primitives import elementwise as ew
+from tinyjax.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.cumulative import cumsum
 from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.reduce import argmax, reduce_max, reduce_min
-from tinyjax.primitives.shape import full, iota, reshape, rev, transpose
-from tinyjax.primitives.slicing import concatenate, pad, slice_in_dim
 from tinyjax.primitives.sort import sort
-from tinyjax.source import jaxpr_of_source, jaxpr_source
-from tinyjax.testing.comparing import assert_types, hosts, wide
+from tinyjax.testing import comparing
 from tinyjax.xla.unnest import unnest
 
 __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
@@ -55,7 +37,7 @@ __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
 Values: TypeAlias = tuple[Array, ...]
 
 #: The dtypes of values.
-DTYPES: Final[tuple[DType, ...]] = (
+DTYPES: Final[tuple[dtypes.DType, ...]] = (
     *(dtypes.float32, dtypes.float64, dtypes.int32, dtypes.bool_, dtypes.complex64),
     *(dtypes.int8, dtypes.uint8, dtypes.uint32, dtypes.float16, dtypes.bfloat16, dtypes.int64),
 )
@@ -92,20 +74,20 @@ def like(x: Array, y: Array) -> Array:
     if x.shape == y.shape:
         return x
     if x.ndim and x.size:
-        x = reshape(slice_in_dim(reshape(x, (x.size,)), 0, 1), ())
+        x = sh.reshape(sl.slice_in_dim(sh.reshape(x, (x.size,)), 0, 1), ())
     elif x.ndim:
-        x = full((), 1, x.dtype)
+        x = sh.full((), 1, x.dtype)
     return broadcast_in_dim(x, y.shape, ())
 
 
-def converted(x: Array, dtype: DType) -> Array:
+def converted(x: Array, dtype: dtypes.DType) -> Array:
     """A value in another dtype; of a complex number the real part."""
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = ew.real(x)
     if dtypes.is_complex(dtype) and not dtypes.is_complex(x.dtype):
         part = dtypes.real_part(dtype)
         x = ew.convert_element_type(x, part)
-        return ew.complex_(x, full(x.shape, 0, part))
+        return ew.complex_(x, sh.full(x.shape, 0, part))
     return ew.convert_element_type(x, dtype)
 
 
@@ -156,8 +138,8 @@ def reduce(x: Array, _: Array, k: int) -> Array:
     if kind == "c" or not x.size or k % 4 == 0:
         return reduce_sum(x, axes)
     if k % 4 == 1 and x.ndim:
-        return argmax(x, k % x.ndim, dtypes.int32)
-    return reduce_max(x, axes) if k % 2 else reduce_min(x, axes)
+        return rd.argmax(x, k % x.ndim, dtypes.int32)
+    return rd.reduce_max(x, axes) if k % 2 else rd.reduce_min(x, axes)
 
 
 def rearrange(x: Array, y: Array, k: int) -> Array:
@@ -167,13 +149,13 @@ def rearrange(x: Array, y: Array, k: int) -> Array:
     ends = [(0, 0, 0)] * x.ndim
     ends[axis] = [(1, 0, 0), (-1, 1, 0), (0, 0, 1)][k % 3] if n else (1, 0, 0)
     choices: list[Callable[[], Array]] = [
-        lambda: reshape(x, (x.size,)),
-        lambda: reshape(x, (1, x.size)),
-        lambda: transpose(x, tuple(range(x.ndim))[::-1]),
-        lambda: rev(x, (axis,)),
-        lambda: slice_in_dim(x, min(1, n), n, 1 + k % 2, axis),
-        lambda: pad(x, like(y, full((), 0, x.dtype)), ends),
-        lambda: concatenate([x, like(y, x)], axis),
+        lambda: sh.reshape(x, (x.size,)),
+        lambda: sh.reshape(x, (1, x.size)),
+        lambda: sh.transpose(x, tuple(range(x.ndim))[::-1]),
+        lambda: sh.rev(x, (axis,)),
+        lambda: sl.slice_in_dim(x, min(1, n), n, 1 + k % 2, axis),
+        lambda: sl.pad(x, like(y, sh.full((), 0, x.dtype)), ends),
+        lambda: sl.concatenate([x, like(y, x)], axis),
         lambda: broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
         lambda: cumsum(converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis),
     ]
@@ -203,16 +185,16 @@ def index(x: Array, y: Array, k: int) -> Array:
     if not x.ndim or not x.shape[0]:
         return x
     if k % 3 == 0:
-        return x[converted(like(y, full((2,), 0, y.dtype)), dtypes.int32)]
+        return x[converted(like(y, sh.full((2,), 0, y.dtype)), dtypes.int32)]
     return x.at[k % x.shape[0]].set(like(y, x[0]))
 
 
 def constant(x: Array, y: Array, k: int) -> Array:
     if k % 3 == 0:
-        return iota((1 + k % 3, 2), dtypes.int32, k % 2)
+        return sh.iota((1 + k % 3, 2), dtypes.int32, k % 2)
     if k % 3 == 1:
-        return full((), k, DTYPES[k % len(DTYPES)])
-    return splat(k, ShapedArray(x.shape, x.dtype))
+        return sh.full((), k, DTYPES[k % len(DTYPES)])
+    return opd.splat(k, av.ShapedArray(x.shape, x.dtype))
 
 
 OPERATIONS: Final[dict[str, Callable[[Array, Array, int], Array]]] = {
@@ -237,7 +219,7 @@ def called(body: Body, x: Array, c: Array, k: int) -> Array:
 
 
 def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
-    result: Array = checkpoint(body)(x, c)
+    result: Array = checkpointing.checkpoint(body)(x, c)
     return result
 
 
@@ -249,27 +231,27 @@ def ruled(body: Body, x: Array, c: Array, k: int) -> Array:
 
 
 def branch(body: Body, x: Array, c: Array, k: int) -> Array:
-    place = converted(like(c, full((), 0, c.dtype)), dtypes.int32)
+    place = converted(like(c, sh.full((), 0, c.dtype)), dtypes.int32)
     choices = [lambda x: like(body(x, c), x), lambda x: x, lambda x: like(c, x)]
-    result: Array = switch(place, choices, x)
+    result: Array = lax.switch(place, choices, x)
     return result
 
 
 def scanned(body: Body, x: Array, c: Array, k: int) -> Array:
-    xs = like(c, full((2,), 0, c.dtype))
-    carry, ys = scan(lambda carry, y: (like(body(carry, y), carry), body(y, c)), x, xs)
+    xs = like(c, sh.full((2,), 0, c.dtype))
+    carry, ys = lax.scan(lambda carry, y: (like(body(carry, y), carry), body(y, c)), x, xs)
     return ys if k % 2 and ys.size <= MOST_ELEMENTS and ys.ndim <= 3 else carry
 
 
 def repeated(body: Body, x: Array, c: Array, k: int) -> Array:
-    return fori_loop(0, 1 + k % 3, lambda i, x: like(body(x, like(i, c)), x), x)
+    return lax.fori_loop(0, 1 + k % 3, lambda i, x: like(body(x, like(i, c)), x), x)
 
 
 def looped(body: Body, x: Array, c: Array, k: int) -> Array:
-    start = (full((), 0, dtypes.int32), x)
-    most = full((), 1 + k % 3, dtypes.int32)
-    one = full((), 1, dtypes.int32)
-    _, out = while_loop(
+    start = (sh.full((), 0, dtypes.int32), x)
+    most = sh.full((), 1 + k % 3, dtypes.int32)
+    one = sh.full((), 1, dtypes.int32)
+    _, out = lax.while_loop(
         lambda s: ew.lt(s[0], most), lambda s: (ew.add(s[0], one), like(body(s[1], c), x)), start
     )
     return out
@@ -312,7 +294,7 @@ class TypedProgram:
         seed: chooses the arguments of ``inputs``.
     """
 
-    avals: tuple[ShapedArray, ...]
+    avals: tuple[av.ShapedArray, ...]
     steps: tuple[Step, ...]
     seed: int = 0
 
@@ -340,22 +322,22 @@ class TypedProgram:
             return tuple(result)
 
         avals = [
-            ShapedArray(((), (3,), (2, 3), (0,))[number() % 4], DTYPES[number() % len(DTYPES)])
+            av.ShapedArray(((), (3,), (2, 3), (0,))[number() % 4], DTYPES[number() % len(DTYPES)])
             for _ in range(1 + number() % 3)
         ]
         return TypedProgram(tuple(avals), steps(most, depth), seed)
 
     def __call__(self, *args: Any) -> Values:
         """Run it under the current trace; it returns the last two values."""
-        return tuple(run(self.steps, [as_array(x) for x in args])[-2:])
+        return tuple(run(self.steps, [opd.as_array(x) for x in args])[-2:])
 
-    def stage(self) -> Jaxpr:
+    def stage(self) -> jx.Jaxpr:
         """Trace it anew."""
-        structs = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.avals]
+        structs = [av.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self.avals]
         return make_jaxpr(self)(*structs).jaxpr
 
     @cached_property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> jx.Jaxpr:
         """The program, staged."""
         return self.stage()
 
@@ -365,10 +347,10 @@ class TypedProgram:
         return [_sample(rng, aval) for aval in self.avals]
 
     def __repr__(self) -> str:
-        return f"\n{jaxpr_source(self.jaxpr, {})}"
+        return f"\n{source.jaxpr_source(self.jaxpr, {})}"
 
 
-def _sample(rng: np.random.Generator, aval: ShapedArray) -> Array:
+def _sample(rng: np.random.Generator, aval: av.ShapedArray) -> Array:
     values: Any
     match dtypes.kind(aval.dtype):
         case "b":
@@ -381,8 +363,8 @@ def _sample(rng: np.random.Generator, aval: ShapedArray) -> Array:
             values = rng.uniform(-2, 2, aval.shape) + 1j * rng.uniform(-2, 2, aval.shape)
     host = np.asarray(values).astype(aval.dtype)
     if aval.weak_type and not aval.shape:
-        return splat(host.item(), aval)
-    return as_array(host)
+        return opd.splat(host.item(), aval)
+    return opd.as_array(host)
 
 
 # What must hold of every program
@@ -405,59 +387,59 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
         AssertionError: one of these does not hold.
     """
     jaxpr, args = program.jaxpr, program.inputs()
-    typecheck_jaxpr(jaxpr)
+    jx.typecheck_jaxpr(jaxpr)
     if program.stage().digest != jaxpr.digest or renamed(jaxpr).digest != jaxpr.digest:
         raise AssertionError("its digest depends on the names of variables")
-    text = print_jaxpr(jaxpr, colour=False)
+    text = jx.print_jaxpr(jaxpr, colour=False)
     missing = [eqn.primitive.name for eqn in jaxpr.eqns if eqn.primitive.name not in text]
     if missing:
         raise AssertionError(f"the text names no {missing}:\n{text}")
     objects: dict[str, Any] = {}
-    again = jaxpr_of_source(jaxpr_source(jaxpr, objects), objects)
+    again = source.jaxpr_of_source(source.jaxpr_source(jaxpr, objects), objects)
     if again != jaxpr:
         raise AssertionError(f"the program that it gives, written as Python, is another:\n{again}")
     with np.errstate(all="ignore"):
-        expected = eval_jaxpr(jaxpr, args)
-        assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
+        expected = jx.eval_jaxpr(jaxpr, args)
+        comparing.assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
         flat = unnest(jaxpr, deepest=0)
-        typecheck_jaxpr(flat, weakness=False)
+        jx.typecheck_jaxpr(flat, weakness=False)
         if _calls_compiled(jaxpr):  # XLA rounds sin(16) otherwise than NumPy
-            _assert_near(program, args, eval_jaxpr(flat, args), expected, "flattened")
+            _assert_near(program, args, jx.eval_jaxpr(flat, args), expected, "flattened")
         else:
-            _assert_same(eval_jaxpr(flat, args), expected, "flattened")
+            _assert_same(jx.eval_jaxpr(flat, args), expected, "flattened")
         clean = dce(jaxpr)
-        typecheck_jaxpr(clean)
-        _assert_same(eval_jaxpr(clean, args), expected, "without dead code")
+        jx.typecheck_jaxpr(clean)
+        _assert_same(jx.eval_jaxpr(clean, args), expected, "without dead code")
         for i in range(len(jaxpr.outs)):
             used = [k == i for k in range(len(jaxpr.outs))]
             alone = dce(jaxpr, used)
-            typecheck_jaxpr(alone)
-            _assert_same(eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
+            jx.typecheck_jaxpr(alone)
+            _assert_same(jx.eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
     if compiled:
         _check_compiled(program, args, expected)
 
 
 def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> None:
     """Hold values equal to the last bit; weakness of types is nothing to an evaluator."""
-    for x, y in zip(hosts(list(got)), hosts(list(expected)), strict=True):
+    for x, y in zip(comparing.hosts(list(got)), comparing.hosts(list(expected)), strict=True):
         if (x.dtype, x.shape) != (y.dtype, y.shape):
             raise AssertionError(f"{what}: {x.dtype}{x.shape}, expected {y.dtype}{y.shape}")
-        np.testing.assert_array_equal(wide(x), wide(y), err_msg=what)
+        np.testing.assert_array_equal(comparing.wide(x), comparing.wide(y), err_msg=what)
 
 
 def _check_compiled(
     program: TypedProgram, args: Sequence[Array], expected: Sequence[Array]
 ) -> None:
     got = jit(program)(*args)
-    assert_types(got, expected, "compiled, against evaluated")
+    comparing.assert_types(got, expected, "compiled, against evaluated")
     if len(got) != len(expected):
         raise AssertionError("compiled, it has another number of results")
     _assert_near(program, args, got, expected, "compiled")
 
 
-def _calls_compiled(jaxpr: Jaxpr) -> bool:
+def _calls_compiled(jaxpr: jx.Jaxpr) -> bool:
     """Whether evaluating a program runs a part of it that is compiled, and may not be once flat."""
-    inner = [other for eqn in jaxpr.eqns for other in subjaxprs(eqn.params)]
+    inner = [other for eqn in jaxpr.eqns for other in jx.subjaxprs(eqn.params)]
     return any(eqn.primitive is jit_p for eqn in jaxpr.eqns) or any(map(_calls_compiled, inner))
 
 
@@ -483,7 +465,7 @@ def _assert_near(
 
 
 def _values(arrays: Sequence[Array]) -> list[Any]:
-    return [np.asarray(wide(x), np.complex128) for x in hosts(list(arrays))]
+    return [np.asarray(comparing.wide(x), np.complex128) for x in comparing.hosts(list(arrays))]
 
 
 def _moved(args: Sequence[Array], turn: int) -> list[Array]:
@@ -495,13 +477,13 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
         if dtypes.is_inexact(x.dtype) and not x.weak_type:
             eps = float(dtypes.finfo(dtypes.real_part(x.dtype)).eps)
             step = 1 + 4 * eps * rng.choice([-1.0, 1.0], host.shape)
-            result.append(as_array(np.asarray(wide(host) * step).astype(x.dtype)))
+            result.append(opd.as_array(np.asarray(comparing.wide(host) * step).astype(x.dtype)))
         else:
             result.append(x)
     return result
 
 
-def _epsilon(jaxpr: Jaxpr) -> float:
+def _epsilon(jaxpr: jx.Jaxpr) -> float:
     """What roundings of the narrowest type in a program may add up to."""
     avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
     used = [
@@ -510,16 +492,16 @@ def _epsilon(jaxpr: Jaxpr) -> float:
     return 200 * float(max(used, default=0.0))
 
 
-def renamed(jaxpr: Jaxpr) -> Jaxpr:
+def renamed(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
     """The same program with other variables."""
-    return substituted(jaxpr, {var: Var(var.aval) for var in _binders(jaxpr)})
+    return substituted(jaxpr, {var: jx.Var(var.aval) for var in _binders(jaxpr)})
 
 
-def substituted(jaxpr: Jaxpr, other: Mapping[Var, Var]) -> Jaxpr:
+def substituted(jaxpr: jx.Jaxpr, other: Mapping[jx.Var, jx.Var]) -> jx.Jaxpr:
     """The program with other variables in the places of some."""
 
     def of(x: Any) -> Any:
-        return other.get(x, x) if isinstance(x, Var) else x
+        return other.get(x, x) if isinstance(x, jx.Var) else x
 
     eqns = tuple(
         [
@@ -531,10 +513,10 @@ def substituted(jaxpr: Jaxpr, other: Mapping[Var, Var]) -> Jaxpr:
             for eqn in jaxpr.eqns
         ]
     )
-    return Jaxpr(tuple(map(of, jaxpr.in_binders)), eqns, tuple(map(of, jaxpr.outs)))
+    return jx.Jaxpr(tuple(map(of, jaxpr.in_binders)), eqns, tuple(map(of, jaxpr.outs)))
 
 
-def _binders(jaxpr: Jaxpr) -> Iterator[Var]:
+def _binders(jaxpr: jx.Jaxpr) -> Iterator[jx.Var]:
     yield from jaxpr.in_binders
     for eqn in jaxpr.eqns:
         yield from eqn.out_binders
@@ -550,15 +532,17 @@ class OtherParams(Params):
     unknown: int = 0
 
 
-def _with(jaxpr: Jaxpr, place: int, eqn: JaxprEqn) -> Jaxpr:
-    return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns[:place], eqn, *jaxpr.eqns[place + 1 :]), jaxpr.outs)
+def _with(jaxpr: jx.Jaxpr, place: int, eqn: jx.JaxprEqn) -> jx.Jaxpr:
+    return jx.Jaxpr(
+        jaxpr.in_binders, (*jaxpr.eqns[:place], eqn, *jaxpr.eqns[place + 1 :]), jaxpr.outs
+    )
 
 
-def _fresh(atom: Atom) -> Var:
-    return Var(atom.aval)
+def _fresh(atom: jx.Atom) -> jx.Var:
+    return jx.Var(atom.aval)
 
 
-def unbound_operand(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def unbound_operand(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.inputs]
     if not places:
         return None
@@ -569,34 +553,34 @@ def unbound_operand(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
     return _with(jaxpr, place, attrs.evolve(eqn, inputs=tuple(inputs)))
 
 
-def used_before(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def used_before(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     """The equations backwards, where one needs another."""
     bound = {var for eqn in jaxpr.eqns for var in eqn.out_binders}
     if not any(x in bound for eqn in jaxpr.eqns for x in eqn.inputs):
         return None
-    return Jaxpr(jaxpr.in_binders, jaxpr.eqns[::-1], jaxpr.outs)
+    return jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns[::-1], jaxpr.outs)
 
 
-def bound_twice(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def bound_twice(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.out_binders]
     if not places:
         return None
     eqn = jaxpr.eqns[places[k % len(places)]]
-    return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns, eqn), jaxpr.outs)
+    return jx.Jaxpr(jaxpr.in_binders, (*jaxpr.eqns, eqn), jaxpr.outs)
 
 
-def unbound_result(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
-    return Jaxpr(jaxpr.in_binders, jaxpr.eqns, (*jaxpr.outs, _fresh(jaxpr.outs[0])))
+def unbound_result(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
+    return jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, (*jaxpr.outs, _fresh(jaxpr.outs[0])))
 
 
-def other_params(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def other_params(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     if not jaxpr.eqns:
         return None
     place = k % len(jaxpr.eqns)
     return _with(jaxpr, place, attrs.evolve(jaxpr.eqns[place], params=OtherParams()))
 
 
-def other_type(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def other_type(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     """A result that has another type than its primitive gives, everywhere."""
     bound = [var for eqn in jaxpr.eqns for var in eqn.out_binders]
     if not bound:
@@ -604,28 +588,28 @@ def other_type(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
     var = bound[k % len(bound)]
     aval = var.aval
     other = (
-        ShapedArray((*aval.shape, 2), aval.dtype),
-        ShapedArray(aval.shape, dtypes.float32 if aval.dtype != dtypes.float32 else dtypes.int8),
-        ShapedArray(aval.shape, aval.dtype, not aval.weak_type),
+        av.ShapedArray((*aval.shape, 2), aval.dtype),
+        av.ShapedArray(aval.shape, dtypes.float32 if aval.dtype != dtypes.float32 else dtypes.int8),
+        av.ShapedArray(aval.shape, aval.dtype, not aval.weak_type),
     )[k % 3]
-    return substituted(jaxpr, {var: Var(other)})
+    return substituted(jaxpr, {var: jx.Var(other)})
 
 
-def other_operand_type(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def other_operand_type(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     """A parameter that has another type, which not all that uses it may take."""
     if not jaxpr.in_binders:
         return None
     var = jaxpr.in_binders[k % len(jaxpr.in_binders)]
     aval = var.aval
     other = (
-        ShapedArray((3, *aval.shape), aval.dtype),
-        ShapedArray(aval.shape, DTYPES[k % len(DTYPES)]),
-        ShapedArray(aval.shape[1:], aval.dtype),
+        av.ShapedArray((3, *aval.shape), aval.dtype),
+        av.ShapedArray(aval.shape, DTYPES[k % len(DTYPES)]),
+        av.ShapedArray(aval.shape[1:], aval.dtype),
     )[k % 3]
-    return substituted(jaxpr, {var: Var(other)})
+    return substituted(jaxpr, {var: jx.Var(other)})
 
 
-def fewer_operands(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
+def fewer_operands(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
     places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.inputs]
     if not places:
         return None
@@ -635,7 +619,7 @@ def fewer_operands(jaxpr: Jaxpr, k: int) -> Jaxpr | None:
 
 
 #: Ways of making a program ill-typed: of a program and a number; None where there is no place.
-MISTAKES: Final[dict[str, Callable[[Jaxpr, int], Jaxpr | None]]] = {
+MISTAKES: Final[dict[str, Callable[[jx.Jaxpr, int], jx.Jaxpr | None]]] = {
     "an unbound operand": unbound_operand,
     "a value used before it is bound": used_before,
     "a variable bound twice": bound_twice,
@@ -667,7 +651,7 @@ def check_refused(program: TypedProgram, mistake: str, k: int) -> str:
     if wrong is None:
         return ""
     try:
-        typecheck_jaxpr(wrong)
+        jx.typecheck_jaxpr(wrong)
     except TinyjaxError as error:
         if len(error.message) < 20:
             raise AssertionError(f"{mistake} is refused without a reason") from error

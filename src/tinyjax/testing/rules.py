@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, errors, test_util, tree
 from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.api.mapping import vmap
 from tinyjax.api.staging import eval_shape, make_jaxpr
@@ -25,10 +25,8 @@ from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxp
 from tinyjax.core.operands import as_array, splat
 from tinyjax.core.trace import bind
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import MissingRuleError, TinyjaxError
 from tinyjax.jit import jit
 from tinyjax.primitives.shape import full
-from tinyjax.test_util import DerivativeMismatchError, check_grads
 from tinyjax.testing.batches import axes_to_map, loop, stacked
 from tinyjax.testing.comparing import (
     assert_close,
@@ -190,7 +188,7 @@ def refusal(fun: Function, *operands: Any) -> str:
     """The error that a call ends in; nothing where it does not."""
     try:
         fun(*operands)
-    except TinyjaxError as error:
+    except errors.TinyjaxError as error:
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -294,7 +292,7 @@ def resized(spec: Spec) -> list[tuple[Case, Arrays]]:
             fun = spec.applied(case.params)
             try:
                 eval_shape(fun, *args)
-            except (TinyjaxError, ValueError, IndexError):
+            except (errors.TinyjaxError, ValueError, IndexError):
                 continue  # parameters that do not fit
             result.append((case, args))
     return result
@@ -367,10 +365,10 @@ def check_derivatives(spec: Spec) -> None:
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
         on = describe(case.params, operands)
         try:
-            check_grads(spec.applied(case.params), operands, spec.grad)
-        except MissingRuleError:
+            test_util.check_grads(spec.applied(case.params), operands, spec.grad)
+        except errors.MissingRuleError:
             raise
-        except DerivativeMismatchError as error:
+        except test_util.DerivativeMismatchError as error:
             # if it were the jvp rule, forward mode would have failed first
             rule = "transpose, or what jvp applies to tangents," if error.mode == "rev" else "jvp"
             raise CheckError(spec.name, rule, on, error.message) from error
@@ -386,18 +384,18 @@ def check_tangents(spec: Spec) -> None:
     """
     for of_chosen, xs, on in _of_subsets(spec):
         with blaming(spec.name, "jvp", on):
-            check_grads(of_chosen, xs, 1, "fwd")
+            test_util.check_grads(of_chosen, xs, 1, "fwd")
 
 
 def check_cotangents(spec: Spec) -> None:
     """Hold pull-backs to finite differences whichever operands and results have derivatives."""
     for of_chosen, xs, on in _of_subsets(spec):
         with blaming(spec.name, "transpose, or what jvp applies to tangents,", on):
-            check_grads(of_chosen, xs, 1, "rev")
+            test_util.check_grads(of_chosen, xs, 1, "rev")
         results = len(tree.leaves(eval_shape(of_chosen, *xs)))
         for i in range(results) if results > 1 else ():
             with blaming(spec.name, "transpose", f"{on}, with a cotangent of result {i} alone"):
-                check_grads(lambda *xs, i=i, f=of_chosen: f(*xs)[i], xs, 1, "rev")
+                test_util.check_grads(lambda *xs, i=i, f=of_chosen: f(*xs)[i], xs, 1, "rev")
 
 
 def _of_subsets(spec: Spec) -> Iterator[tuple[Function, list[HostArray], str]]:
@@ -459,7 +457,7 @@ def no_complex_step(moved: Callable[[complex], list[HostArray]]) -> str:
     try:
         here, there = moved(0.0), moved(0j)
         ahead, behind, above, below = (moved(eps * by) for by in (1.0, -1.0, 1j, -1j))
-    except (TinyjaxError, TypeError):
+    except (errors.TinyjaxError, TypeError):
         return "complex numbers are not taken"
     if any(dtypes.is_complex(y.dtype) for y in here):
         return "results of real numbers are complex"

@@ -20,11 +20,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
+from tinyjax import dtypes, errors
+from tinyjax.core import operands as opd, primitive as prim
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError
 
 #: The dtypes a row's letters stand for; "e" is float8, which "f" leaves out.
 KINDS: Final[dict[str, tuple[DType, ...]]] = {
@@ -94,7 +92,7 @@ class ArraySpec:
         """Draw values; ``dtype`` is the row's, which is taken where the spec has none."""
         dtype = dtype if self.dtype is None else self.dtype
         if dtype is None:
-            raise ArgumentError("an operand without a dtype belongs to a spec with dtypes.")
+            raise errors.ArgumentError("an operand without a dtype belongs to a spec with dtypes.")
         kind = dtypes.kind(dtype)
         low, high = _RANGES[kind]
         low = low if self.low is None else self.low
@@ -221,7 +219,7 @@ class Spec:
     """
 
     name: str
-    primitive: Primitive[Any]
+    primitive: prim.Primitive[Any]
     fun: Callable[..., Any]
     cases: tuple[Case, ...] = attrs.field(converter=_cases)
     numpy: Callable[..., Any] | None = None
@@ -240,7 +238,7 @@ class Spec:
     def _check_skip(self, _attribute: object, value: dict[str, str]) -> None:
         unknown = set(value) - set(self.checks)
         if unknown:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"there are no checks called {unknown}; the checks are {self.checks}."
             )
 
@@ -248,7 +246,7 @@ class Spec:
         """The function on Arrays, which NumPy operands are made into first."""
 
         def fun(*operands: Any) -> Any:
-            return self.fun(*(as_array(x) for x in operands), **params)
+            return self.fun(*(opd.as_array(x) for x in operands), **params)
 
         return fun
 

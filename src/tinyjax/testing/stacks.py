@@ -16,26 +16,14 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.api.derivatives import jvp, linearize, vjp
+from tinyjax import dtypes, lax, spmd, tree
+from tinyjax.api import derivatives, mapping, staging
 from tinyjax.api.gradients import grad
-from tinyjax.api.mapping import vmap
-from tinyjax.api.staging import eval_shape, make_jaxpr
+from tinyjax.core import devices as dev, jaxpr as jx, operands as opd, sharding as sd
 from tinyjax.core.array import Array
-from tinyjax.core.devices import P
-from tinyjax.core.jaxpr import typecheck_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.sharding import Mesh, make_mesh
-from tinyjax.dtypes import HostArray
 from tinyjax.jit import jit
-from tinyjax.lax import pcast
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.shape import expand_dims, full, reshape, squeeze, zeros_like
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.spmd import shard_map
-from tinyjax.testing.comparing import compare, describe
-from tinyjax.testing.errors import blaming
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.testing import comparing, errors
 from tinyjax.testing.specs import Spec
 
 __all__ = ["Layer", "Side", "check_stack", "check_stacks"]
@@ -47,7 +35,7 @@ Function: TypeAlias = Callable[..., Values]
 
 
 def total(x: Array) -> Array:
-    return reduce_sum(x, tuple(range(x.ndim)))
+    return bc.reduce_sum(x, tuple(range(x.ndim)))
 
 
 @attrs.frozen
@@ -61,10 +49,10 @@ class Side:
     """
 
     fun: Function
-    args: tuple[HostArray, ...]
-    other: Callable[[HostArray], HostArray] = lambda x: np.asarray(0.7 * x + 0.1)
+    args: tuple[dtypes.HostArray, ...]
+    other: Callable[[dtypes.HostArray], dtypes.HostArray] = lambda x: np.asarray(0.7 * x + 0.1)
 
-    def stacked(self, axes: Sequence[int | None]) -> tuple[HostArray, ...]:
+    def stacked(self, axes: Sequence[int | None]) -> tuple[dtypes.HostArray, ...]:
         """Two examples of the arguments, along these axes."""
         return tuple(
             [
@@ -74,11 +62,11 @@ class Side:
         )
 
 
-def like(rng: np.random.Generator, x: HostArray) -> HostArray:
+def like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostArray:
     return np.asarray(rng.uniform(-1.0, 1.0, x.shape))
 
 
-def tangent_args(args: Sequence[HostArray]) -> list[HostArray]:
+def tangent_args(args: Sequence[dtypes.HostArray]) -> list[dtypes.HostArray]:
     rng = np.random.default_rng(len(args))
     return [like(rng, x) for x in args]
 
@@ -88,7 +76,7 @@ def pushed(fun: Function) -> Function:
 
     def tangent(*both: Array) -> Values:
         n = len(both) // 2
-        _, out = jvp(fun, both[:n], both[n:])
+        _, out = derivatives.jvp(fun, both[:n], both[n:])
         return tuple(out)
 
     return tangent
@@ -97,7 +85,7 @@ def pushed(fun: Function) -> Function:
 def pushed_by_linearize(fun: Function) -> Function:
     def tangent(*both: Array) -> Values:
         n = len(both) // 2
-        _, tangent_map = linearize(fun, *both[:n])
+        _, tangent_map = derivatives.linearize(fun, *both[:n])
         return tuple(tangent_map(*both[n:]))
 
     return tangent
@@ -107,9 +95,9 @@ def pushed_by_transposing_twice(fun: Function) -> Function:
     def tangent(*both: Array) -> Values:
         n = len(both) // 2
         pull_back: Any
-        outs, pull_back = vjp(fun, *both[:n])
-        zeros = tuple(map(zeros_like, outs))  # which vary between devices as they do
-        _, push = vjp(pull_back, zeros)
+        outs, pull_back = derivatives.vjp(fun, *both[:n])
+        zeros = tuple(map(sh.zeros_like, outs))  # which vary between devices as they do
+        _, push = derivatives.vjp(pull_back, zeros)
         (out,) = push(tuple(both[n:]))
         return tuple(out)
 
@@ -121,7 +109,7 @@ def pulled(fun: Function, outs: int) -> Function:
 
     def cotangents(*both: Array) -> Values:
         n = len(both) - outs
-        _, pull_back = vjp(fun, *both[:n])
+        _, pull_back = derivatives.vjp(fun, *both[:n])
         result: Values = pull_back(tuple(both[n:]))
         return result
 
@@ -134,20 +122,20 @@ def pulled_by_columns(fun: Function, outs: int) -> Function:
     def cotangents(*both: Array) -> Values:
         n = len(both) - outs
         primals, cts = both[:n], both[n:]
-        zeros = [full(x.shape, 0, x.dtype) for x in primals]
+        zeros = [sh.full(x.shape, 0, x.dtype) for x in primals]
         results = []
         for i, x in enumerate(primals):
             columns = []
             for place in range(x.size):
                 direction = np.zeros(x.size)
                 direction[place] = 1.0
-                tangents = [*zeros[:i], as_array(direction.reshape(x.shape)), *zeros[i + 1 :]]
-                _, column = jvp(fun, primals, tangents)
-                along = full((), 0, F64)
+                tangents = [*zeros[:i], opd.as_array(direction.reshape(x.shape)), *zeros[i + 1 :]]
+                _, column = derivatives.jvp(fun, primals, tangents)
+                along = sh.full((), 0, F64)
                 for ct, t in zip(cts, column, strict=True):
                     along = ew.add(along, total(ew.mul(ct, t)))
-                columns.append(reshape(along, (1,)))
-            results.append(reshape(concatenate(columns, 0), x.shape) if columns else x)
+                columns.append(sh.reshape(along, (1,)))
+            results.append(sh.reshape(sl.concatenate(columns, 0), x.shape) if columns else x)
         return tuple(results)
 
     return cotangents
@@ -155,9 +143,9 @@ def pulled_by_columns(fun: Function, outs: int) -> Function:
 
 def summed(fun: Function) -> Callable[..., Array]:
     def scalar(*xs: Array) -> Array:
-        out = full((), 0, F64)
+        out = sh.full((), 0, F64)
         for i, y in enumerate(fun(*xs)):
-            out = ew.add(out, ew.mul(total(ew.sin(y)), full((), 1.0 + i / 2, F64)))
+            out = ew.add(out, ew.mul(total(ew.sin(y)), sh.full((), 1.0 + i / 2, F64)))
         return out
 
     return scalar
@@ -174,12 +162,12 @@ def graded(fun: Function) -> Function:
 def graded_by_columns(fun: Function) -> Function:
     def gradients(*xs: Array) -> Values:
         by_columns = pulled_by_columns(lambda *xs: (summed(fun)(*xs),), 1)
-        return by_columns(*xs, full((), 1, F64))
+        return by_columns(*xs, sh.full((), 1, F64))
 
     return gradients
 
 
-def axes_for(args: Sequence[HostArray], k: int) -> list[int | None]:
+def axes_for(args: Sequence[dtypes.HostArray], k: int) -> list[int | None]:
     """Which arguments to map over (at least one), and along their first or their last axis."""
     n = len(args)
     chosen = [bool((k + 1) >> (i % 4) & 1) for i in range(n)]
@@ -193,7 +181,7 @@ def axes_for(args: Sequence[HostArray], k: int) -> list[int | None]:
 
 def mapped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:
     def batched(*xs: Array) -> Values:
-        result: Values = vmap(fun, in_axes=tuple(axes), out_axes=out_axis)(*xs)
+        result: Values = mapping.vmap(fun, in_axes=tuple(axes), out_axes=out_axis)(*xs)
         return result
 
     return batched
@@ -210,8 +198,8 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
                 if axis is None:
                     slices.append(x)
                 else:
-                    kept = slice_in_dim(x, i, i + 1, 1, axis)
-                    slices.append(reshape(kept, (*x.shape[:axis], *x.shape[axis + 1 :])))
+                    kept = sl.slice_in_dim(x, i, i + 1, 1, axis)
+                    slices.append(sh.reshape(kept, (*x.shape[:axis], *x.shape[axis + 1 :])))
             outs.append(fun(*slices))
         return tuple(_stack(pair, out_axis) for pair in zip(*outs, strict=True))
 
@@ -219,9 +207,9 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
 
 
 @cache
-def two_devices() -> Mesh:
+def two_devices() -> sd.Mesh:
     """The mesh whose devices have one of two slices each."""
-    return make_mesh((2,), ("devices",))
+    return sd.make_mesh((2,), ("devices",))
 
 
 def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:
@@ -229,18 +217,18 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
 
     def on_device(*parts: Array) -> Values:
         own = [
-            pcast(x, "devices", to="varying") if axis is None else squeeze(x, (axis,))
+            lax.pcast(x, "devices", to="varying") if axis is None else sh.squeeze(x, (axis,))
             for x, axis in zip(parts, axes, strict=True)
         ]
-        return tuple([expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
+        return tuple([sh.expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
 
     def mapped(*xs: Array) -> Values:
-        specs = tuple([P() if a is None else P(*[None] * a, "devices") for a in axes])
-        ndims = [out.ndim for out in eval_shape(looped(fun, axes, out_axis), *xs)]
-        outs = tuple([P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
-        result: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
-            *xs
-        )
+        specs = tuple([dev.P() if a is None else dev.P(*[None] * a, "devices") for a in axes])
+        ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
+        outs = tuple([dev.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
+        result: Values = spmd.shard_map(
+            on_device, mesh=two_devices(), in_specs=specs, out_specs=outs
+        )(*xs)
         return result
 
     return mapped
@@ -249,15 +237,15 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
 def _stack(pair: Sequence[Array], out_axis: int) -> Array:
     place = pair[0].ndim if out_axis == -1 else 0
     shape = pair[0].shape
-    parts = [reshape(y, (*shape[:place], 1, *shape[place:])) for y in pair]
-    return concatenate(parts, place)
+    parts = [sh.reshape(y, (*shape[:place], 1, *shape[place:])) for y in pair]
+    return sl.concatenate(parts, place)
 
 
 def through_jaxpr(fun: Function) -> Function:
     def evaluated(*xs: Array) -> Values:
-        closed = make_jaxpr(fun)(*xs)
-        typecheck_jaxpr(closed.jaxpr)
-        return tuple(closed(*(as_array(x) for x in xs)))
+        closed = staging.make_jaxpr(fun)(*xs)
+        jx.typecheck_jaxpr(closed.jaxpr)
+        return tuple(closed(*(opd.as_array(x) for x in xs)))
 
     return evaluated
 
@@ -297,7 +285,7 @@ def transformed(layer: Layer, ours: Side, reference: Side, columns: int) -> tupl
     args = ours.args
     fun, plain = ours.fun, reference.fun
 
-    def both(f: Function, g: Function, args: tuple[HostArray, ...]) -> tuple[Side, Side]:
+    def both(f: Function, g: Function, args: tuple[dtypes.HostArray, ...]) -> tuple[Side, Side]:
         return attrs.evolve(ours, fun=f, args=args), attrs.evolve(reference, fun=g, args=args)
 
     match layer.name:
@@ -325,7 +313,7 @@ def transformed(layer: Layer, ours: Side, reference: Side, columns: int) -> tupl
             if layer.name == "grad":
                 other = graded_by_columns(plain) if by_columns else graded(plain)
                 return *both(graded(fun), other, args), columns
-            structs = eval_shape(plain, *args)
+            structs = staging.eval_shape(plain, *args)
             outs = len(structs)
             args = (*args, *tangent_args([np.zeros(s.shape) for s in structs]))
             other = pulled_by_columns(plain, outs) if by_columns else pulled(plain, outs)
@@ -347,8 +335,8 @@ def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
     columns = 1
     for layer in layers:
         ours, reference, columns = transformed(layer, ours, reference, columns)
-    got = ours.fun(*(as_array(x) for x in ours.args))
-    expected = reference.fun(*(as_array(x) for x in reference.args))
+    got = ours.fun(*(opd.as_array(x) for x in ours.args))
+    expected = reference.fun(*(opd.as_array(x) for x in reference.args))
     if len(got) != len(expected):
         raise AssertionError(f"{len(got)} results, expected {len(expected)}")
     for i, (x, y) in enumerate(zip(got, expected, strict=True)):
@@ -357,7 +345,7 @@ def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
         a, b = np.asarray(x), np.asarray(y)
         finite = bool(np.all(np.isfinite(b)))
         if y.dtype != F64 or not (finite or any(layer.name in DERIVATIVES for layer in layers)):
-            compare(a, b, 16.0, f"result {i}")
+            comparing.compare(a, b, 16.0, f"result {i}")
             continue
         if not finite:
             raise AssertionError(f"result {i}: the function is not well-conditioned there")
@@ -371,14 +359,14 @@ def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
 def _rounding(side: Side, i: int) -> float:
     """How much a result changes where the arguments change by their last digit."""
     rng = np.random.default_rng(0)
-    here = np.asarray(side.fun(*map(as_array, side.args))[i])
+    here = np.asarray(side.fun(*map(opd.as_array, side.args))[i])
     changes = [0.0]
     for _ in range(8):
         args = [
             x * (1 + 2.0**-52 * rng.integers(-1, 2, np.shape(x))) if x.dtype == F64 else x
             for x in side.args
         ]
-        there = np.asarray(side.fun(*map(as_array, args))[i])
+        there = np.asarray(side.fun(*map(opd.as_array, args))[i])
         changes.append(float(np.max(np.abs(there - here), initial=0.0)))
     return max(changes)
 
@@ -434,23 +422,23 @@ def check_stacks(spec: Spec, depth: int = 3, most: int | None = None) -> int:
         places = spec.rng("stacks").permutation(len(stacks))[:most]
         stacks = [stacks[i] for i in places]
     for turn, stack in enumerate(stacks):
-        on = f"{describe(case.params, operands)} under {' of '.join(stack[::-1])}"
-        with blaming(spec.name, "a stack of transformations", on):
+        on = f"{comparing.describe(case.params, operands)} under {' of '.join(stack[::-1])}"
+        with errors.blaming(spec.name, "a stack of transformations", on):
             layers = [Layer(name, turn + i) for i, name in enumerate(stack)]
             check_stack(side, side, layers)
     return len(stacks)
 
 
-def backwards(x: HostArray) -> HostArray:
+def backwards(x: dtypes.HostArray) -> dtypes.HostArray:
     """The same elements in another order."""
     return x.reshape(-1)[::-1].reshape(x.shape).copy()
 
 
 def realified(
-    fun: Callable[..., Any], operands: Sequence[HostArray], chosen: Sequence[int]
+    fun: Callable[..., Any], operands: Sequence[dtypes.HostArray], chosen: Sequence[int]
 ) -> Side:
     """A function as one of real arrays: a complex operand, or result, is two of them."""
-    parts: list[HostArray] = []
+    parts: list[dtypes.HostArray] = []
     for i in chosen:
         x = operands[i]
         both = (x.real, x.imag) if dtypes.is_complex(x.dtype) else (x,)
@@ -458,7 +446,7 @@ def realified(
 
     def of_reals(*xs: Array) -> Values:
         left = iter(xs)
-        args: list[Any] = [as_array(x) for x in operands]
+        args: list[Any] = [opd.as_array(x) for x in operands]
         for i in chosen:
             x = next(left)
             args[i] = ew.complex_(x, next(left)) if dtypes.is_complex(operands[i].dtype) else x

@@ -19,10 +19,9 @@ except ImportError as _error:
         "`pip install hypothesis`."
     ) from _error
 
-from tinyjax import dtypes as tiny_dtypes
+from tinyjax import errors
 from tinyjax.core.avals import ShapedArray
-from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, shortened
+from tinyjax.dtypes import DType, DTypeLike, HostArray, kind as kind_of
 from tinyjax.testing.libraries.drawing import SPECIAL
 from tinyjax.testing.random_programs import (
     DTYPES,
@@ -52,8 +51,8 @@ def dtypes(kinds: str = "biufc") -> st.SearchStrategy[DType]:
     """Draw dtypes of these kinds: letters of ``tinyjax.testing.KINDS``."""
     unknown = set(kinds) - set(KINDS)
     if unknown or not kinds:
-        raise ArgumentError(
-            f"dtypes takes letters of {''.join(KINDS)!r}, but got {shortened(kinds)}."
+        raise errors.ArgumentError(
+            f"dtypes takes letters of {''.join(KINDS)!r}, but got {errors.shortened(kinds)}."
         )
     return st.sampled_from([dtype for kind in kinds for dtype in KINDS[kind]])
 
@@ -91,7 +90,7 @@ def arrays(
 
 
 def _elements(dtype: DType, special: bool) -> st.SearchStrategy[Any]:
-    kind = tiny_dtypes.kind(dtype)
+    kind = kind_of(dtype)
     plain: st.SearchStrategy[Any]
     extreme = list(SPECIAL[kind])
     match kind:

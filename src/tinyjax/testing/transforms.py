@@ -7,39 +7,32 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tinyjax import tree
+from tinyjax import callbacks, checkpointing, custom_derivatives, dtypes, lax, tree
 from tinyjax.api.mapping import vmap
-from tinyjax.callbacks import io_callback
-from tinyjax.checkpointing import checkpoint
 from tinyjax.core.operands import as_array
-from tinyjax.custom_derivatives import custom_jvp, custom_vjp
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError
 from tinyjax.jit import jit
-from tinyjax.lax import cond, scan, while_loop
-from tinyjax.testing.batches import loop, stacked
-from tinyjax.testing.comparing import compare, describe, hosts
+from tinyjax.testing import batches, comparing, primitives
 from tinyjax.testing.errors import blaming
-from tinyjax.testing.primitives import Report
 
 Function: TypeAlias = Callable[..., Any]
 
 
 def _in_custom_jvp(fun: Function) -> Function:
-    ruled = custom_jvp(fun)
+    ruled = custom_derivatives.custom_jvp(fun)
     ruled.defjvp(lambda primals, tangents: (fun(*primals), fun(*primals)))
     return ruled
 
 
 def _in_custom_vjp(fun: Function) -> Function:
-    ruled = custom_vjp(fun)
+    ruled = custom_derivatives.custom_vjp(fun)
     ruled.defvjp(lambda *args: (fun(*args), args), lambda args, _: args)
     return ruled
 
 
 def _in_scan(fun: Function) -> Function:
     def scanned(*args: Any) -> Any:
-        _, outs = scan(lambda carry, _: (carry, fun(*args)), (), None, length=1)
+        _, outs = lax.scan(lambda carry, _: (carry, fun(*args)), (), None, length=1)
         return tree.map(lambda y: y[0], outs)
 
     return scanned
@@ -50,7 +43,7 @@ def _in_while(fun: Function) -> Function:
 
     def looped(*args: Any) -> Any:
         start = tree.map(lambda y: 0 * y, fun(*args))
-        _, out = while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, fun(*args)), (0, start))
+        _, out = lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, fun(*args)), (0, start))
         return out
 
     return looped
@@ -59,10 +52,10 @@ def _in_while(fun: Function) -> Function:
 #: The ways in which a function is hidden, without another value: calls, rules, branches, loops.
 THROUGH: Final[dict[str, Callable[[Function], Function]]] = {
     "jit": jit,
-    "checkpoint": checkpoint,
+    "checkpoint": checkpointing.checkpoint,
     "custom_jvp": _in_custom_jvp,
     "custom_vjp": _in_custom_vjp,
-    "cond": lambda fun: lambda *args: cond(True, fun, fun, *args),
+    "cond": lambda fun: lambda *args: lax.cond(True, fun, fun, *args),
     "scan": _in_scan,
     "while": _in_while,
 }
@@ -77,7 +70,7 @@ def check_transform(
     vmap_commutes: bool = True,
     effects: bool = True,
     tol: float = 1.0,
-) -> Report:
+) -> primitives.Report:
     """Hold a transformation, yours for instance, to what holds of tinyjax's own.
 
     Transformed and then compiled, a function gives what it gives transformed alone; so does one
@@ -127,26 +120,26 @@ def check_transform(
     left_out = {f"through {name}": "not asked for" for name in THROUGH if name not in through}
     for args in examples:
         operands = [np.asarray(x) for x in args]
-        on = describe({}, operands)
+        on = comparing.describe({}, operands)
         with blaming(subject, "the function itself", on):
             fun(*(operands if takes is None else takes(*operands)))
         transformed = _of_arrays(transform(fun))
         with blaming(subject, "the transformed function", on):
             expected = transformed(*operands)
         with blaming(subject, "jit of it", on):
-            compare(jit(transformed)(*operands), expected, tol, "compiled")
+            comparing.compare(jit(transformed)(*operands), expected, tol, "compiled")
         with blaming(subject, "jit of it, of jit,", on):
             got = jit(_of_arrays(transform(jit(fun))))(*operands)
-            compare(got, expected, tol, "compiled inside and outside")
+            comparing.compare(got, expected, tol, "compiled inside and outside")
         if vmap_commutes and operands:
-            many = [stacked(rng, x, 0, 2) for x in operands]
+            many = [batches.stacked(rng, x, 0, 2) for x in operands]
             with blaming(subject, "vmap of it", f"{on}, each mapped along its first axis"):
-                one_by_one = loop(transformed, [0] * len(many), 2, many)
-                compare(vmap(transformed)(*many), one_by_one, tol, "vmap against a loop")
+                one_by_one = batches.loop(transformed, [0] * len(many), 2, many)
+                comparing.compare(vmap(transformed)(*many), one_by_one, tol, "vmap against a loop")
         for name in through:
             with blaming(subject, f"through {name}, it", on):
                 got = _of_arrays(transform(THROUGH[name](fun)))(*operands)
-                compare(got, expected, tol, f"of the function in {name}, against itself")
+                comparing.compare(got, expected, tol, f"of the function in {name}, against itself")
         if effects:
             _check_effects(transform, fun, operands, subject, on)
     checked += ["vmap"] if vmap_commutes else []
@@ -154,7 +147,7 @@ def check_transform(
     checked += ["effects"] if effects else []
     left_out |= {} if vmap_commutes else {"vmap": "vmap_commutes is False"}
     left_out |= {} if effects else {"effects": "effects is False"}
-    return Report(subject, tuple(checked), {}, left_out)
+    return primitives.Report(subject, tuple(checked), {}, left_out)
 
 
 def _of_arrays(fun: Function) -> Function:
@@ -164,7 +157,7 @@ def _of_arrays(fun: Function) -> Function:
 def _check_effects(
     transform: Callable[[Function], Function],
     fun: Function,
-    operands: Sequence[HostArray],
+    operands: Sequence[dtypes.HostArray],
     subject: str,
     on: str,
 ) -> None:
@@ -172,12 +165,12 @@ def _check_effects(
     calls: list[int] = []
 
     def noting(*args: Any) -> Any:
-        io_callback(lambda: calls.append(1), None, ordered=True)
+        callbacks.io_callback(lambda: calls.append(1), None, ordered=True)
         return fun(*args)
 
     for how, run in (("eagerly", _of_arrays(transform(noting))), ("compiled", None)):
         calls.clear()
         with blaming(subject, f"an effect of the function, {how},", on):
-            hosts((jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
+            comparing.hosts((jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
             if len(calls) != 1:
                 raise AssertionError(f"it took place {len(calls)} times, expected once")

@@ -11,40 +11,14 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from tinyjax.core import jaxpr as jx, primitive as prim, staging as stg, tangents as tg, varying
 from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes, ShapedArray, same_types
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.list_partition import fill_list
-from tinyjax.core.primitive import (
-    FITS,
-    STEPWISE,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangents,
-)
 from tinyjax.core.program_rules import CALLED
-from tinyjax.core.staging import Staged, close_over
-from tinyjax.core.tangents import (
-    are_undefined,
-    defined,
-    nonzeros,
-    of_undefined,
-    present,
-    with_zeros,
-)
 from tinyjax.core.trace import bind
-from tinyjax.core.varying import axes_of, joined
 from tinyjax.errors import ArgumentError
-from tinyjax.primitives.rules import instantiate_all, not_linear
-from tinyjax.primitives.shape import move_batch_axis
+from tinyjax.primitives import rules as ru, shape as sh
 from tinyjax.transforms.batching import batch_jaxpr
 from tinyjax.transforms.jvp import jvp_jaxpr
 from tinyjax.transforms.transpose import transpose_jaxpr
@@ -54,21 +28,21 @@ class CallParams(Protocol):
     """The parameters of a call."""
 
     @property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> jx.Jaxpr:
         """The program that is called."""
 
 
 C = TypeVar("C", bound=CallParams)
 #: Applies a program to arguments, after what it closes over.
-Apply = Callable[[Staged, Sequence[Array]], Sequence[Array]]
+Apply = Callable[[stg.Staged, Sequence[Array]], Sequence[Array]]
 
 
-def inline(staged: Staged, args: Sequence[Array]) -> Sequence[Array]:
+def inline(staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
     """Apply a program, equation by equation."""
-    return eval_jaxpr(staged.jaxpr, [*staged.consts, *args])
+    return jx.eval_jaxpr(staged.jaxpr, [*staged.consts, *args])
 
 
-def check_call(called: str, jaxpr: Jaxpr, avals: Avals) -> Sequence[ShapedArray]:
+def check_call(called: str, jaxpr: jx.Jaxpr, avals: prim.Avals) -> Sequence[ShapedArray]:
     """Return the types of a program's results.
 
     Raises:
@@ -90,27 +64,27 @@ def fit_call(params: Any, given: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
 
 
 def jvp_of_call(
-    jaxpr: Jaxpr, primals: Arrays, tangents: Tangents, apply: Apply = inline
-) -> JvpResult:
+    jaxpr: jx.Jaxpr, primals: prim.Arrays, tangents: prim.Tangents, apply: Apply = inline
+) -> prim.JvpResult:
     """Apply the jvp of a program."""
-    staged, nonzero_out = jvp_jaxpr(jaxpr, nonzeros(tangents))
-    outs = apply(staged, [*primals, *present(tangents)])
+    staged, nonzero_out = jvp_jaxpr(jaxpr, tg.nonzeros(tangents))
+    outs = apply(staged, [*primals, *tg.present(tangents)])
     n = len(nonzero_out)
-    return outs[:n], with_zeros(nonzero_out, outs[n:])
+    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
 
 
 def transpose_of_call(
-    jaxpr: Jaxpr, cotangents: Tangents, operands: Operands, apply: Apply = inline
-) -> Cotangents:
+    jaxpr: jx.Jaxpr, cotangents: prim.Tangents, operands: prim.Operands, apply: Apply = inline
+) -> prim.Cotangents:
     """Apply the transpose of a program."""
-    transposed = transpose_jaxpr(jaxpr, are_undefined(operands), nonzeros(cotangents))
-    outs = apply(transposed.staged, [*defined(operands), *present(cotangents)])
-    return fill_list(are_undefined(operands), with_zeros(transposed.nonzero_out, outs), None)
+    transposed = transpose_jaxpr(jaxpr, tg.are_undefined(operands), tg.nonzeros(cotangents))
+    outs = apply(transposed.staged, [*tg.defined(operands), *tg.present(cotangents)])
+    return fill_list(tg.are_undefined(operands), tg.with_zeros(transposed.nonzero_out, outs), None)
 
 
 def def_call(
-    primitive: Primitive[C], called: str, rebuild: Callable[[C, Jaxpr], C]
-) -> Callable[[Staged, Sequence[Array], C], Sequence[Array]]:
+    primitive: prim.Primitive[C], called: str, rebuild: Callable[[C, jx.Jaxpr], C]
+) -> Callable[[stg.Staged, Sequence[Array], C], Sequence[Array]]:
     """Register the rules of a call that stays a call when it is transformed.
 
     Args:
@@ -122,28 +96,32 @@ def def_call(
         Binds the call of another program, of what that closes over and of arguments.
     """
 
-    def bind_call(staged: Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
+    def bind_call(staged: stg.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
         return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
 
-    primitive.def_rule(STEPWISE)(lambda args, params: eval_jaxpr(params.jaxpr, args))
+    primitive.def_rule(prim.STEPWISE)(lambda args, params: jx.eval_jaxpr(params.jaxpr, args))
     primitive.def_rule(CALLED)(rebuild)
-    primitive.def_rule(FITS)(fit_call)
+    primitive.def_rule(prim.FITS)(fit_call)
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
 
     @primitive.def_jvp
-    def call_jvp(primals: Arrays, tangents: Tangents, params: C) -> JvpResult:
+    def call_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: C) -> prim.JvpResult:
         return jvp_of_call(
             params.jaxpr, primals, tangents, lambda staged, args: bind_call(staged, args, params)
         )
 
     @primitive.def_transpose
-    def call_transpose(cotangents: Tangents, operands: Operands, params: C) -> Cotangents:
+    def call_transpose(
+        cotangents: prim.Tangents, operands: prim.Operands, params: C
+    ) -> prim.Cotangents:
         return transpose_of_call(
             params.jaxpr, cotangents, operands, lambda staged, args: bind_call(staged, args, params)
         )
 
     @primitive.def_batch
-    def call_batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: C) -> BatchResult:
+    def call_batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: C
+    ) -> prim.BatchResult:
         staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
         return bind_call(staged, values, params), out_axes
 
@@ -154,7 +132,7 @@ def def_call(
 
 
 @attrs.frozen(eq=False, repr=False)
-class LinearMapParams(Params):
+class LinearMapParams(prim.Params):
     """A linear map and its transpose.
 
     Attributes:
@@ -163,25 +141,25 @@ class LinearMapParams(Params):
         num_residuals: how many residuals there are.
     """
 
-    forward: Jaxpr
-    backward: Jaxpr
+    forward: jx.Jaxpr
+    backward: jx.Jaxpr
     num_residuals: int
 
 
 def bind_linear_map(
-    primitive: Primitive[LinearMapParams],
-    forward: Staged,
-    backward: Staged,
+    primitive: prim.Primitive[LinearMapParams],
+    forward: stg.Staged,
+    backward: stg.Staged,
     operands: Sequence[Array],
     num_residuals: int,
 ) -> Sequence[Array]:
     """Bind a linear map; what the two programs close over becomes residuals."""
-    (there, back), consts = close_over([forward, backward])
+    (there, back), consts = stg.close_over([forward, backward])
     params = LinearMapParams(there, back, len(consts) + num_residuals)
     return bind(primitive, (*consts, *operands), params)
 
 
-def def_linear_map(primitive: Primitive[LinearMapParams], called: str, residuals: str) -> None:
+def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, residuals: str) -> None:
     """Register the type, the transpose and the batched form of a linear map.
 
     Args:
@@ -191,47 +169,47 @@ def def_linear_map(primitive: Primitive[LinearMapParams], called: str, residuals
     """
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.forward, avals))
 
-    @primitive.def_rule(FITS)
+    @primitive.def_rule(prim.FITS)
     def fit_map(
         params: LinearMapParams, given: Sequence[Axes]
     ) -> tuple[Sequence[Axes], LinearMapParams]:
         from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
 
         n, forward, backward = params.num_residuals, params.forward, params.backward
-        wanted = joined(axes_of(forward.in_avals), given)
+        wanted = varying.joined(varying.axes_of(forward.in_avals), given)
         while True:  # until the operands vary along the axes along which their cotangents do
             forward = refit(forward, wanted)
-            backward = refit(backward, [*wanted[:n], *axes_of(forward.out_avals)])
-            after = joined(wanted[n:], axes_of(backward.out_avals))
+            backward = refit(backward, [*wanted[:n], *varying.axes_of(forward.out_avals)])
+            after = varying.joined(wanted[n:], varying.axes_of(backward.out_avals))
             if after == wanted[n:]:
                 return wanted, LinearMapParams(forward, backward, n)
             wanted = (*wanted[:n], *after)
 
     @primitive.def_transpose
     def map_transpose(
-        cotangents: Tangents, operands: Operands, params: LinearMapParams
-    ) -> Cotangents:
+        cotangents: prim.Tangents, operands: prim.Operands, params: LinearMapParams
+    ) -> prim.Cotangents:
         n = params.num_residuals
-        known = defined(operands[:n])
+        known = tg.defined(operands[:n])
         if len(known) < n:
-            raise not_linear(primitive.name, residuals)
-        given = instantiate_all(cotangents, [a.cotangent() for a in params.forward.out_avals])
+            raise ru.not_linear(primitive.name, residuals)
+        given = ru.instantiate_all(cotangents, [a.cotangent() for a in params.forward.out_avals])
         turned = LinearMapParams(params.backward, params.forward, n)
         found = bind(primitive, (*known, *given), turned)
-        return [*[None] * n, *of_undefined(operands[n:], found)]
+        return [*[None] * n, *tg.of_undefined(operands[n:], found)]
 
     @primitive.def_batch
     def map_batch(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: LinearMapParams
-    ) -> BatchResult:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: LinearMapParams
+    ) -> prim.BatchResult:
         # All tangents and cotangents are batched, so that the two stay each other's transpose.
         n = params.num_residuals
         operands = [
-            move_batch_axis(x, axis, 0, mapped.size)
+            sh.move_batch_axis(x, axis, 0, mapped.size)
             for x, axis in zip(values[n:], axes[n:], strict=True)
         ]
 
-        def batched(jaxpr: Jaxpr) -> Staged:
+        def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
             given = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
             return batch_jaxpr(jaxpr, mapped, given, (True,) * len(jaxpr.outs))[0]
 

@@ -13,41 +13,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray, explicit_types
-from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.explicit import NO_NAMES, summed_over
-from tinyjax.core.jaxpr import Atom, JaxprEqn, subjaxprs
-from tinyjax.core.primitive import (
-    ZERO,
-    Arrays,
-    BatchAxes,
-    BatchResult,
-    Cotangents,
-    JvpResult,
-    MappedAxis,
-    Operands,
-    Primitive,
-    Tangents,
-    UndefinedPrimal,
-)
 from tinyjax.core.result_placement import keeping_sums
-from tinyjax.core.trace import bind
 from tinyjax.errors import ShardingTypeError
-from tinyjax.primitives.broadcast import broadcast_in_dim_p
+from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives.constraint import lie_as, unsaid
 
 P = TypeVar("P")
 
 
-def says_where(eqns: Sequence[JaxprEqn]) -> bool:
+def says_where(eqns: Sequence[jx.JaxprEqn]) -> bool:
     """Whether types in a program say where values lie, which none does for one device."""
-    return bool(explicit_types) and any(
-        type(x.aval) is ExplicitArray for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)
+    return bool(av.explicit_types) and any(
+        type(x.aval) is av.ExplicitArray for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)
     )
 
 
-def _of_operand(ct: Array, aval: ShapedArray, types: Sequence[ShapedArray]) -> Array:
+def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
     """Return a cotangent that lies as an operand does: undivided, if its type says nothing.
 
     Args:
@@ -55,12 +39,12 @@ def _of_operand(ct: Array, aval: ShapedArray, types: Sequence[ShapedArray]) -> A
         aval: the type of the operand.
         types: all types of the equation.
     """
-    if type(aval) is ExplicitArray:
+    if type(aval) is av.ExplicitArray:
         return lie_as(ct, aval.cotangent())
-    said = [a for a in types if type(a) is ExplicitArray and not a.is_hidden]
-    if not said or not isinstance(ct.aval, ExplicitArray):
+    said = [a for a in types if type(a) is av.ExplicitArray and not a.is_hidden]
+    if not said or not isinstance(ct.aval, av.ExplicitArray):
         return ct
-    undivided = PartitionSpec(*[None] * ct.ndim)
+    undivided = dev.PartitionSpec(*[None] * ct.ndim)
     return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
 
 
@@ -72,28 +56,32 @@ class Transposing:
     devices add sums, and do not gather what is added.
     """
 
-    def __init__(self, eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> None:
+    def __init__(self, eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> None:
         uses = Counter(x for xs in (*[eqn.inputs for eqn in eqns], outs) for x in xs)
         #: By which axes those values are not repeated that are used once.
-        self._repeated: dict[Atom, tuple[int, ...]] = {
+        self._repeated: dict[jx.Atom, tuple[int, ...]] = {
             eqn.out_binders[0]: eqn.params.dims
             for eqn in eqns
-            if eqn.primitive is broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
+            if eqn.primitive is bc.broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
         }
 
-    def __call__(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+    def __call__(
+        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
         found = _transposed(eqn, cotangents, operands)
         types = [*eqn.in_avals, *eqn.out_avals]
         return [
             self._laid(ct, x, aval, types)
-            if isinstance(ct, Array) and isinstance(operand, UndefinedPrimal)
+            if isinstance(ct, Array) and isinstance(operand, prim.UndefinedPrimal)
             else ct
             for x, aval, operand, ct in zip(eqn.inputs, eqn.in_avals, operands, found, strict=True)
         ]
 
-    def _laid(self, ct: Array, x: Atom, aval: ShapedArray, types: Sequence[ShapedArray]) -> Array:
+    def _laid(
+        self, ct: Array, x: jx.Atom, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
+    ) -> Array:
         own, dims = ct.aval, self._repeated.get(x)
-        if dims is None or not isinstance(own, ExplicitArray) or own.is_hidden:
+        if dims is None or not isinstance(own, av.ExplicitArray) or own.is_hidden:
             return _of_operand(ct, aval, types)
         entries = [aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)]
         named = [name for names in entries for name in names]
@@ -102,12 +90,14 @@ class Transposing:
         return lie_as(ct, own.divided(tuple(entries)))
 
 
-def _transposed(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+def _transposed(
+    eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+) -> prim.Cotangents:
     """Apply an equation's transpose rule."""
     rule = eqn.primitive.rules.transpose
-    is_plain = not subjaxprs(eqn.params)
+    is_plain = not jx.subjaxprs(eqn.params)
     kept = NO_NAMES.union(
-        *[summed_over(x.aval.cotangent()) for x in operands if isinstance(x, UndefinedPrimal)]
+        *[summed_over(x.aval.cotangent()) for x in operands if isinstance(x, prim.UndefinedPrimal)]
     )
     if kept and is_plain:  # sums that stay where they are
         with suppress(ShardingTypeError), keeping_sums(kept):
@@ -118,33 +108,35 @@ def _transposed(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cota
         if not is_plain:
             raise
     return rule(
-        [ct if ct is ZERO else unsaid(ct) for ct in cotangents],
+        [ct if ct is prim.ZERO else unsaid(ct) for ct in cotangents],
         [
-            UndefinedPrimal(x.aval.plain) if isinstance(x, UndefinedPrimal) else unsaid(x)
+            prim.UndefinedPrimal(x.aval.plain) if isinstance(x, prim.UndefinedPrimal) else unsaid(x)
             for x in operands
         ],
         eqn.params,
     )
 
 
-def jvp(primitive: Primitive[P], primals: Arrays, tangents: Tangents, params: P) -> JvpResult:
+def jvp(
+    primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
+) -> prim.JvpResult:
     """Apply a primitive's ``jvp`` rule, in which types do not say how all values lie."""
-    types = [out.aval for out in bind(primitive, primals, params)]
-    given = [t if t is ZERO else unsaid(t) for t in tangents]
+    types = [out.aval for out in tr.bind(primitive, primals, params)]
+    given = [t if t is prim.ZERO else unsaid(t) for t in tangents]
     outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], given, params)
     lying = [lie_as(out, aval) for out, aval in zip(outs, types, strict=True)]
     moved = zip(out_tangents, types, strict=True)
-    return lying, [t if t is ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
+    return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
 
 
 def batch(
-    primitive: Primitive[P],
-    mapped: MappedAxis,
-    values: Arrays,
-    axes: BatchAxes,
+    primitive: prim.Primitive[P],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
     params: P,
-    types: Sequence[ShapedArray],
-) -> BatchResult:
+    types: Sequence[av.ShapedArray],
+) -> prim.BatchResult:
     """Apply a primitive's ``batch`` rule, in which types do not say how all values lie.
 
     Args:
@@ -163,7 +155,7 @@ def batch(
     return lying, out_axes
 
 
-def divided(args: Sequence[Any], axes: BatchAxes) -> tuple[str, ...]:
+def divided(args: Sequence[Any], axes: prim.BatchAxes) -> tuple[str, ...]:
     """The axes of the mesh over which the axis that is mapped over is divided.
 
     Args:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tinyjax.core import dependence as dep, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.operands import splat
 from tinyjax.core.primitive import ZERO, Primitive, Tangent
-from tinyjax.core.staging import FEW, Recorder, StagingTracer
-from tinyjax.core.trace import CustomCall, DerivativeRule, current_trace, stand_in, use_trace
 
 P = TypeVar("P")
 
 
-class LinearTrace(Recorder):
+class LinearTrace(stg.Recorder):
     """Records what depends on its tracers, and passes everything else on."""
 
     __slots__ = ()
@@ -25,18 +22,18 @@ class LinearTrace(Recorder):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         # of the many operands that a program may take the residuals come first
-        for arg in args if len(args) <= FEW else reversed(args):
-            if type(arg) is StagingTracer and arg._trace is self:
+        for arg in args if len(args) <= stg.FEW else reversed(args):
+            if type(arg) is stg.StagingTracer and arg._trace is self:
                 return self.record(primitive, args, params, None)
         return self.parent.process(primitive, args, params)
 
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         if any(self.owns(x) for x in args):
             return call.record(self, args)
         return self.parent.process_custom_call(call, args)
 
     def apply_derivative_rule(
-        self, rule: DerivativeRule, primals: Sequence[Array], tangents: Sequence[Tangent]
+        self, rule: tr.DerivativeRule, primals: Sequence[Array], tangents: Sequence[Tangent]
     ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         start = len(self.eqns)
         outs, out_tangents = super().apply_derivative_rule(rule, primals, tangents)
@@ -61,22 +58,22 @@ class LinearTrace(Recorder):
             return outs
         results = tuple([self.atom(out) for out in tangled])
         # in the order of their first use: variables have no order of their own
-        free: dict[Var, None] = dict.fromkeys(x for x in results if isinstance(x, Var))
-        eqns: list[JaxprEqn] = []
+        free: dict[jx.Var, None] = dict.fromkeys(x for x in results if isinstance(x, jx.Var))
+        eqns: list[jx.JaxprEqn] = []
         for eqn in reversed(self.eqns[start:]):
             if any(var in free for var in eqn.out_binders):
                 eqns.append(eqn)
-                free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, Var)))
+                free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, jx.Var)))
                 for var in eqn.out_binders:
                     free.pop(var, None)
-        program = dce(Jaxpr(tuple(free), tuple(reversed(eqns)), results))
+        program = dep.dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
         values = dict(self.consts.values())
-        with use_trace(self.parent):
+        with tr.use_trace(self.parent):
             given = [values[v] if v in values else splat(0, v.aval) for v in free]
-            found = iter(eval_jaxpr(program, given))
+            found = iter(jx.eval_jaxpr(program, given))
         return [next(found) if self.owns(out) else out for out in outs]
 
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
     """A recorder of tangents under the current trace."""
-    return stand_in(LinearTrace)(current_trace(), fun)
+    return tr.stand_in(LinearTrace)(tr.current_trace(), fun)

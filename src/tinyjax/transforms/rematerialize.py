@@ -12,12 +12,10 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from tinyjax.core.dependence import same_eqns
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects_of, subjaxprs
-from tinyjax.core.program_rules import CALLED, SPLIT
+from tinyjax.core import dependence as dep, jaxpr as jx, program_rules as pr
 
 #: Says of an equation whether its results may be kept.
-Saveable = Callable[[JaxprEqn], bool]
+Saveable = Callable[[jx.JaxprEqn], bool]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -30,9 +28,9 @@ class SplitEqn:
         saved: variables of ``forward`` that are kept.
     """
 
-    forward: tuple[JaxprEqn, ...]
-    again: JaxprEqn | None
-    saved: tuple[Var, ...]
+    forward: tuple[jx.JaxprEqn, ...]
+    again: jx.JaxprEqn | None
+    saved: tuple[jx.Var, ...]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -46,13 +44,13 @@ class Split:
         saved: the variables of ``forward`` that these need, in the order of their computation.
     """
 
-    forward: tuple[JaxprEqn, ...]
-    recomputed: tuple[JaxprEqn, ...]
+    forward: tuple[jx.JaxprEqn, ...]
+    recomputed: tuple[jx.JaxprEqn, ...]
     kept: tuple[int, ...]
-    saved: tuple[Var, ...]
+    saved: tuple[jx.Var, ...]
 
 
-def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Split:
+def split_jaxpr(jaxpr: jx.Jaxpr, wanted: Sequence[jx.Atom], saveable: Saveable) -> Split:
     """Find what to keep of a program, so that some of its values can be computed again.
 
     Args:
@@ -60,18 +58,18 @@ def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Spl
         wanted: which of its values.
         saveable: which results of equations may be kept; parameters always are.
     """
-    needed = {x for x in wanted if isinstance(x, Var)}
-    saved: list[Var] = []
-    forward: list[JaxprEqn] = []
-    recomputed: list[JaxprEqn] = []
+    needed = {x for x in wanted if isinstance(x, jx.Var)}
+    saved: list[jx.Var] = []
+    forward: list[jx.JaxprEqn] = []
+    recomputed: list[jx.JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         places = tuple([i for i, var in enumerate(eqn.out_binders) if var in needed])
         rules = eqn.primitive.rules.extensions
-        again: JaxprEqn | None = None
+        again: jx.JaxprEqn | None = None
         if not places:
             forward.append(eqn)
-        elif CALLED in rules or SPLIT in rules:
-            split_eqn = eqn.primitive.rule(SPLIT) if SPLIT in rules else _split_call
+        elif pr.CALLED in rules or pr.SPLIT in rules:
+            split_eqn = eqn.primitive.rule(pr.SPLIT) if pr.SPLIT in rules else _split_call
             found = split_eqn(eqn, places, saveable)
             forward += reversed(found.forward)
             saved += reversed(found.saved)
@@ -79,13 +77,13 @@ def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Spl
         else:
             forward.append(eqn)
             # what is done must not be done twice
-            if effects_of(eqn).any or saveable(eqn):
+            if jx.effects_of(eqn).any or saveable(eqn):
                 saved += [eqn.out_binders[i] for i in places]
             else:
                 again = eqn
         if again is not None:
             recomputed.append(again)
-            needed.update(x for x in again.inputs if isinstance(x, Var))
+            needed.update(x for x in again.inputs if isinstance(x, jx.Var))
     return Split(
         tuple(reversed(forward)),
         tuple(reversed(recomputed)),
@@ -94,7 +92,7 @@ def split_jaxpr(jaxpr: Jaxpr, wanted: Sequence[Atom], saveable: Saveable) -> Spl
     )
 
 
-def split_results(jaxpr: Jaxpr, places: tuple[int, ...], saveable: Saveable) -> Split:
+def split_results(jaxpr: jx.Jaxpr, places: tuple[int, ...], saveable: Saveable) -> Split:
     """The same for some results of a program inside another, found once however often asked."""
 
     def make() -> Split:
@@ -115,14 +113,14 @@ class _SplitProgram:
         kept: those operands.
     """
 
-    forward: Jaxpr
+    forward: jx.Jaxpr
     saved: tuple[int, ...]
     recomputed: tuple[int, ...]
-    recomputation: Jaxpr | None
+    recomputation: jx.Jaxpr | None
     kept: tuple[int, ...]
 
 
-def _split_program(jaxpr: Jaxpr, demanded: tuple[int, ...], saveable: Saveable) -> _SplitProgram:
+def _split_program(jaxpr: jx.Jaxpr, demanded: tuple[int, ...], saveable: Saveable) -> _SplitProgram:
     """Split a called program into one that also returns what is kept and one that recomputes.
 
     A program of which nothing more is kept stays itself, so that whatever is derived from it is
@@ -133,12 +131,12 @@ def _split_program(jaxpr: Jaxpr, demanded: tuple[int, ...], saveable: Saveable) 
         num_outs = len(jaxpr.outs)
         split = split_jaxpr(jaxpr, [jaxpr.outs[i] for i in demanded], saveable)
         # what is kept may be a result already
-        place = {atom: i for i, atom in enumerate(jaxpr.outs) if isinstance(atom, Var)}
+        place = {atom: i for i, atom in enumerate(jaxpr.outs) if isinstance(atom, jx.Var)}
         more = [var for var in split.saved if var not in place]
         place.update((var, num_outs + i) for i, var in enumerate(more))
         forward = jaxpr
-        if more or not same_eqns(split.forward, jaxpr.eqns):
-            forward = Jaxpr(jaxpr.in_binders, split.forward, (*jaxpr.outs, *more))
+        if more or not dep.same_eqns(split.forward, jaxpr.eqns):
+            forward = jx.Jaxpr(jaxpr.in_binders, split.forward, (*jaxpr.outs, *more))
         saved = tuple(place[var] for var in split.saved)
         recomputed = tuple(i for i in demanded if i not in saved)
         if not recomputed:
@@ -148,23 +146,23 @@ def _split_program(jaxpr: Jaxpr, demanded: tuple[int, ...], saveable: Saveable) 
         if not (
             len(recomputed) == num_outs
             and binders == jaxpr.in_binders
-            and same_eqns(split.recomputed, jaxpr.eqns)
+            and dep.same_eqns(split.recomputed, jaxpr.eqns)
         ):
             outs = tuple(jaxpr.outs[i] for i in recomputed)
-            again = Jaxpr(binders, split.recomputed, outs)
+            again = jx.Jaxpr(binders, split.recomputed, outs)
         return _SplitProgram(forward, saved, recomputed, again, split.kept)
 
     return jaxpr.derive(("split", demanded, saveable), make)
 
 
-def _split_call(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+def _split_call(eqn: jx.JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a call into one that also returns what is kept and one that recomputes."""
-    rebuild = eqn.primitive.rule(CALLED)
-    (inner,) = subjaxprs(eqn.params)
+    rebuild = eqn.primitive.rule(pr.CALLED)
+    (inner,) = jx.subjaxprs(eqn.params)
     split = _split_program(inner, places, saveable)
     called, again = eqn, None
     if split.forward is not inner:
-        more = tuple(Var(aval) for aval in split.forward.out_avals[len(eqn.out_binders) :])
+        more = tuple(jx.Var(aval) for aval in split.forward.out_avals[len(eqn.out_binders) :])
         called = attrs.evolve(
             eqn, params=rebuild(eqn.params, split.forward), out_binders=(*eqn.out_binders, *more)
         )
@@ -175,5 +173,5 @@ def _split_call(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> S
         inputs = (*(eqn.inputs[i] for i in split.kept), *kept)
         params = rebuild(eqn.params, split.recomputation)
         outs = tuple(eqn.out_binders[i] for i in split.recomputed)
-        again = JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)
+        again = jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)
     return SplitEqn((called,), again, kept)

@@ -20,12 +20,10 @@ from tinyjax.core.staging import Staged, StagingTracer
 from tinyjax.core.trace import EVAL, Running
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import run_text
-from tinyjax.transforms.jvp import JVPTracer
-from tinyjax.transforms.linear_trace import LinearTrace
-from tinyjax.transforms.steps import Step
+from tinyjax.transforms import jvp as jv, linear_trace, steps
 
 
-class _Tangents(LinearTrace):
+class _Tangents(linear_trace.LinearTrace):
     """Records what a rule does to tangents, to be done again."""
 
     __slots__ = ()
@@ -49,7 +47,7 @@ class _Rule:
     primals: Sequence[Array]
     outs: Sequence[Array]
     out_tangents: Sequence[Atom | None]
-    linear: LinearTrace
+    linear: linear_trace.LinearTrace
     computed: Sequence[Array]
     staged: Staged
 
@@ -58,10 +56,10 @@ def make_step(
     primitive: Primitive[Any],
     params: object,
     operands: Sequence[Array | None],
-    recorder: LinearTrace,
+    recorder: linear_trace.LinearTrace,
     start: int,
     outs: Sequence[Array],
-) -> Step | None:
+) -> steps.Step | None:
     """Make the step of calls like one that was made, if it can be made and repeats that one.
 
     Args:
@@ -83,7 +81,7 @@ def make_step(
         step = None if body is None else _write(rule, body, tangents)
         if step is None or body is None:
             return None
-        again = LinearTrace(EVAL)
+        again = linear_trace.LinearTrace(EVAL)
         made = {id(t): again.new_inputs([t.aval])[0] for t in tangents if t is not None}
         given = [made.get(id(t)) for t in tangents]
         found = step(again, again, *chain(*zip(primals, given, strict=True)))
@@ -118,9 +116,9 @@ def _stage(
     return _Rule(inputs, outs, atoms, linear, [*computed.values()], staged)
 
 
-def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> Step | None:
+def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> steps.Step | None:
     scope = body.scope
-    scope |= {"Var": Var, "JaxprEqn": JaxprEqn, "JVPTracer": JVPTracer, "Tracer": StagingTracer}
+    scope |= {"Var": Var, "JaxprEqn": JaxprEqn, "JVPTracer": jv.JVPTracer, "Tracer": StagingTracer}
     scope["NotHereError"] = NotHereError
 
     def add(value: object) -> str:
@@ -163,7 +161,7 @@ def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> Step | 
         results.append(f"JVPTracer(trace, {names[id(x)]}, {tangent})" if tangent else names[id(x)])
     tail.append(f"return ({', '.join(results)},)")
     run_text("transforms", "step", body.text("\n    ".join(head), tail), scope)
-    step: Step = scope["step"]
+    step: steps.Step = scope["step"]
     return step
 
 
@@ -172,8 +170,8 @@ class _Comparison:
 
     def __init__(
         self,
-        before: LinearTrace,
-        after: LinearTrace,
+        before: linear_trace.LinearTrace,
+        after: linear_trace.LinearTrace,
         same_variables: dict[Atom, Atom],
         constants: Sequence[HostArray],
     ) -> None:
@@ -211,7 +209,7 @@ class _Comparison:
         return first is not None and second is not None and self._same_value(first, second)
 
     def _same_result(self, x: Array, y: Array) -> bool:
-        if not isinstance(x, JVPTracer) or not isinstance(y, JVPTracer):
+        if not isinstance(x, jv.JVPTracer) or not isinstance(y, jv.JVPTracer):
             return x is y or self._same_value(x, y)
         tangents = x.tangent, y.tangent
         if not all(isinstance(t, StagingTracer) for t in tangents):

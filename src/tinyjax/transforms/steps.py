@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tinyjax.core import replay
+from tinyjax.core import primitive as prim, replay
 from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive, on_replaced
 
 #: Takes the trace of a linearization and the one that records its tangents, and of each operand the
 #: array and the tangent, which is None if there is none. It returns the results.
@@ -31,7 +30,7 @@ class Steps:
 
     __slots__ = ("_calls", "known", "repeatable")
 
-    def __init__(self, primitive: Primitive[Any]) -> None:
+    def __init__(self, primitive: prim.Primitive[Any]) -> None:
         rules = primitive.rules
         homes = [getattr(rule, "__module__", None) or "" for rule in (rules.impl, rules.jvp)]
         self.repeatable: bool = (
@@ -54,11 +53,11 @@ class Steps:
         return count in replay.CALLS
 
 
-_all: Final[dict[Primitive[Any], Steps]] = {}
-on_replaced.append(_all.clear)
+_all: Final[dict[prim.Primitive[Any], Steps]] = {}
+prim.on_replaced.append(_all.clear)
 
 
-def steps_of(primitive: Primitive[Any]) -> Steps:
+def steps_of(primitive: prim.Primitive[Any]) -> Steps:
     """The steps of a primitive."""
     found = _all.get(primitive)
     if found is None:

@@ -20,58 +20,25 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from tinyjax import errors, records
+from tinyjax.core import operands as opd, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArray, Share, transposed
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
-from tinyjax.core.operands import first_element, is_splat, splat
-from tinyjax.core.primitive import (
-    FITS,
-    VARIES,
-    ZERO,
-    Cotangents,
-    MappedAxis,
-    Operands,
-    Primitive,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.sharding import get_mesh
-from tinyjax.core.staging import Recorder, StagingTrace, StagingTracer, stage
-from tinyjax.core.trace import (
-    Running,
-    Trace,
-    current_trace,
-    manual_axes,
-    on_devices,
-    use_trace,
-)
 from tinyjax.core.varying import axes_of, is_checked, joined, named, union
-from tinyjax.errors import DifferentiationError, ShardingError
 from tinyjax.frames import Source
+from tinyjax.primitives import collective as col, constraint as con, elementwise as ew, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.collective import (
-    axis_index,
-    psum,
-    pvary,
-    pvary_p,
-    recast,
-    recast_p,
-    shared_along,
-    sharing,
-    unvary_p,
+from tinyjax.transforms import (
+    batching as bt,
+    jvp as jv,
+    linear_trace,
+    linearize as lz,
+    transpose as tp,
 )
-from tinyjax.primitives.constraint import ConstraintParams, hide_p, sharding_constraint_p
-from tinyjax.primitives.elementwise import eq as equal
-from tinyjax.primitives.elementwise import select
-from tinyjax.primitives.shape import zeros_like
-from tinyjax.records import field_names
-from tinyjax.transforms.batching import BatchTrace, BatchTracer
-from tinyjax.transforms.jvp import JVPTrace
-from tinyjax.transforms.linear_trace import LinearTrace
-from tinyjax.transforms.linearize import LinearizeTrace
-from tinyjax.transforms.transpose import Transposer
 
 P = TypeVar("P")
 
@@ -99,7 +66,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
             found = eval_jaxpr(jaxpr, args)
             return [_lift(x, axes) for x, axes in zip(found, least, strict=True)]
 
-        staged = stage(run, avals)
+        staged = stg.stage(run, avals)
         assert not staged.consts, "a program is closed"
         program = staged.jaxpr
         # numbers are written with the types that they must have
@@ -111,7 +78,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
 
 def _lift(x: Array, axes: Axes) -> Array:
     """Let a value vary along axes. A number stays as it is, to be written with its type."""
-    return x if is_splat(x) else sharing(x, axes)
+    return x if opd.is_splat(x) else col.sharing(x, axes)
 
 
 def _typed(x: Atom, axes: Axes) -> Atom:
@@ -120,8 +87,8 @@ def _typed(x: Atom, axes: Axes) -> Atom:
     if axes in SHARING and x.value.host.any():
         summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
         if summed:
-            number = first_element(x.value.host)
-            raise ShardingError(
+            number = opd.first_element(x.value.host)
+            raise errors.ShardingError(
                 f"the number {number} is to be a sum of which each device along "
                 f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
             )
@@ -137,12 +104,12 @@ def fitted(jaxpr: Jaxpr, given: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr
 def _fit(primitive: Primitive[P], given: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
     """Return the axes along which operands must vary, and the parameters for such operands."""
     extensions = primitive.rules.extensions
-    if FITS in extensions:
-        wanted, fit = primitive.rule(FITS)(params, given)
+    if prim.FITS in extensions:
+        wanted, fit = primitive.rule(prim.FITS)(params, given)
         return wanted, fit
     together = union(given)
-    if VARIES in extensions:
-        together, _ = primitive.rule(VARIES)(params, together)
+    if prim.VARIES in extensions:
+        together, _ = primitive.rule(prim.VARIES)(params, together)
     elif subjaxprs(params):
         together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in subjaxprs(params)])
         params = _with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
@@ -152,7 +119,7 @@ def _fit(primitive: Primitive[P], given: Sequence[Axes], params: P) -> tuple[Seq
 def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
     """The parameters with other programs."""
     changes: dict[str, Any] = {}
-    for name in field_names(type(params)):
+    for name in records.field_names(type(params)):
         value = getattr(params, name)
         if isinstance(value, Jaxpr):
             changes[name] = change(value)
@@ -191,9 +158,9 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
         jaxpr: the program.
         on_host: whether types are not to say how values lie, either, nor equations.
     """
-    casts: tuple[Primitive[Any], ...] = (pvary_p, recast_p, unvary_p)
+    casts: tuple[Primitive[Any], ...] = (col.pvary_p, col.recast_p, col.unvary_p)
     if on_host:
-        casts = (*casts, sharding_constraint_p, hide_p)
+        casts = (*casts, con.sharding_constraint_p, con.hide_p)
 
     def typed(aval: ShapedArray) -> ShapedArray:
         if type(aval) is ExplicitArray:
@@ -226,7 +193,7 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
             params = eqn.params
             if subjaxprs(params):
                 params = _with_programs(params, lambda j: erased(j, on_host))
-            if isinstance(params, ConstraintParams):
+            if isinstance(params, con.ConstraintParams):
                 params = attrs.evolve(params, sharding=params.sharding.settled)
             outs = tuple(map(define, eqn.out_binders))
             eqns.append(JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
@@ -238,7 +205,7 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
 # Traces within the function given to shard_map
 
 
-class _VaryingRecorder(Recorder):
+class _VaryingRecorder(stg.Recorder):
     """A recorder that makes operands vary along the same axes.
 
     What a function closes over is a copy on each device here, whatever its type says of how it lies
@@ -250,15 +217,15 @@ class _VaryingRecorder(Recorder):
     def atom(self, value: Array) -> Atom:
         aval = value.aval
         if type(aval) is not ExplicitArray or (
-            type(value) is StagingTracer and value._trace is self
+            type(value) is stg.StagingTracer and value._trace is self
         ):
             return super().atom(value)
         mesh = get_mesh()
-        own = part_type(aval, manual_axes(), None if mesh.empty else mesh.explicit_axes)
+        own = part_type(aval, tr.manual_axes(), None if mesh.empty else mesh.explicit_axes)
         if own is aval:
             return super().atom(value)
         if type(value) is ConcreteArray:  # one number everywhere
-            return super().atom(splat(first_element(value.host), own))
+            return super().atom(opd.splat(opd.first_element(value.host), own))
         if id(value) not in self.consts:
             super().atom(value)
             self.consts[id(value)] = (Var(own), value)
@@ -267,7 +234,7 @@ class _VaryingRecorder(Recorder):
     def record(
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
-        if primitive is pvary_p and getattr(params, "axis_name", None) in args[0].aval.across:
+        if primitive is col.pvary_p and getattr(params, "axis_name", None) in args[0].aval.across:
             return args  # from a program for values that did not vary
         given = [x.aval.across for x in args]
         wanted: Sequence[Axes]
@@ -282,7 +249,7 @@ class _VaryingRecorder(Recorder):
         inputs = tuple(
             [
                 x.binder  # nearly always
-                if type(x) is StagingTracer and x._trace is self
+                if type(x) is stg.StagingTracer and x._trace is self
                 else _typed(self.atom(x), y)
                 for x, y in zip(operands, wanted, strict=True)
             ]
@@ -290,7 +257,7 @@ class _VaryingRecorder(Recorder):
         avals = primitive.result_types([x.aval for x in inputs], params)
         binders = tuple(map(Var, avals))
         self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
-        return [StagingTracer(self, var, var.aval) for var in binders]
+        return [stg.StagingTracer(self, var, var.aval) for var in binders]
 
     def _lifted(
         self, args: Sequence[Array], given: Sequence[Axes], wanted: Sequence[Axes]
@@ -299,9 +266,9 @@ class _VaryingRecorder(Recorder):
         if all(map(eq, given, wanted)):
             return args
         others = [x for x, own, axes in zip(args, given, wanted, strict=True) if own != axes]
-        if all(map(is_splat, others)):
+        if all(map(opd.is_splat, others)):
             return args
-        with use_trace(self):
+        with tr.use_trace(self):
             return [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
 
 
@@ -328,15 +295,15 @@ def _beside(args: Sequence[Array], given: Sequence[Axes]) -> tuple[Sequence[Arra
     return operands, wanted
 
 
-class _VaryingStagingTrace(_VaryingRecorder, StagingTrace):
+class _VaryingStagingTrace(_VaryingRecorder, stg.StagingTrace):
     __slots__ = ()
 
 
-class _VaryingLinearTrace(_VaryingRecorder, LinearTrace):
+class _VaryingLinearTrace(_VaryingRecorder, linear_trace.LinearTrace):
     __slots__ = ()
 
 
-class _VaryingJVPTrace(JVPTrace):
+class _VaryingJVPTrace(jv.JVPTrace):
     """A ``JVPTrace`` whose rules get programs that fit their operands.
 
     Results' tangents vary along the axes along which results do. Where a value is handed on, so is
@@ -348,68 +315,72 @@ class _VaryingJVPTrace(JVPTrace):
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and subjaxprs(params):
             wanted, params = _fit(primitive, [x.aval.across for x in args], params)
-            with use_trace(self):
+            with tr.use_trace(self):
                 args = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
         return super().process(primitive, args, params)
 
-    def split(self, value: Array) -> tuple[Array, Tangent]:
+    def split(self, value: Array) -> tuple[Array, prim.Tangent]:
         primal, tangent = super().split(value)
-        if tangent is not ZERO and not primal.aval.across <= tangent.aval.across:
-            with use_trace(self.parent):
+        if tangent is not prim.ZERO and not primal.aval.across <= tangent.aval.across:
+            with tr.use_trace(self.parent):
                 tangent = _lift(tangent, union((primal.aval.across, tangent.aval.across)))
         return primal, tangent
 
 
-class _VaryingLinearizeTrace(_VaryingJVPTrace, LinearizeTrace):
+class _VaryingLinearizeTrace(_VaryingJVPTrace, lz.LinearizeTrace):
     __slots__ = ()
 
 
-class _VaryingBatchTrace(BatchTrace):
+class _VaryingBatchTrace(bt.BatchTrace):
     """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
 
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         return [
-            BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.across))
-            if isinstance(out, BatchTracer) and out._trace is self
+            bt.BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.across))
+            if isinstance(out, bt.BatchTracer) and out._trace is self
             else out
             for out in super().process(primitive, args, params)
         ]
 
 
-class _VaryingTransposer(Transposer):
+class _VaryingTransposer(tp.Transposer):
     """A ``Transposer`` that checks that cotangents do not vary where values do not."""
 
-    def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
-        seeds: list[Tangent] = []
+    def seed(
+        self, outs: Sequence[Atom], cotangents: Sequence[prim.Tangent]
+    ) -> Sequence[prim.Tangent]:
+        seeds: list[prim.Tangent] = []
         for x, ct in zip(outs, cotangents, strict=True):
-            given = ct if ct is ZERO else _of_cotangent(ct, x.aval)
-            if given is not ZERO and not given.aval.across <= transposed(x.aval.across):
-                raise DifferentiationError(
+            given = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
+            if given is not prim.ZERO and not given.aval.across <= transposed(x.aval.across):
+                raise errors.DifferentiationError(
                     f"a cotangent of type {given.aval} was given for a result of type {x.aval}, of "
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
                 )
             seeds.append(given)
         return seeds
 
-    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+    def apply(
+        self, eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
         found = super().apply(eqn, cotangents, operands)
         if SHARING:
             found = [
                 _of_cotangent(ct, x.aval)
-                if isinstance(x, UndefinedPrimal) and ct is not None and ct is not ZERO
+                if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO
                 else ct
                 for x, ct in zip(operands, found, strict=True)
             ]
         for x, ct in zip(operands, found, strict=True):
-            if isinstance(x, UndefinedPrimal) and ct is not None and ct is not ZERO:
+            if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
                 more = ct.aval.across - transposed(x.aval.across)
                 if more and not is_checked():
-                    found = [psum(y, [*more]) if y is ct else y for y in found]
+                    found = [col.psum(y, [*more]) if y is ct else y for y in found]
                 elif more:
                     name = getattr(eqn.params, "name", eqn.primitive.name)
-                    raise DifferentiationError(
+                    raise errors.DifferentiationError(
                         f"the transpose, or bwd rule, of {name} gives a cotangent of type "
                         f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
                         f"same. Let it add theirs: lax.psum(ct, {named(more)})."
@@ -425,14 +396,14 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
     for share in transposed(aval.across) if aval.across in SHARING else ():
         if not isinstance(share, Share) or share in ct.aval.across:
             continue
-        own, name = shared_along(ct.aval.across, share.name), share.name
-        is_zero = is_splat(ct) and not ct.host.any()
+        own, name = col.shared_along(ct.aval.across, share.name), share.name
+        is_zero = opd.is_splat(ct) and not ct.host.any()
         if share.letter == "U" and own in "IR" and not is_zero:
-            place = axis_index(name)
-            here = broadcast_in_dim(equal(place, zeros_like(place)), ct.shape, ())
-            ct = select(here, ct, zeros_like(ct))
+            place = col.axis_index(name)
+            here = broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
+            ct = ew.select(here, ct, sh.zeros_like(ct))
         if share.letter == "U" or own == "I":
-            ct = recast(ct, name, share.letter)
+            ct = col.recast(ct, name, share.letter)
     return ct
 
 
@@ -440,7 +411,7 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
 
 
 def _everywhere() -> Axes:
-    return frozenset(manual_axes())
+    return frozenset(tr.manual_axes())
 
 
 class _OwnRecorder(_VaryingRecorder):
@@ -455,59 +426,59 @@ class _OwnRecorder(_VaryingRecorder):
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
         outs = super().record(primitive, args, params, source)
-        if primitive is pvary_p:
+        if primitive is col.pvary_p:
             return outs
         axes = _everywhere()
-        with use_trace(self):
-            return [out if axes <= out.aval.across else pvary(out, axes) for out in outs]
+        with tr.use_trace(self):
+            return [out if axes <= out.aval.across else col.pvary(out, axes) for out in outs]
 
 
-class _OwnStagingTrace(_OwnRecorder, StagingTrace):
+class _OwnStagingTrace(_OwnRecorder, stg.StagingTrace):
     __slots__ = ()
 
 
-class _OwnLinearTrace(_OwnRecorder, LinearTrace):
+class _OwnLinearTrace(_OwnRecorder, linear_trace.LinearTrace):
     __slots__ = ()
 
-    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
+    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[stg.StagingTracer]:
         axes = _everywhere()
         return super().new_inputs([aval.with_varying(axes) for aval in avals])
 
 
 _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
-    StagingTrace: _VaryingStagingTrace,
-    LinearTrace: _VaryingLinearTrace,
-    JVPTrace: _VaryingJVPTrace,
-    LinearizeTrace: _VaryingLinearizeTrace,
-    BatchTrace: _VaryingBatchTrace,
-    Transposer: _VaryingTransposer,
+    stg.StagingTrace: _VaryingStagingTrace,
+    linear_trace.LinearTrace: _VaryingLinearTrace,
+    jv.JVPTrace: _VaryingJVPTrace,
+    lz.LinearizeTrace: _VaryingLinearizeTrace,
+    bt.BatchTrace: _VaryingBatchTrace,
+    tp.Transposer: _VaryingTransposer,
 }
 
 
 #: Of functions that see themselves to what differs between devices.
 _OWN_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
     **_STAND_INS,
-    StagingTrace: _OwnStagingTrace,
-    LinearTrace: _OwnLinearTrace,
-    Transposer: Transposer,
+    stg.StagingTrace: _OwnStagingTrace,
+    linear_trace.LinearTrace: _OwnLinearTrace,
+    tp.Transposer: tp.Transposer,
 }
 
 
-class _AxisTrace(Trace):
+class _AxisTrace(tr.Trace):
     """Names an axis of the mesh, and hands everything on."""
 
     __slots__ = ("_mapped",)
 
     transformation = "shard_map"
 
-    def __init__(self, parent: Trace, mapped: MappedAxis) -> None:
+    def __init__(self, parent: tr.Trace, mapped: prim.MappedAxis) -> None:
         super().__init__(parent)
         self._mapped = mapped
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         return self.parent.process(primitive, args, params)
 
-    def mapped_axis(self) -> MappedAxis | None:
+    def mapped_axis(self) -> prim.MappedAxis | None:
         return self._mapped
 
 
@@ -528,13 +499,15 @@ def on_axes(
         own: whether all values are each device's own, even those that they computed together.
         shares: whether types say of sums of which devices have parts.
     """
-    trace = current_trace()
+    trace = tr.current_trace()
     for name, size in sizes:
-        axis = MappedAxis(size, name, of_devices=True, partly=partly, checks=checks, shares=shares)
+        axis = prim.MappedAxis(
+            size, name, of_devices=True, partly=partly, checks=checks, shares=shares
+        )
         trace = _AxisTrace(trace, axis)
-    token = on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
+    token = tr.on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
     try:
-        with Running(trace):
+        with tr.Running(trace):
             yield
     finally:
-        on_devices.reset(token)
+        tr.on_devices.reset(token)

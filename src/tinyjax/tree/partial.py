@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from tinyjax.tree.keys import GetAttrKey
-from tinyjax.tree.node import NodeKind, add_kind, check_callable
+from tinyjax.tree import keys, node
 
 R = TypeVar("R")
 
@@ -67,7 +66,7 @@ class Partial(functools.partial[R]):
     # a __new__ that has the slash.
     def __new__(cls, __func: Callable[..., R], *args: Any, **keywords: Any) -> Partial[R]:
         func = __func
-        check_callable("Partial", "its first argument", func)
+        node.check_callable("Partial", "its first argument", func)
         if isinstance(func, Partial):
             args, keywords = func.args + args, {**func.keywords, **keywords}
             func = func.func
@@ -85,12 +84,12 @@ def _unflatten(func: Callable[..., R], children: tuple[Any, ...]) -> Partial[R]:
     return Partial(func, *args, **keywords)
 
 
-add_kind(
-    NodeKind(
+node.add_kind(
+    node.NodeKind(
         Partial,
         flatten=lambda partial: ((partial.args, partial.keywords), partial.func),
         unflatten=_unflatten,
         describe=lambda func, size: f"Partial of {_name(func)}",
-        keys=lambda partial, func: (GetAttrKey("args"), GetAttrKey("keywords")),
+        keys=lambda partial, func: (keys.GetAttrKey("args"), keys.GetAttrKey("keywords")),
     )
 )

@@ -12,8 +12,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import attrs
 
-from tinyjax.errors import ArgumentError, shortened
-from tinyjax.records import Record
+from tinyjax import errors, records
 from tinyjax.tree.errors import RegistrationError
 from tinyjax.tree.keys import GetAttrKey, KeyEntry
 from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class
@@ -249,7 +248,7 @@ def _check_methods(function: str, cls: object, *methods: str) -> None:
     check_class(function, cls)
     missing = [method for method in methods if not callable(getattr(cls, method, None))]
     if missing:
-        raise ArgumentError(f"{function}: {cls!r} lacks the method {' and '.join(missing)}.")
+        raise errors.ArgumentError(f"{function}: {cls!r} lacks the method {' and '.join(missing)}.")
 
 
 @overload
@@ -343,7 +342,7 @@ def static(**options: Any) -> Any:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Field(Record):
+class _Field(records.Record):
     argument: str  # what the initialiser calls it; attrs drops a leading underscore
     static: bool
 
@@ -367,9 +366,9 @@ def _init_fields(
         }
     if data_fields is not None and meta_fields is not None:
         return {name: _Field(name, False) for name in (*data_fields, *meta_fields)}
-    raise ArgumentError(
+    raise errors.ArgumentError(
         "register_dataclass takes a dataclass or an attrs class, "
-        f"but got {shortened(cls)}. Put the "
+        f"but got {errors.shortened(cls)}. Put the "
         "decorator above @dataclass, or give both data_fields and meta_fields, which the class "
         "takes by name."
     )

@@ -21,22 +21,18 @@ from jaxlib.xla_client import (
     Device,
     DeviceList,
     HloSharding,
+    Sharding as XlaSharding,
     SingleDeviceSharding,
     array_result_handler,
     batched_copy_array_to_devices_with_sharding,
     batched_device_put,
 )
-from jaxlib.xla_client import Sharding as XlaSharding
 
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, devices as dev, platforms as pf
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import all_devices
-from tinyjax.core.platforms import CPU, PER_PLATFORM, Platform, add, platform_at
-from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
-from tinyjax.errors import ArgumentError
-from tinyjax.xla.forks import hold_at_forks, note_client
-from tinyjax.xla.versions import COMPILER, UNCHECKED
+from tinyjax.xla import forks, versions
 
 
 class _Placement(SingleDeviceSharding):
@@ -76,7 +72,7 @@ class Backend:
 
     def __init__(self, client: Client) -> None:
         self.client: Client = client
-        note_client(self.client)
+        forks.note_client(self.client)
         self._by_id: dict[int, Device] = {device.id: device for device in self.client.devices()}
         self.device: Device = self.client.local_devices()[0]
         self.devices: DeviceList = DeviceList((self.device,))
@@ -87,7 +83,7 @@ class Backend:
         """Return devices by their numbers, among all platforms'; lists of equal devices are one."""
         found = self._lists.get(ids)
         if found is None:
-            own = [self._by_id[i % PER_PLATFORM] for i in ids]
+            own = [self._by_id[i % pf.PER_PLATFORM] for i in ids]
             found = self._lists[ids] = DeviceList(tuple(own))
         return found
 
@@ -99,13 +95,13 @@ class Backend:
     @property
     def compiler(self) -> str:
         """Which compiler this is: programs may be kept for others of the same only."""
-        return f"{self.identity}:{COMPILER}"
+        return f"{self.identity}:{versions.COMPILER}"
 
-    def put(self, host: HostArray, aval: ShapedArray) -> ArrayImpl:
+    def put(self, host: dtypes.HostArray, aval: av.ShapedArray) -> ArrayImpl:
         """Send data that nobody will write to; aligned memory is not copied."""
-        dtype = PHYSICAL.get(aval.dtype)
+        dtype = dtypes.PHYSICAL.get(aval.dtype)
         if dtype is not None:
-            host, aval = to_physical(host), aval.with_dtype(dtype)
+            host, aval = dtypes.to_physical(host), aval.with_dtype(dtype)
         return batched_device_put(aval, self.placement, [host], [self.device], enable_x64=True)
 
     def copy(self, buffer: ArrayImpl) -> ArrayImpl:
@@ -116,19 +112,19 @@ class Backend:
         )
         return copied
 
-    def handlers(self, avals: Sequence[ShapedArray]) -> list[ResultHandler]:
+    def handlers(self, avals: Sequence[av.ShapedArray]) -> list[ResultHandler]:
         """Return the functions that make device arrays of a program's results."""
         return [result_handler(physical(a), self.placement) for a in avals]
 
 
-def result_handler(aval: ShapedArray, sharding: XlaSharding) -> ResultHandler:
+def result_handler(aval: av.ShapedArray, sharding: XlaSharding) -> ResultHandler:
     """Return the function that makes a device array of its parts, which are what they should be."""
-    return array_result_handler(aval, sharding, True, **UNCHECKED)
+    return array_result_handler(aval, sharding, True, **versions.UNCHECKED)
 
 
-def physical(aval: ShapedArray) -> ShapedArray:
+def physical(aval: av.ShapedArray) -> av.ShapedArray:
     """The type as which XLA holds values of a type."""
-    dtype = PHYSICAL.get(aval.dtype)
+    dtype = dtypes.PHYSICAL.get(aval.dtype)
     return aval if dtype is None else aval.with_dtype(dtype, aval.weak_type)
 
 
@@ -137,7 +133,7 @@ def physical(aval: ShapedArray) -> ShapedArray:
 _made: Final[dict[int | None, Backend]] = {}
 #: XLA ends the process where two threads start it at once.
 _making: Final = Lock()
-hold_at_forks(_making)
+forks.hold_at_forks(_making)
 
 
 def backend(depth: int | None = None) -> Backend:
@@ -151,7 +147,7 @@ def backend(depth: int | None = None) -> Backend:
         with _making:
             found = _made.get(depth)
             if found is None:
-                devices = len(all_devices()) if depth is None else 1
+                devices = len(dev.all_devices()) if depth is None else 1
                 client = xla_client.make_cpu_client(asynchronous=depth is None, num_devices=devices)
                 found = _made[depth] = Backend(client)
     return found
@@ -163,11 +159,11 @@ _others: Final[dict[str, Backend]] = {}
 
 def backend_of(ids: Sequence[int]) -> Backend:
     """Return the backend of devices, by their numbers, which are of one platform."""
-    platform = platform_at(ids[0])
-    return backend() if platform is CPU else _others[platform.name]
+    platform = pf.platform_at(ids[0])
+    return backend() if platform is pf.CPU else _others[platform.name]
 
 
-def add_platform(client: Client, name: str, maker: str, rules: str) -> Platform:
+def add_platform(client: Client, name: str, maker: str, rules: str) -> pf.Platform:
     """Make the devices of a client known, as a platform of their own.
 
     Args:
@@ -188,9 +184,9 @@ def add_platform(client: Client, name: str, maker: str, rules: str) -> Platform:
         return found
 
     kinds = tuple([device.device_kind for device in devices])
-    platform = Platform(name, maker, rules, kinds, stats)
+    platform = pf.Platform(name, maker, rules, kinds, stats)
     _others[name] = made
-    add(platform)
+    pf.add(platform)
     return platform
 
 
@@ -209,7 +205,7 @@ def install(made: Backend) -> None:
 def buffer_of(array: Array, on: Backend) -> Any:
     """Return an array's device buffer, made from its host data when first needed."""
     if type(array) is not ConcreteArray:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"a program that was compiled for one device was called with an array that lies by "
             f"{array.sharding!r}. Lower it for such arrays: jit(f).lower(x), or give the sharding "
             "to ShapeDtypeStruct."

@@ -19,14 +19,11 @@ from typing import Any, Final, Literal, TypeAlias
 from jaxlib._jax import collect_garbage
 from numpy import ndarray
 
-from tinyjax import tree
+from tinyjax import frames, tree
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.operands import aligned
-from tinyjax.frames import run_text
-from tinyjax.tree import PyTreeDef
-from tinyjax.xla.backend import Backend, buffer_of
-from tinyjax.xla.executable import Executable, is_release_due
+from tinyjax.xla import backend, executable
 
 #: A call by its positional and keyword arguments. It returns NotImplemented where these are of
 #: other types, or where the program does not start.
@@ -45,10 +42,10 @@ class _OtherError(Exception):
 
 
 def written_call(
-    program: Executable,
+    program: executable.Executable,
     consts: Sequence[Array],
-    in_tree: PyTreeDef,
-    out_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
+    out_tree: tree.PyTreeDef,
     leaves: Sequence[Any],
     witness: int,
     static: Sequence[tuple[int | str, Any]],
@@ -96,7 +93,7 @@ def written_call(
     made: WrittenCall = prepare(
         program.loaded.execute_sharded,
         on.handlers(program.out_avals),
-        [buffer_of(c, on) for c in consts],
+        [backend.buffer_of(c, on) for c in consts],
         wanted,
         program.out_avals,
         stage,
@@ -131,20 +128,20 @@ def _kind(leaf: object) -> _Kind:
     return "host" if type(leaf) is ndarray else "number"
 
 
-def _lend(on: Backend, arrays: Sequence[Any]) -> bool:
+def _lend(on: backend.Backend, arrays: Sequence[Any]) -> bool:
     """Make the buffers that arrays lack; say whether there were any such."""
     if any(type(x) is not ConcreteArray for x in arrays):
         return False
     lacking = [x for x in arrays if x._buffer is None]
     for x in lacking:
-        buffer_of(x, on)
+        backend.buffer_of(x, on)
     return bool(lacking)
 
 
 @lru_cache(maxsize=1024)
 def _prepared(
-    in_tree: PyTreeDef,
-    out_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
+    out_tree: tree.PyTreeDef,
     kinds: tuple[_Kind, ...],
     consts: int,
     witness: int,
@@ -223,18 +220,18 @@ def _prepared(
     ]
     scope: dict[str, Any] = {
         "ndarray": ndarray,
-        "is_release_due": is_release_due,
+        "is_release_due": executable.is_release_due,
         "collect_garbage": collect_garbage,
         "array": ConcreteArray,
         "new": ConcreteArray.__new__,
     }
-    run_text("xla", "written", "\n".join(lines) + "\n", scope)
+    frames.run_text("xla", "written", "\n".join(lines) + "\n", scope)
     prepare: Callable[..., WrittenCall] = scope["prepare"]
     return prepare
 
 
 @lru_cache(maxsize=1024)
-def written_result(out_tree: PyTreeDef) -> Callable[..., Any] | None:
+def written_result(out_tree: tree.PyTreeDef) -> Callable[..., Any] | None:
     """Write a function that makes results of one structure.
 
     Returns:
@@ -256,7 +253,7 @@ def written_result(out_tree: PyTreeDef) -> Callable[..., Any] | None:
         "    return result\n"
     )
     scope: dict[str, Any] = {}
-    run_text("xla", "written", text, scope)
+    frames.run_text("xla", "written", text, scope)
     found: Callable[..., Any] = scope["results"]
     return found
 
@@ -265,7 +262,7 @@ def _tuple(parts: Sequence[str]) -> str:
     return f"({''.join(f'{part}, ' for part in parts)})"
 
 
-def _taken_apart(in_tree: PyTreeDef, static: Sequence[int | str]) -> list[str]:
+def _taken_apart(in_tree: tree.PyTreeDef, static: Sequence[int | str]) -> list[str]:
     """Write what binds the leaves of ``(args, kwargs)``, and leaves calls of other structures.
 
     Args:
@@ -275,9 +272,9 @@ def _taken_apart(in_tree: PyTreeDef, static: Sequence[int | str]) -> list[str]:
     nodes = count()
     lines: list[str] = []
 
-    def named(node: PyTreeDef, first: int) -> list[tuple[PyTreeDef, str, int]]:
+    def named(node: tree.PyTreeDef, first: int) -> list[tuple[tree.PyTreeDef, str, int]]:
         """Name the children of a node, the leaves by their numbers; with where these begin."""
-        inner: list[tuple[PyTreeDef, str, int]] = []
+        inner: list[tuple[tree.PyTreeDef, str, int]] = []
         for child in node.children():
             leaf = child is tree.LEAF
             inner.append((child, f"x{first}" if leaf else f"n{next(nodes)}", first))
@@ -291,12 +288,12 @@ def _taken_apart(in_tree: PyTreeDef, static: Sequence[int | str]) -> list[str]:
         elif parts:
             lines.append(f"{_tuple(parts)} = {name}")
 
-    def take_all(inner: Sequence[tuple[PyTreeDef, str, int]], depth: int) -> None:
+    def take_all(inner: Sequence[tuple[tree.PyTreeDef, str, int]], depth: int) -> None:
         for child, name, first in inner:
             if child is not tree.LEAF:
                 take(child, name, first, depth)
 
-    def take(node: PyTreeDef, name: str, first: int, depth: int) -> None:
+    def take(node: tree.PyTreeDef, name: str, first: int, depth: int) -> None:
         kind, keys = _container(node, depth)
         if kind is NoneType:
             lines.append(f"if {name} is not None: return NotImplemented")
@@ -323,11 +320,11 @@ def _taken_apart(in_tree: PyTreeDef, static: Sequence[int | str]) -> list[str]:
     return lines
 
 
-def _put_together(out_tree: PyTreeDef, leaf: Callable[[int], str]) -> str:
+def _put_together(out_tree: tree.PyTreeDef, leaf: Callable[[int], str]) -> str:
     """Write an expression for a result whose leaves have these expressions, by their numbers."""
     places = count()
 
-    def shown(node: PyTreeDef, depth: int) -> str:
+    def shown(node: tree.PyTreeDef, depth: int) -> str:
         if node is tree.LEAF:
             return leaf(next(places))
         kind, keys = _container(node, depth)
@@ -341,7 +338,7 @@ def _put_together(out_tree: PyTreeDef, leaf: Callable[[int], str]) -> str:
     return shown(out_tree, 0)
 
 
-def _container(node: PyTreeDef, depth: int) -> tuple[type, tuple[str, ...]]:
+def _container(node: tree.PyTreeDef, depth: int) -> tuple[type, tuple[str, ...]]:
     """Return the type of a container, and a dict's keys.
 
     Raises:

@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tinyjax.core.devices import Sharding, default_place
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core import devices as dev, jaxpr as jx, sharded_array as sa
 from tinyjax.xla.placement_annotations import wishes_of
 
 if TYPE_CHECKING:
     from tinyjax.xla.placement import Placement
 
 
-def on_devices(args: Sequence[object]) -> list[Sharding | None]:
+def on_devices(args: Sequence[object]) -> list[dev.Sharding | None]:
     """How arguments lie; None for those that go where they are wanted."""
-    return [x.sharding if type(x) is ShardedArray and x.committed else None for x in args]
+    return [x.sharding if type(x) is sa.ShardedArray and x.committed else None for x in args]
 
 
-def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | None:
+def placement_of(jaxpr: jx.Jaxpr, given: Sequence[dev.Sharding | None]) -> Placement | None:
     """Return where a program runs; None for the processor's first device.
 
     Where neither arguments nor the program say it, that is the default device; the results are then
@@ -40,7 +38,7 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     found = placement_by(jaxpr, given)
-    place = default_place() if found is None else None
+    place = dev.default_place() if found is None else None
     if place is None:
         return found
     from tinyjax.xla.placement import Placement  # noqa: PLC0415 (the first device needs none)
@@ -48,7 +46,7 @@ def placement_of(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
 
-def placement_by(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | None:
+def placement_by(jaxpr: jx.Jaxpr, given: Sequence[dev.Sharding | None]) -> Placement | None:
     """Return where a program runs, by its arguments and what it names; None where these do not say.
 
     Args:
@@ -59,7 +57,7 @@ def placement_by(jaxpr: Jaxpr, given: Sequence[Sharding | None]) -> Placement | 
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     wishes = wishes_of(jaxpr)
-    named: list[Sharding] = [] if wishes is None else [*wishes.all]
+    named: list[dev.Sharding] = [] if wishes is None else [*wishes.all]
     named += [sharding for sharding in given if sharding is not None]
     if not named:
         return None

@@ -28,9 +28,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.config import settings
-from tinyjax.errors import DiskCacheWarning
-from tinyjax.records import Record
+from tinyjax import config, errors, records
 
 #: Part of the key: to be counted up with every change to how entries are made or run.
 _FORMAT: Final = 1
@@ -54,7 +52,7 @@ _ONE_CORE: Final = frozenset(
 
 
 @attrs.frozen(eq=False, repr=False)
-class DiskCacheInfo(Record):
+class DiskCacheInfo(records.Record):
     """How the cache of compiled programs on disk has served this process, and what it holds.
 
     Attributes:
@@ -89,7 +87,7 @@ class _DamagedError(Exception):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Found(Record):
+class _Found(records.Record):
     """An entry as a listing shows it; the oldest is the one not used for longest."""
 
     used: int
@@ -149,7 +147,7 @@ def _host() -> list[str]:
 
 
 @attrs.frozen(eq=False, repr=False)
-class DiskCache(Record):
+class DiskCache(records.Record):
     """A folder of compiled programs.
 
     The folder is opened for each use, and files in it are named relative to what was opened: so it
@@ -243,7 +241,7 @@ class DiskCache(Record):
         warnings.warn(
             f"the cache of compiled programs in {self.folder} {what}: {reason}. Programs that are "
             "not there are compiled, as without a cache. (This is said once.)",
-            DiskCacheWarning,
+            errors.DiskCacheWarning,
             stacklevel=2,
         )
 
@@ -365,27 +363,27 @@ def _remove(folder: int, name: str) -> None:
 
 def disk_cache() -> DiskCache:
     """Return the cache that the settings ask for."""
-    current = settings()
+    current = config.settings()
     return DiskCache(current.cache_dir, current.cache_max_bytes)
 
 
 def disk_cache_info() -> DiskCacheInfo:
     """Say how the cache has served, and what it holds."""
-    entries = disk_cache().entries() if settings().cache_dir else []
+    entries = disk_cache().entries() if config.settings().cache_dir else []
     with _lock:
         return DiskCacheInfo(
-            settings().cache_dir,
+            config.settings().cache_dir,
             _counts.hits,
             _counts.misses,
             len(entries),
             sum(entry.size for entry in entries),
-            settings().cache_max_bytes,
+            config.settings().cache_max_bytes,
         )
 
 
 def disk_cache_clear() -> None:
     """Remove every entry, and count from zero."""
-    if settings().cache_dir:
+    if config.settings().cache_dir:
         disk_cache().clear()
     with _lock:
         _counts.hits = _counts.misses = 0

@@ -20,16 +20,12 @@ import numpy as np
 from jaxlib._jax import pytree
 from jaxlib.xla_client import ArrayImpl
 
+from tinyjax.core import avals as av, devices as dev, operands as opd, sharded_array as sa
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Sharding
-from tinyjax.core.operands import PYTHON_NUMBERS, aligned, as_array
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.dtypes import PHYSICAL, HostArray
 from tinyjax.records import Printed
-from tinyjax.tree import PyTree, PyTreeDef
-from tinyjax.tree.node import KINDS
+from tinyjax.tree import PyTree, PyTreeDef, node
 from tinyjax.xla.backend import Backend, buffer_of
 from tinyjax.xla.call_writer import WrittenCall, written_call, written_result
 from tinyjax.xla.executable import Executable
@@ -69,11 +65,11 @@ def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, .
     key: list[Any] = [structure]
     for leaf in leaves:
         kind = type(leaf)
-        if kind is ConcreteArray or kind is ShardedArray:
+        if kind is ConcreteArray or kind is sa.ShardedArray:
             key.append(leaf._aval or leaf.aval)
         elif kind is np.ndarray:
             key += (leaf.dtype, leaf.shape)
-        elif kind in PYTHON_NUMBERS:
+        elif kind in opd.PYTHON_NUMBERS:
             key.append(kind)
         else:
             return None
@@ -96,7 +92,7 @@ def register_nodes(structure: PyTreeDef) -> bool:
         node_type = treedef.node_type
         if node_type is None or node_type in _BUILT_IN or node_type in _registered:
             continue
-        kind = KINDS[node_type]
+        kind = node.KINDS[node_type]
         assert kind is not None, "a node has a kind"
         _registered.add(node_type)
         if not hasattr(node_type, "_fields"):  # jaxlib knows named tuples
@@ -210,10 +206,10 @@ class PlacedLaunch:
 
     def __init__(self, others: Launch) -> None:
         self.others: Launch = others
-        self._programs: dict[tuple[Sharding | type, ...], Launch] = {}
+        self._programs: dict[tuple[dev.Sharding | type, ...], Launch] = {}
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        lie = tuple([x._sharding if type(x) is ShardedArray else type(x) for x in args])
+        lie = tuple([x._sharding if type(x) is sa.ShardedArray else type(x) for x in args])
         return self._programs.get(lie, self.others)(args)
 
     def add(
@@ -238,16 +234,16 @@ class PlacedLaunch:
         ins = program.placement.ins
         n = len(consts)
         fixed = [moved(x, sharding).shards for x, sharding in zip(consts, ins[:n], strict=True)]
-        lie = tuple([x._sharding if type(x) is ShardedArray else type(x) for x in args])
+        lie = tuple([x._sharding if type(x) is sa.ShardedArray else type(x) for x in args])
         wanted = program.moves(lie)
         result = _result(program.results, out_tree, lambda _, how, out: result_of(how, out))
         execute = program.execute
 
         def launch(args: Sequence[Any]) -> Any:
             buffers = fixed.copy()
-            given: list[ShardedArray] = []
+            given: list[sa.ShardedArray] = []
             for x, sharding in zip(args, wanted, strict=True):
-                at = x if sharding is None else moved(as_array(x), sharding)
+                at = x if sharding is None else moved(opd.as_array(x), sharding)
                 given.append(at)
                 buffers.append(at.shards)
             return result(execute(given, buffers))
@@ -337,13 +333,13 @@ def launch_mixed(
 
 
 def _new_stage(
-    on: Backend, fixed: list[Any], in_avals: Sequence[ShapedArray], places: Sequence[int]
+    on: Backend, fixed: list[Any], in_avals: Sequence[av.ShapedArray], places: Sequence[int]
 ) -> _Stage:
     buffers = [*fixed, *[None] * len(in_avals)]
     hosts: list[HostArray] = []
     for i in places:
         aval = in_avals[i]
-        host = aligned(aval.shape, aval.dtype)
+        host = opd.aligned(aval.shape, aval.dtype)
         buffers[len(fixed) + i] = on.put(host, aval)
         hosts.append(host)
     return _Stage(hosts, buffers)

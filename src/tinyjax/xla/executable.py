@@ -25,12 +25,9 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax.config import settings
+from tinyjax.core import avals as av, concrete as conc, events, jaxpr as jx, lowering as low
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once, give_up
-from tinyjax.core.events import timed
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.lowering import Locate, location_text
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.errors import ForkError
 from tinyjax.records import Record
 from tinyjax.xla.announcing import announced
@@ -71,7 +68,7 @@ _call: Final = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.py_object] * 3)(
 gc.callbacks.append(partial(_call, collect_garbage))
 
 
-def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[ShapedArray]) -> Execute:
+def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[av.ShapedArray]) -> Execute:
     """Return the function that runs a program and makes device arrays of its results."""
     run = loaded.execute_sharded
     handlers = on.handlers(out_avals)
@@ -108,8 +105,8 @@ class Executable:
         name: str,
         on: Backend,
         loaded: LoadedExecutable,
-        in_avals: tuple[ShapedArray, ...],
-        out_avals: tuple[ShapedArray, ...],
+        in_avals: tuple[av.ShapedArray, ...],
+        out_avals: tuple[av.ShapedArray, ...],
         donated: tuple[int, ...],
         host_program: HostProgram | None = None,
     ) -> None:
@@ -117,8 +114,8 @@ class Executable:
         self.host_program: HostProgram | None = host_program
         self.backend: Backend = on
         self.loaded: LoadedExecutable = loaded
-        self.in_avals: tuple[ShapedArray, ...] = in_avals
-        self.out_avals: tuple[ShapedArray, ...] = out_avals
+        self.in_avals: tuple[av.ShapedArray, ...] = in_avals
+        self.out_avals: tuple[av.ShapedArray, ...] = out_avals
         self.donated: tuple[int, ...] = donated
         self.execute: Execute = executor(loaded, on, out_avals)
 
@@ -145,12 +142,12 @@ class Executable:
         try:
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError) as error:
-            check_donated(args)
+            conc.check_donated(args)
             raise_as_ours(error)
         for i in self.donated:
             buffer = args[i]._buffer
             if buffer is not None and buffer.is_deleted():
-                give_up(args[i])
+                conc.give_up(args[i])
         results: list[Array] = []
         for aval, out in zip(self.out_avals, outs, strict=True):
             results.append(ConcreteArray(None, aval, out))
@@ -162,7 +159,7 @@ class Executable:
         Raises:
             DonatedArrayError: one is an argument twice.
         """
-        check_donated_once(args, self.donated, self.in_avals, self.name)
+        conc.check_donated_once(args, self.donated, self.in_avals, self.name)
         on = self.backend
         for i in self.donated:
             arg = args[i]
@@ -260,8 +257,8 @@ def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedEx
             found = _look_up(key)  # of a thread that had its turn before
         if found is not None:
             return found
-        with timed("/jax/core/compile/backend_compile_duration"):
-            locate = location_text if settings().locations else None
+        with events.timed("/jax/core/compile/backend_compile_duration"):
+            locate = low.location_text if settings().locations else None
             with announced(wanted):
                 made = compile_program(on, wanted, key.flags, locate)
         with _lock:
@@ -292,7 +289,7 @@ os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new proc
 
 
 def compile_anew(
-    wanted: Compilation, locate: Locate | None = None
+    wanted: Compilation, locate: low.Locate | None = None
 ) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
@@ -311,7 +308,7 @@ def is_compiled(wanted: Compilation) -> bool:
         return key in _cache
 
 
-def held(jaxpr: Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+def held(jaxpr: jx.Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
         return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
@@ -323,7 +320,7 @@ def _key(on: Backend, wanted: Compilation) -> CompileKey:
 
 
 def compile_program(
-    on: Backend, wanted: Compilation, flags: Flags, locate: Locate | None = None
+    on: Backend, wanted: Compilation, flags: Flags, locate: low.Locate | None = None
 ) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program with these flags, whether or not this was done before.
 
@@ -356,7 +353,7 @@ def compile_program(
     return Executable(name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
 
 
-def match_donations(jaxpr: Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:
+def match_donations(jaxpr: jx.Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:
     """For each parameter, which result may take over its memory: the next of the same type."""
     free: dict[tuple[Any, ...], list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):

@@ -26,22 +26,14 @@ import numpy as np
 from jaxlib._jax import ResultHandler, collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
-from tinyjax.config import scoped
+from tinyjax import config, dtypes, errors
+from tinyjax.core import avals as av, devices as dev, events, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import PLATFORM
-from tinyjax.core.events import span
-from tinyjax.core.trace import EVAL, use_trace
-from tinyjax.display.runs import Reports
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import CallbackError
+from tinyjax.display import runs
 from tinyjax.stablehlo.module import HostFunction
-from tinyjax.xla.announcing import waiting
+from tinyjax.xla import announcing, compilation, interruptible, lapack
 from tinyjax.xla.backend import Backend, backend
-from tinyjax.xla.compilation import Flags
-from tinyjax.xla.interruptible import aside
-from tinyjax.xla.lapack import prepare_calls
 from tinyjax.xla.options import compile_options, compiling
 from tinyjax.xla.placement import Placement
 
@@ -68,7 +60,7 @@ def compile_with(
     text: str,
     functions: Sequence[HostFunction],
     name: str,
-    flags: Flags,
+    flags: compilation.Flags,
     placement: Placement,
 ) -> LoadedExecutable:
     """Compile a program that calls Python from another device than the processor's.
@@ -92,22 +84,22 @@ def _compile(
     text: str,
     functions: Sequence[HostFunction],
     name: str,
-    flags: Flags,
+    flags: compilation.Flags,
     placement: Placement | None = None,
 ) -> LoadedExecutable:
     # Programs without callbacks need no bindings of MLIR, which take long to load.
     from tinyjax.xla.modules import parse  # noqa: PLC0415
 
-    prepare_calls(text)
+    lapack.prepare_calls(text)
     module = parse(text)
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
-    with compiling(flags), span("compile", program=name):
-        return aside(
+    with compiling(flags), events.span("compile", program=name):
+        return interruptible.aside(
             lambda: on.client.compile_and_load(
                 module, devices, options, host_callbacks=[*functions]
             ),
-            waiting=waiting(),
+            waiting=announcing.waiting(),
         )
 
 
@@ -133,8 +125,8 @@ class HostProgram:
         self,
         text: str,
         functions: Sequence[HostFunction],
-        out_avals: Sequence[ShapedArray],
-        flags: Flags = (),
+        out_avals: Sequence[av.ShapedArray],
+        flags: compilation.Flags = (),
         name: str = "f",
     ) -> None:
         self.name = name
@@ -143,13 +135,13 @@ class HostProgram:
         self._out_avals = out_avals
         self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
-        self._reports = [f for f in functions if isinstance(f, Reports)]
+        self._reports = [f for f in functions if isinstance(f, runs.Reports)]
 
     def loaded(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
         depth = _depth.get()
         if depth > _DEEPEST:
-            raise CallbackError(
+            raise errors.CallbackError(
                 f"compiled programs with callbacks run inside each other's callbacks more than "
                 f"{_DEEPEST} deep. Call the functions in the innermost callbacks without jit."
             )
@@ -171,7 +163,7 @@ class HostProgram:
         if not self._reports:
             return self._run(args)
         try:
-            return aside(partial(self._run, args), daemon=True)
+            return interruptible.aside(partial(self._run, args), daemon=True)
         except BaseException:
             for reports in self._reports:
                 reports.stop()
@@ -188,7 +180,7 @@ class HostProgram:
         return [ConcreteArray(x.host, x.aval) for x in on_device]
 
 
-def _buffer_of(host: HostArray, aval: ShapedArray, on: Backend) -> ArrayImpl:
+def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> ArrayImpl:
     """Return a buffer with an array's data: that which it lies in, if that is this client's."""
     contiguous = host.flags.c_contiguous
     base: Any = host.base
@@ -212,10 +204,13 @@ def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFuncti
         on_host: whether the default device is the processor's within it.
     """
 
-    def call(*args: HostArray) -> Sequence[HostArray]:
+    def call(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         token = _depth.set(depth)
         try:
-            with scoped(default_device=PLATFORM) if on_host else nullcontext(), use_trace(EVAL):
+            with (
+                config.scoped(default_device=dev.PLATFORM) if on_host else nullcontext(),
+                tr.use_trace(tr.EVAL),
+            ):
                 return tuple(fun(*args))
         except BaseException as error:
             number = next(_numbers)

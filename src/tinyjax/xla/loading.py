@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING
 
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
-from tinyjax.config import settings
-from tinyjax.core.events import span
-from tinyjax.xla.announcing import waiting
-from tinyjax.xla.backend import Backend
-from tinyjax.xla.compilation import Flags
-from tinyjax.xla.forks import without_python
-from tinyjax.xla.interruptible import aside
-from tinyjax.xla.lapack import prepare_calls
+from tinyjax import config
+from tinyjax.core import events
+from tinyjax.xla import announcing, backend, compilation, forks, interruptible, lapack
 from tinyjax.xla.options import compile_options, compiling
 from tinyjax.xla.placement import Placement
 
@@ -23,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def load_or_compile(
-    on: Backend,
+    on: backend.Backend,
     text: str,
     name: str,
-    flags: Flags = (),
+    flags: compilation.Flags = (),
     placement: Placement | None = None,
 ) -> LoadedExecutable:
     """Load a program from the cache on disk, if there is one and it is there, or compile it.
@@ -44,17 +39,21 @@ def load_or_compile(
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
     with compiling(flags):
-        kept = _place(on, text, options) if settings().cache_dir else None
+        kept = _place(on, text, options) if config.settings().cache_dir else None
         if kept is not None:
-            with span("load", program=name):
-                found = aside(lambda: _load(on, text, kept, options, devices), waiting=waiting())
+            with events.span("load", program=name):
+                found = interruptible.aside(
+                    lambda: _load(on, text, kept, options, devices), waiting=announcing.waiting()
+                )
             if found is not None:
                 return found
-        with span("compile", program=name):
-            return aside(lambda: _compile(on, text, kept, options, devices), waiting=waiting())
+        with events.span("compile", program=name):
+            return interruptible.aside(
+                lambda: _compile(on, text, kept, options, devices), waiting=announcing.waiting()
+            )
 
 
-def _place(on: Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
+def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
     """Return the cache on disk, and what the program is called there."""
     # Most processes have no such cache, and need not load what it takes.
     from tinyjax.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
@@ -63,13 +62,13 @@ def _place(on: Backend, text: str, options: CompileOptions) -> tuple[DiskCache, 
 
 
 def _load(
-    on: Backend,
+    on: backend.Backend,
     text: str,
     kept: tuple[DiskCache, bytes],
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable | None:
-    prepare_calls(text)
+    lapack.prepare_calls(text)
     folder, key = kept
     code = folder.load(key)
     if code is not None:
@@ -81,14 +80,14 @@ def _load(
 
 
 def _compile(
-    on: Backend,
+    on: backend.Backend,
     text: str,
     kept: tuple[DiskCache, bytes] | None,
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
-    prepare_calls(text)
-    with without_python():
+    lapack.prepare_calls(text)
+    with forks.without_python():
         loaded = on.client.compile_and_load(text.encode(), devices, options)
     if kept is not None:
         folder, key = kept

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax.core.events import span
-from tinyjax.core.jaxpr import Jaxpr, effects
+from tinyjax.core import events, jaxpr as jx, platforms as pf
 from tinyjax.core.lowering import Locate, write_module, write_sharded_module
-from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.display.runs import Reports
 from tinyjax.errors import ShardingError
 from tinyjax.stablehlo.module import HostFunction
@@ -24,7 +22,7 @@ class CallsPythonError(ShardingError):
 
 
 def lowered(
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     name: str,
     aliases: Sequence[int | None] = (),
     locate: Locate | None = None,
@@ -39,18 +37,18 @@ def lowered(
         locate: says where equations come from; nothing does by default.
         platform: where it is to run.
     """
-    with span("lower", program=name):
+    with events.span("lower", program=name):
         return write_module(unnest(jaxpr), name, aliases, platform, locate)
 
 
 def calls_from(placement: Placement) -> bool:
     """Whether programs on these devices call Python: on one, which is not the processor's."""
-    return len(placement.ids) == 1 and platform_at(placement.ids[0]) is not CPU
+    return len(placement.ids) == 1 and pf.platform_at(placement.ids[0]) is not pf.CPU
 
 
 def lowered_for(
     placement: Placement,
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     name: str,
     donated: Sequence[int] = (),
     locate: Locate | None = None,
@@ -69,10 +67,10 @@ def lowered_for(
     """
     ins, outs = placement.ins, placement.outs
     may_call = calls_from(placement)
-    if may_call or not effects(jaxpr).any:
-        with span("lower", program=name):
+    if may_call or not jx.effects(jaxpr).any:
+        with events.span("lower", program=name):
             flat = unnest(jaxpr)
-            rules = platform_at(placement.ids[0]).rules
+            rules = pf.platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
         if not functions or (may_call and not any(isinstance(f, Reports) for f in functions)):
             return text, functions

@@ -18,20 +18,17 @@ import numpy as np
 from jaxlib._jax import JaxRuntimeError as XlaError
 from jaxlib.xla_client import CompileOptions, DeviceAssignment
 
-from tinyjax.config import settings
-from tinyjax.core.costs import cost_of
+from tinyjax import config, errors
+from tinyjax.core import costs, platforms as pf
 from tinyjax.core.discovery import toolkit
-from tinyjax.core.platforms import CPU, PER_PLATFORM, platform_at
-from tinyjax.errors import ArgumentError, JaxRuntimeError, shortened
-from tinyjax.xla.compilation import Compilation, Flag, Flags
+from tinyjax.xla import compilation, versions
 from tinyjax.xla.placement import Placement
-from tinyjax.xla.versions import PLAIN_LOOPS
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
 _WORTH_FUSING: Final = 1e5
 
-_ONE_THREAD: Final[tuple[str, Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
-_UNOPTIMIZED: Final[tuple[str, Flag]] = ("xla_backend_optimization_level", 0)
+_ONE_THREAD: Final[tuple[str, compilation.Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
+_UNOPTIMIZED: Final[tuple[str, compilation.Flag]] = ("xla_backend_optimization_level", 0)
 
 #: The flags that are options of XLA:CPU alone: a table in XLA's record of options. Those that are
 #: in it are on.
@@ -39,13 +36,13 @@ _BACKEND_OPTIONS: Final = frozenset(
     {"xla_cpu_disable_tiled_emitter", "xla_cpu_use_multi_output_fusion"}
 )
 #: Makes fewer fusions, those of several results, and takes no second way to write them.
-_FEWER_FUSIONS: Final[Flags] = tuple((name, True) for name in sorted(_BACKEND_OPTIONS))
+_FEWER_FUSIONS: Final[compilation.Flags] = tuple((name, True) for name in sorted(_BACKEND_OPTIONS))
 #: The numbers of the fields in XLA's messages that lead to that table: from ``CompileOptionsProto``
 #: to ``ExecutableBuildOptionsProto``, ``DebugOptions`` and an entry, whose fields are 1 and 2.
 _PATH_TO_BACKEND_OPTIONS: Final = (3, 3, 500)
 
 
-def as_flags(given: Mapping[str, object], taker: str) -> Flags:
+def as_flags(given: Mapping[str, object], taker: str) -> compilation.Flags:
     """Return compiler options as flags.
 
     Args:
@@ -55,15 +52,15 @@ def as_flags(given: Mapping[str, object], taker: str) -> Flags:
     Raises:
         ArgumentError: a name does not begin with "xla_", or a value is neither number nor text.
     """
-    found: list[tuple[str, Flag]] = []
+    found: list[tuple[str, compilation.Flag]] = []
     for name, value in given.items():
         if not name.startswith("xla_"):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"compiler_options of {taker} are flags of XLA, whose names begin with 'xla_', but "
-                f"got {shortened(name)}."
+                f"got {errors.shortened(name)}."
             )
         if not isinstance(value, (bool, int, float, str)):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"compiler_options of {taker} has {value!r} for '{name}': values are numbers, "
                 "bools or texts."
             )
@@ -72,19 +69,19 @@ def as_flags(given: Mapping[str, object], taker: str) -> Flags:
     return tuple(sorted(found))
 
 
-def flags_for(wanted: Compilation) -> Flags:
+def flags_for(wanted: compilation.Compilation) -> compilation.Flags:
     """Return the flags that a program is compiled with: the setting ``effort``'s, the user's.
 
     The setting says what compiling for the processor is worth, and nothing of other platforms.
     """
-    if wanted.placement is not None and platform_at(wanted.placement.ids[0]) is not CPU:
+    if wanted.placement is not None and pf.platform_at(wanted.placement.ids[0]) is not pf.CPU:
         return wanted.flags
-    chosen: list[tuple[str, Flag]]
-    match settings().effort:
+    chosen: list[tuple[str, compilation.Flag]]
+    match config.settings().effort:
         case "low":
-            chosen = [*PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
-        case "medium" if cost_of(wanted.jaxpr).functions < _WORTH_FUSING:
-            chosen = [*PLAIN_LOOPS, _ONE_THREAD]
+            chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
+        case "medium" if costs.cost_of(wanted.jaxpr).functions < _WORTH_FUSING:
+            chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
             chosen = [*_FEWER_FUSIONS, _ONE_THREAD]
         case _:
@@ -93,7 +90,7 @@ def flags_for(wanted: Compilation) -> Flags:
 
 
 @contextmanager
-def compiling(flags: Flags) -> Iterator[None]:
+def compiling(flags: compilation.Flags) -> Iterator[None]:
     """Compile within this block: what XLA says against it is raised as our errors are.
 
     Raises:
@@ -105,18 +102,18 @@ def compiling(flags: Flags) -> Iterator[None]:
     except RuntimeError as error:
         said = str(error)
         if flags and ("compile option" in said or "While setting option" in said):
-            raise ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
+            raise errors.ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
         raise_as_ours(error)
 
 
 def raise_as_ours(error: Exception) -> NoReturn:
     """Raise an error of XLA as one of the class that users know, and others as they are."""
     if isinstance(error, XlaError):
-        raise JaxRuntimeError(str(error)) from error
+        raise errors.JaxRuntimeError(str(error)) from error
     raise error
 
 
-def compile_options(flags: Flags, placement: Placement | None = None) -> CompileOptions:
+def compile_options(flags: compilation.Flags, placement: Placement | None = None) -> CompileOptions:
     """Return XLA's record of options with these flags, for programs on these devices."""
     options = CompileOptions()
     entries = [_entry(name) for name, value in flags if name in _BACKEND_OPTIONS and value]
@@ -133,9 +130,9 @@ def compile_options(flags: Flags, placement: Placement | None = None) -> Compile
         free = [sharding is None for sharding in placement.outs]
         build.allow_spmd_sharding_propagation_to_output = free or [True]
         assignment = DeviceAssignment.create(
-            np.array([[i % PER_PLATFORM for i in placement.ids]], np.int32)
+            np.array([[i % pf.PER_PLATFORM for i in placement.ids]], np.int32)
         )
-        if platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
+        if pf.platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
             build.debug_options.xla_gpu_cuda_data_dir = str(folder)
         options.device_assignment = build.device_assignment = assignment
     return options

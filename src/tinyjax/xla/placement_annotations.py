@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core.avals import ExplicitArray
-from tinyjax.core.devices import Sharding
-from tinyjax.core.jaxpr import Atom, Jaxpr, subjaxprs
-from tinyjax.core.nesting import LEVEL
-from tinyjax.core.program_rules import SHARDINGS
-from tinyjax.records import Record
+from tinyjax import records
+from tinyjax.core import avals as av, devices as dev, jaxpr as jx, nesting, program_rules as pr
 
 
 @attrs.frozen(eq=False, repr=False)
-class Wishes(Record):
+class Wishes(records.Record):
     """What a program says of where it runs.
 
     Attributes:
@@ -22,22 +18,22 @@ class Wishes(Record):
         outs: how its results are to lie.
     """
 
-    all: tuple[Sharding, ...]
-    ins: tuple[Sharding | None, ...]
-    outs: tuple[Sharding | None, ...]
+    all: tuple[dev.Sharding, ...]
+    ins: tuple[dev.Sharding | None, ...]
+    outs: tuple[dev.Sharding | None, ...]
 
 
-def wishes_of(jaxpr: Jaxpr) -> Wishes | None:
+def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
     """What a program says of where it runs; None where it says nothing."""
 
     def find() -> Wishes | None:
         # in order, and each once
-        found: dict[Sharding, None] = {}
-        used: dict[Atom, Sharding] = {}
-        made: dict[Atom, Sharding] = {}
+        found: dict[dev.Sharding, None] = {}
+        used: dict[jx.Atom, dev.Sharding] = {}
+        made: dict[jx.Atom, dev.Sharding] = {}
         for eqn in jaxpr.eqns:
             rules = eqn.primitive.rules
-            rule = rules.extensions.get(SHARDINGS)
+            rule = rules.extensions.get(pr.SHARDINGS)
             if rule is not None:
                 ins, outs = rule(eqn.params)
                 found.update(dict.fromkeys((*ins, *outs)))
@@ -45,7 +41,7 @@ def wishes_of(jaxpr: Jaxpr) -> Wishes | None:
                     if sharding.is_decided and sharding.divides(x.aval.shape):
                         used.setdefault(x, sharding)
                 results = zip(eqn.out_binders, outs, strict=True)
-                own = rules.evaluate is not None and bool(subjaxprs(eqn.params))
+                own = rules.evaluate is not None and bool(jx.subjaxprs(eqn.params))
                 made.update(
                     (var, _as_typed(var, sharding) if own else sharding)
                     for var, sharding in results
@@ -53,20 +49,20 @@ def wishes_of(jaxpr: Jaxpr) -> Wishes | None:
                 )
             if rules.evaluate is None:  # it runs no programs, as nearly all do not
                 continue
-            with LEVEL:
-                below = [wishes_of(inner) for inner in subjaxprs(eqn.params)]
+            with nesting.LEVEL:
+                below = [wishes_of(inner) for inner in jx.subjaxprs(eqn.params)]
             for wishes in below:
                 if wishes is not None:
                     found.update(dict.fromkeys(wishes.all))
         for v in jaxpr.in_binders:
-            if type(v.aval) is ExplicitArray:
+            if type(v.aval) is av.ExplicitArray:
                 if v.aval.sharding.is_explicit:
                     used[v] = v.aval.sharding
                 found[v.aval.sharding] = None
         if not found:
             return None
         for x in jaxpr.outs:
-            if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
+            if type(x.aval) is av.ExplicitArray and x.aval.sharding.is_explicit:
                 made.setdefault(x, x.aval.sharding)
         return Wishes(
             tuple(found),
@@ -77,8 +73,8 @@ def wishes_of(jaxpr: Jaxpr) -> Wishes | None:
     return jaxpr.derive("wishes", find)
 
 
-def _as_typed(x: Atom, sharding: Sharding) -> Sharding:
+def _as_typed(x: jx.Atom, sharding: dev.Sharding) -> dev.Sharding:
     """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
-    if type(x.aval) is ExplicitArray and x.aval.sharding.is_explicit:
+    if type(x.aval) is av.ExplicitArray and x.aval.sharding.is_explicit:
         return x.aval.sharding
     return sharding.stripped()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tinyjax.core import jaxpr as jx, platforms as pf, sharding as sd
 from tinyjax.core.devices import PartitionSpec, Sharding, SingleDeviceSharding, device_at
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.platforms import CPU, platform_at
-from tinyjax.core.sharding import AbstractMesh, AnyMesh, NamedSharding
 from tinyjax.errors import ShardingError
 from tinyjax.xla.placement import Placement, Written
 from tinyjax.xla.placement_annotations import Wishes
 
 
 def agreed(
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     given: Sequence[Sharding | None],
     named: Sequence[Sharding],
     wishes: Wishes | None,
@@ -33,7 +31,7 @@ def agreed(
     meshes = {
         x.mesh.abstract_mesh: x.mesh
         for x in named
-        if isinstance(x, NamedSharding) and not x.is_abstract
+        if isinstance(x, sd.NamedSharding) and not x.is_abstract
     }
     named = [_with_devices(x, meshes) for x in named]
     ids = named[0].ids
@@ -63,7 +61,7 @@ def agreed(
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
     told = tuple([x and _with_devices(x, meshes) for x in outs])
     decided = tuple([x and x.stripped() for x in told])
-    on_these = (i for i, x in enumerate(given) if isinstance(x, NamedSharding) and x.ids == ids)
+    on_these = (i for i, x in enumerate(given) if isinstance(x, sd.NamedSharding) and x.ids == ids)
     first = next(on_these, None)
     written = (
         Written(told) if first is None else Written(told, given[first], jaxpr.in_avals[first].ndim)
@@ -71,9 +69,9 @@ def agreed(
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 
 
-def _with_devices(sharding: Sharding, meshes: Mapping[AbstractMesh, AnyMesh]) -> Sharding:
+def _with_devices(sharding: Sharding, meshes: Mapping[sd.AbstractMesh, sd.AnyMesh]) -> Sharding:
     """The same sharding, of devices where a mesh of that form is named with its devices."""
-    if not isinstance(sharding, NamedSharding) or not sharding.is_abstract:
+    if not isinstance(sharding, sd.NamedSharding) or not sharding.is_abstract:
         return sharding
     mesh = meshes.get(sharding.mesh.abstract_mesh)
     return sharding if mesh is None else sharding.update(mesh=mesh)
@@ -87,14 +85,14 @@ def undivided(shardings: Sequence[Sharding], ids: Sequence[int]) -> Sharding:
         ids: the numbers of the devices.
     """
     for sharding in shardings:
-        if isinstance(sharding, NamedSharding) and sharding.ids == ids:
-            return NamedSharding(sharding.mesh, PartitionSpec())
+        if isinstance(sharding, sd.NamedSharding) and sharding.ids == ids:
+            return sd.NamedSharding(sharding.mesh, PartitionSpec())
     return SingleDeviceSharding(device_at(ids[0]))
 
 
 def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:
     """Name the devices of two groups: by their numbers alone, if all are the processor's."""
-    are_processors = all(platform_at(i) is CPU for i in (*these, *others))
+    are_processors = all(pf.platform_at(i) is pf.CPU for i in (*these, *others))
     return [
         ", ".join([str(i if are_processors else device_at(i)) for i in ids])
         for ids in (these, others)

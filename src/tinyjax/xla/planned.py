@@ -11,18 +11,15 @@ from typing import Any
 import attrs
 from jaxlib import xla_client
 
-from tinyjax.core.devices import PER_PROCESS
-from tinyjax.core.lowering import Locate
-from tinyjax.errors import ShardingError
-from tinyjax.records import Record
-from tinyjax.xla.backend import Backend
+from tinyjax import errors, records
+from tinyjax.core import devices as dev, lowering as low
+from tinyjax.xla import backend, sharded_executable
 from tinyjax.xla.compilation import Compilation, Flags
 from tinyjax.xla.placement import Placement, Written
-from tinyjax.xla.sharded_executable import compile_placed
 
 
 @attrs.frozen(eq=False, repr=False)
-class Plan(Record):
+class Plan(records.Record):
     """What XLA tells of a compiled program."""
 
     _hlo: str
@@ -40,7 +37,7 @@ class Plan(Record):
 
 
 @attrs.frozen(eq=False, repr=False)
-class PlannedExecutable(Record):
+class PlannedExecutable(records.Record):
     """A compiled program that has no devices to run.
 
     Attributes:
@@ -62,7 +59,7 @@ class PlannedExecutable(Record):
 
 
 def compile_planned(
-    wanted: Compilation, placement: Placement, flags: Flags, locate: Locate | None = None
+    wanted: Compilation, placement: Placement, flags: Flags, locate: low.Locate | None = None
 ) -> PlannedExecutable:
     """Compile a program for a mesh without devices.
 
@@ -70,13 +67,13 @@ def compile_planned(
         ShardingError: the mesh is larger than what XLA compiles for.
     """
     count = len(placement.ids)  # those with higher numbers XLA takes for another process's
-    if count > PER_PROCESS:
-        raise ShardingError(
-            f"XLA compiles programs on the CPU for {PER_PROCESS} devices at most, but the "
+    if count > dev.PER_PROCESS:
+        raise errors.ShardingError(
+            f"XLA compiles programs on the CPU for {dev.PER_PROCESS} devices at most, but the "
             f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
         )
-    on = Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
-    loaded, decided, _ = compile_placed(on, wanted, placement, flags, locate)
+    on = backend.Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
+    loaded, decided, _ = sharded_executable.compile_placed(on, wanted, placement, flags, locate)
     costs = dict(loaded.cost_analysis())
     plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
     return PlannedExecutable(wanted.name, plan, decided)

@@ -16,15 +16,12 @@ from typing import Any, Final
 
 from jaxlib import xla_client
 
-from tinyjax.core.devices import group
-from tinyjax.core.discovery import Plugin, folder_of, installed
-from tinyjax.core.platforms import ACCELERATOR
-from tinyjax.xla.backend import add_platform
-from tinyjax.xla.versions import VERSION, release_of
+from tinyjax.core import devices as dev, discovery, platforms as pf
+from tinyjax.xla import backend, versions
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
 CUDA: Final = "cuda"
-_NAMES: Final = (ACCELERATOR, CUDA)
+_NAMES: Final = (pf.ACCELERATOR, CUDA)
 
 #: Nvidia's libraries that XLA and the extensions load, by the packages that have them, for each
 #: version of CUDA. They are found under their names once they are loaded.
@@ -69,19 +66,19 @@ def load(name: str) -> str:
     """
     if name not in _NAMES:
         return ""
-    plugin = installed()
+    plugin = discovery.installed()
     if plugin is None:
         return (
             "GPUs by Nvidia are used by XLA's plugin: pip install 'tinyjax[cuda12]', or "
             "'tinyjax[cuda13]'."
         )
-    if group().size > 1:
+    if dev.group().size > 1:
         return "GPUs are used by one process alone: leave out tinyjax.distributed.initialize."
     return _wrong_version(plugin) or _loaded(plugin)
 
 
 @cache  # XLA takes a plugin once
-def _loaded(plugin: Plugin) -> str:
+def _loaded(plugin: discovery.Plugin) -> str:
     """Load a plugin, and make its devices known; return why there are none."""
     load_libraries(plugin)
     try:
@@ -91,32 +88,32 @@ def _loaded(plugin: Plugin) -> str:
         client = xla_client.make_c_api_client(CUDA, options, None)
     except (ImportError, RuntimeError) as error:
         return f"The plugin for CUDA {plugin.cuda} finds none: {error}"
-    add_platform(client, ACCELERATOR, CUDA, CUDA)
+    backend.add_platform(client, pf.ACCELERATOR, CUDA, CUDA)
     return ""
 
 
-def _wrong_version(plugin: Plugin) -> str:
+def _wrong_version(plugin: discovery.Plugin) -> str:
     """Say what is wrong with the versions of what is installed; nothing where they agree."""
-    wanted, name = VERSION, plugin.extensions.replace("_", "-")
+    wanted, name = versions.VERSION, plugin.extensions.replace("_", "-")
     try:
         has = metadata.version(name)
     except metadata.PackageNotFoundError:
         return f"{name} is not installed: pip install {name}=={wanted}."
-    if release_of(has) == release_of(wanted):
+    if versions.release_of(has) == versions.release_of(wanted):
         return ""
     return f"{name} {has} is for another jaxlib than {wanted}: pip install {name}=={wanted}."
 
 
-def load_libraries(plugin: Plugin) -> None:
+def load_libraries(plugin: discovery.Plugin) -> None:
     """Load Nvidia's libraries from their packages; the system looks for those not there."""
     for package, names in _LIBRARIES[plugin.cuda]:
-        folder = folder_of(f"nvidia.{package}")
+        folder = discovery.folder_of(f"nvidia.{package}")
         for name in names if folder is not None else ():
             with suppress(OSError):
                 ctypes.CDLL(os.path.join(str(folder), "lib", name), mode=ctypes.RTLD_GLOBAL)
 
 
-def load_api(plugin: Plugin) -> Any:
+def load_api(plugin: discovery.Plugin) -> Any:
     """Load the plugin's library, and return its interface."""
     api = xla_client.load_pjrt_plugin_dynamically(CUDA, str(plugin.library))
     if not xla_client.pjrt_plugin_initialized(CUDA):
@@ -124,7 +121,7 @@ def load_api(plugin: Plugin) -> Any:
     return api
 
 
-def register_calls(plugin: Plugin, api: Any) -> None:
+def register_calls(plugin: discovery.Plugin, api: Any) -> None:
     """Make known to XLA which functions of the plugin's programs may call, and by which names."""
     extension: Any = import_module(f"{plugin.extensions}.cuda_plugin_extension")
     xla_client.register_custom_type_handler("CUDA", partial(extension.register_custom_type, api))

@@ -7,17 +7,16 @@ from hashlib import sha256
 
 import numpy as np
 
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.devices import PER_PROCESS, PartitionSpec, Sharding, device_at, group
 from tinyjax.core.sharding import NamedSharding, mesh_of_ids
-from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
-from tinyjax.errors import ProcessesDifferError
 from tinyjax.xla.sharded import put
 from tinyjax.xla.sharded_executable import of_parts
 
 
-def exchanged(data: HostArray, processes: Sequence[int]) -> HostArray:
+def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostArray:
     """Return what each of several processes has, one row for each.
 
     All of these processes call this, in the same order among their programs.
@@ -33,10 +32,10 @@ def exchanged(data: HostArray, processes: Sequence[int]) -> HostArray:
     return put(of_parts(aval, rows, [row]), NamedSharding(mesh, PartitionSpec())).__array__()
 
 
-def bytes_of(array: Array) -> HostArray:
+def bytes_of(array: Array) -> dtypes.HostArray:
     """Return the data of an array, which this process has, as bytes."""
     host = array.concrete("its data")
-    host = to_physical(host) if host.dtype in PHYSICAL else host
+    host = dtypes.to_physical(host) if host.dtype in dtypes.PHYSICAL else host
     return np.frombuffer(np.ascontiguousarray(host).tobytes(), np.uint8)
 
 
@@ -59,7 +58,7 @@ def check_same(array: Array, sharding: Sharding) -> None:
     rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)
     others = [p for p, row in zip(processes, rows, strict=True) if (row != rows[0]).any()]
     if others:
-        raise ProcessesDifferError(
+        raise errors.ProcessesDifferError(
             f"device_put was called with the same sharding in several processes, but in {others} "
             f"with other data than in {processes[0]}. Give all the same, or make the array of what "
             "each process has: tinyjax.make_array_from_process_local_data(sharding, local_data)."

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 from jaxlib.xla_client import ArrayCopySemantics, batched_copy_array_to_devices_with_sharding
 
-from tinyjax.config import settings
+from tinyjax import config, dtypes, errors
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
@@ -29,8 +29,6 @@ from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, raise_not_concrete, use_trace
-from tinyjax.dtypes import PHYSICAL, HostArray, to_physical
-from tinyjax.errors import ShardingError
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation
@@ -58,7 +56,7 @@ def put(x: Array, sharding: Sharding) -> Array:
         raise_not_concrete(x)
     sharding.check(x.shape)
     if sharding.is_abstract:
-        raise ShardingError(
+        raise errors.ShardingError(
             f"{sharding!r} names no devices, so that no array lies so. AbstractMesh is for "
             "programs that are lowered and compiled, but not run."
         )
@@ -77,7 +75,7 @@ def _check_memory(sharding: Sharding) -> None:
     """Raise where an array is to lie in another memory of a device than its own."""
     kind, device = sharding.memory_kind, device_at(sharding.ids[0])
     if kind not in [memory.kind for memory in device.addressable_memories()]:
-        raise ShardingError(
+        raise errors.ShardingError(
             f"arrays on {device!r} lie in its own memory, but memory_kind is {kind!r}. Put them on "
             "the processor: tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
         )
@@ -127,12 +125,12 @@ def _between_devices(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     return moved(x.gathered, sharding)
 
 
-def _divided(aval: ShapedArray, sharding: Sharding, host: HostArray) -> ShardedArray:
+def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> ShardedArray:
     """Put data of the host where a sharding says."""
-    if aval.dtype in PHYSICAL:
-        host = to_physical(host)
-    made: dict[str, HostArray] = {}
-    parts: list[HostArray] = []
+    if aval.dtype in dtypes.PHYSICAL:
+        host = dtypes.to_physical(host)
+    made: dict[str, dtypes.HostArray] = {}
+    parts: list[dtypes.HostArray] = []
     wanted, terms = sharding.parts(aval.shape), sharding.terms
     for place in sharding.addressable_places:
         if terms[place]:  # of a sum all of which the first device has
@@ -159,7 +157,7 @@ def _recut(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     buffers = x.shards._arrays
     has = [fetched(buffer, dtype) for buffer in buffers]
     cuts, places = _cuts(x.sharding, sharding, x.shape)
-    made: list[HostArray] = []
+    made: list[dtypes.HostArray] = []
     for shape, pieces in cuts:
         part = aligned(shape, dtype)
         for there, source, here in pieces:
@@ -308,7 +306,7 @@ def _run_on_host(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
 def call_sharded(executable: _Compiled, args: Sequence[Array]) -> list[Array]:
     """Run a compiled program that has a placement, as ``run_sharded`` does."""
     if isinstance(executable, PlannedExecutable):
-        raise ShardingError(
+        raise errors.ShardingError(
             f"'{executable.name}' is for an AbstractMesh, which has no devices to run it. Make "
             "the mesh by tinyjax.make_mesh."
         )
@@ -331,7 +329,7 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
         x._sharding if type(x) is ShardedArray else is_splat(x) and x.ndim > 0 and x.size > 0
         for x in args
     ]
-    key = (primitive, params, settings(), *avals, *lie)
+    key = (primitive, params, config.settings(), *avals, *lie)
     run = _operations.get(key)
     given = args
     if bool in map(type, lie):

@@ -32,23 +32,16 @@ from jaxlib.xla_client import (
     batched_device_put,
 )
 
+from tinyjax.core import concrete as conc, jaxpr as jx, lowering as low, platforms as pf
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import PartitionSpec, Sharding, on_first
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.core.lowering import Locate
-from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShardingError
-from tinyjax.xla.backend import Backend, backend_of, physical, result_handler
-from tinyjax.xla.compilation import Compilation, Flags
-from tinyjax.xla.forks import hold_at_forks
-from tinyjax.xla.host_callbacks import compile_with, run_to_end
-from tinyjax.xla.loading import load_or_compile
-from tinyjax.xla.lowering import lowered_for
+from tinyjax.xla import backend, compilation, forks, host_callbacks, loading, lowering
 from tinyjax.xla.placement import Placement, Written
 from tinyjax.xla.placement_resolution import undivided
 
@@ -64,7 +57,7 @@ _under_way: Final[deque[tuple[Any, int]]] = deque()
 _lock: Final = Lock()
 
 
-hold_at_forks(_lock)
+forks.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_under_way.clear)  # they run in the other process
 
 
@@ -97,7 +90,7 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
 def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
     """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
     return GSPMDSharding(
-        backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
+        backend.backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
     )
 
 
@@ -138,7 +131,7 @@ def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) 
     Raises:
         ShardingError: none of the devices is of this process.
     """
-    every = backend_of(sharding.ids).device_list(sharding.ids)
+    every = backend.backend_of(sharding.ids).device_list(sharding.ids)
     devices = [every[place] for place in sharding.addressable_places]
     if not devices:
         raise ShardingError(
@@ -146,7 +139,7 @@ def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) 
             "has a device in the mesh, as tinyjax.make_mesh arranges all."
         )
     shards = batched_device_put(
-        physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
+        backend.physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
     )
     return ShardedArray(aval, sharding, shards)
 
@@ -187,7 +180,7 @@ class ShardedExecutable:
     def __init__(
         self,
         loaded: LoadedExecutable,
-        wanted: Compilation,
+        wanted: compilation.Compilation,
         placement: Placement,
         calls_python: bool = False,
     ) -> None:
@@ -202,11 +195,11 @@ class ShardedExecutable:
         outs = [x for x in placement.outs if x is not None]
         self._devices = len(loaded.local_devices())
         #: whether its devices wait for each other, in threads of the processor
-        self._waits = platform_at(placement.ids[0]) is CPU and any(
+        self._waits = pf.platform_at(placement.ids[0]) is pf.CPU and any(
             _WAITS.search(m.to_string()) for m in loaded.hlo_modules()
         )
         self._handlers = [
-            result_handler(physical(aval), placed(sharding, aval.ndim))
+            backend.result_handler(backend.physical(aval), placed(sharding, aval.ndim))
             for aval, sharding in zip(self.out_avals, outs, strict=True)
         ]
         first = on_first()
@@ -275,12 +268,12 @@ class ShardedExecutable:
             DonatedArrayError: an array was donated to an earlier call, or is an argument twice.
         """
         if self.donated:
-            check_donated_once(buffers, self.donated, self.in_avals, self.name)
+            conc.check_donated_once(buffers, self.donated, self.in_avals, self.name)
         if self._calls_python:  # outside of the lock: the functions may run programs
-            check_donated(args)
-            return run_to_end(self.loaded, buffers, self._handlers)
+            conc.check_donated(args)
+            return host_callbacks.run_to_end(self.loaded, buffers, self._handlers)
         with _lock:
-            check_donated(args)  # here, so that no other thread comes in between
+            conc.check_donated(args)  # here, so that no other thread comes in between
             if not self._waits:  # a token takes a tenth of a small program's time
                 return self.loaded.execute_sharded(buffers).consume_with_handlers(self._handlers)
             waiting = sum(count for _, count in _under_way)
@@ -315,17 +308,17 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     if sharding is None:
         return ConcreteArray(None, aval, buffer)
     if 0 in aval.shape:  # XLA makes what has no elements without dividing it
-        part = np.empty(sharding.shard_shape(aval.shape), physical(aval).dtype)
+        part = np.empty(sharding.shard_shape(aval.shape), backend.physical(aval).dtype)
         return of_parts(aval, sharding, [part] * len(sharding.addressable_places))
     return ShardedArray.of_type(aval, sharding, buffer)
 
 
 def compile_sharded(
-    on: Backend,
-    wanted: Compilation,
+    on: backend.Backend,
+    wanted: compilation.Compilation,
     placement: Placement,
-    flags: Flags,
-    locate: Locate | None = None,
+    flags: compilation.Flags,
+    locate: low.Locate | None = None,
 ) -> ShardedExecutable:
     """Compile a program for where its arguments lie.
 
@@ -337,19 +330,19 @@ def compile_sharded(
 
 
 def compile_placed(
-    on: Backend,
-    wanted: Compilation,
+    on: backend.Backend,
+    wanted: compilation.Compilation,
     placement: Placement,
-    flags: Flags,
-    locate: Locate | None = None,
+    flags: compilation.Flags,
+    locate: low.Locate | None = None,
 ) -> tuple[LoadedExecutable, Placement, bool]:
     """Compile a program, and return how its results lie, and whether it calls Python."""
     name = wanted.name
-    text, functions = lowered_for(placement, wanted.jaxpr, name, wanted.donated, locate)
+    text, functions = lowering.lowered_for(placement, wanted.jaxpr, name, wanted.donated, locate)
     loaded = (
-        compile_with(on, text, functions, name, flags, placement)
+        host_callbacks.compile_with(on, text, functions, name, flags, placement)
         if functions
-        else load_or_compile(on, text, name, flags, placement)
+        else loading.load_or_compile(on, text, name, flags, placement)
     )
     outs = _read_back(loaded, wanted.jaxpr, placement)
     lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
@@ -362,7 +355,7 @@ def compile_placed(
 
 
 def _read_back(
-    loaded: LoadedExecutable, jaxpr: Jaxpr, placement: Placement
+    loaded: LoadedExecutable, jaxpr: jx.Jaxpr, placement: Placement
 ) -> list[Sharding | None]:
     """How a program's results lie; None where no axes of a mesh express what XLA has chosen."""
     if None not in placement.outs:

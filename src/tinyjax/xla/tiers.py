@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.config import Tier
+from tinyjax import config, records
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once, give_up
 from tinyjax.core.costs import Cost, cost_of
@@ -27,7 +27,6 @@ from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjax
 from tinyjax.core.primitive import STEPWISE, Primitive
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.trace import check_concrete, use_trace
-from tinyjax.records import Record
 from tinyjax.xla.compilation import Compilation, check_release
 from tinyjax.xla.device_assignment import on_devices, placement_of
 
@@ -45,7 +44,7 @@ _MOST_PROGRAMS: Final = 4096
 
 
 @attrs.frozen(eq=False, repr=False)
-class Decision(Record):
+class Decision(records.Record):
     """How many calls of a program are evaluated before it is compiled, and why.
 
     Attributes:
@@ -120,7 +119,7 @@ _programs: Final[dict[Compilation, Progress]] = {}
 def run(
     wanted: Compilation,
     args: Sequence[Array],
-    tier: Tier,
+    tier: config.Tier,
     keep: Callable[[Any], None] = lambda executable: None,
 ) -> Sequence[Array]:
     """Run a program: evaluate it, or compile it and run that.
@@ -182,7 +181,7 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
     return run(Compilation(jaxpr, primitive.name), args, "compiled")
 
 
-def _must_wait(tier: Tier, wanted: Compilation) -> bool:
+def _must_wait(tier: config.Tier, wanted: Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
     from tinyjax.xla.background import is_under_way  # noqa: PLC0415 (the first call needs none)
     from tinyjax.xla.forks import lacks_threads  # noqa: PLC0415 (likewise)

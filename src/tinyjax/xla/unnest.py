@@ -28,12 +28,9 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.avals import ShapedArray
+from tinyjax import records
+from tinyjax.core import avals as av, nesting, operands as opd, program_rules as pr
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, effects_of, subjaxprs, zero_literal
-from tinyjax.core.nesting import LEVEL
-from tinyjax.core.operands import first_element, splat
-from tinyjax.core.program_rules import CHOICE, INLINED, VIEW
-from tinyjax.records import Printed, field_names
 
 #: How many levels stay within each other: XLA is no slower with them, and what is not reached takes
 #: no time at all.
@@ -69,7 +66,7 @@ def depth(jaxpr: Jaxpr) -> int:
 def _depth(eqn: JaxprEqn) -> int:
     inner = max(map(depth, subjaxprs(eqn.params)))
     rules = eqn.primitive.rules.extensions
-    return inner + 1 if INLINED in rules or CHOICE in rules else inner
+    return inner + 1 if pr.INLINED in rules or pr.CHOICE in rules else inner
 
 
 def _is_small(eqn: JaxprEqn) -> bool:
@@ -78,7 +75,7 @@ def _is_small(eqn: JaxprEqn) -> bool:
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Arm(Printed):
+class _Arm(records.Printed):
     """A branch, taken apart: what to run before each of the choices in it, and after the last."""
 
     segments: list[list[JaxprEqn]]
@@ -86,7 +83,7 @@ class _Arm(Printed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Choice(Printed):
+class _Choice(records.Printed):
     """A choice that is to be taken apart.
 
     Attributes:
@@ -106,7 +103,7 @@ class _Choice(Printed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Step(Printed):
+class _Step(records.Printed):
     """A choice in the list: equations for each branch.
 
     Attributes:
@@ -151,7 +148,7 @@ class _Flattening:
             self._done[jaxpr.digest] = found
         return found
 
-    def _new(self, aval: ShapedArray) -> Var:
+    def _new(self, aval: av.ShapedArray) -> Var:
         var = Var(aval)
         self._numbers[var] = len(self._numbers)
         return var
@@ -168,7 +165,7 @@ class _Flattening:
     def _read(self, jaxpr: Jaxpr, operands: Sequence[Atom], items: list[_Item]) -> list[Atom]:
         """Append what a program does with some operands, and return its results."""
         env: dict[Atom, Atom] = dict(zip(jaxpr.in_binders, operands, strict=True))
-        with LEVEL:
+        with nesting.LEVEL:
             for eqn in jaxpr.eqns:
                 inputs = [env.get(x, x) for x in eqn.inputs]
                 env.update(zip(eqn.out_binders, self._read_eqn(eqn, inputs, items), strict=True))
@@ -179,18 +176,18 @@ class _Flattening:
     ) -> Sequence[Atom]:
         primitive, params = eqn.primitive, eqn.params
         rules = primitive.rules.extensions
-        if VIEW in rules:
+        if pr.VIEW in rules:
             first = self._views.get(inputs[0])
             if first is not None:
-                inputs, params = first.inputs, primitive.rule(VIEW)(first.params, params)
+                inputs, params = first.inputs, primitive.rule(pr.VIEW)(first.params, params)
             var = Var(eqn.out_binders[0].aval)
             self._views[var] = JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
             return (var,)
-        if INLINED in rules:
-            body = primitive.rule(INLINED)(params)
+        if pr.INLINED in rules:
+            body = primitive.rule(pr.INLINED)(params)
             if body is not None and not self._is_shared(body, params):
                 return self._read(body, inputs, items)
-        if CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
+        if pr.CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
             return self._read_choice(eqn, inputs, items)
         operands = tuple([self._seen(x, items) for x in inputs])
         binders = tuple([self._new(v.aval) for v in eqn.out_binders])
@@ -207,7 +204,7 @@ class _Flattening:
         if all(depth(jaxpr) <= self._deepest for jaxpr in subjaxprs(params)):
             return params
         changes: dict[str, Any] = {}
-        for name in field_names(type(params)):
+        for name in records.field_names(type(params)):
             value = getattr(params, name)
             if isinstance(value, Jaxpr):
                 changes[name] = self.of(value)
@@ -266,7 +263,7 @@ def _call_sites(program: Jaxpr) -> Counter[bytes]:
         seen.add(jaxpr.digest)
         for eqn in jaxpr.eqns:
             inner = subjaxprs(eqn.params)
-            if INLINED in eqn.primitive.rules.extensions:
+            if pr.INLINED in eqn.primitive.rules.extensions:
                 sites.update([called.digest for called in inner])
             pending += inner
     return sites
@@ -277,7 +274,7 @@ def _is_zero(x: Atom) -> bool:
         return False
     host = x.value.host
     # by its bits, so that -0.0 is none
-    return not host.size or not any(first_element(host).tobytes())
+    return not host.size or not any(opd.first_element(host).tobytes())
 
 
 def _arm(items: Sequence[_Item]) -> _Arm:
@@ -308,7 +305,7 @@ def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEq
     arms = choice.arms
     rounds = max(len(arm.choices) for arm in arms)
     nothing: list[list[JaxprEqn]] = [[]] * within
-    with LEVEL:
+    with nesting.LEVEL:
         for position in range(rounds):
             segments: list[list[JaxprEqn]] = []
             inner: list[tuple[_Choice, Var]] = []
@@ -320,7 +317,7 @@ def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEq
                 segments.append(arm.segments[position])
                 other = arm.choices[position]
                 aval = other.index.aval
-                column: list[Atom] = [Lit(splat(len(other.arms), aval), aval)]
+                column: list[Atom] = [Lit(opd.splat(len(other.arms), aval), aval)]
                 column *= len(arms) + within
                 column[i] = other.index
                 selector = Var(aval)
@@ -382,6 +379,6 @@ def _written_step(step: _Step, live: set[Var]) -> JaxprEqn:
             for i, eqns in enumerate(kept)
         ]
     )
-    params = step.eqn.primitive.rule(CHOICE)(branches)
+    params = step.eqn.primitive.rule(pr.CHOICE)(branches)
     inputs = (step.index, *given)
     return JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)

@@ -4,10 +4,7 @@ from typing import Any, overload
 
 import numpy as np
 from jaxlib._hlo import HloModule, HloSharding, Layout, OpSharding
-from jaxlib._jax import config as config
-from jaxlib._jax import jax_jit as jax_jit
-from jaxlib._jax import mlir as mlir
-from jaxlib._jax import pytree as pytree
+from jaxlib._jax import config as config, jax_jit as jax_jit, mlir as mlir, pytree as pytree
 from jaxlib.mlir import ir
 from typing_extensions import CapsuleType
 

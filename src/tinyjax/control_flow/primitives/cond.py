@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from tinyjax.core.avals import Axes
-from tinyjax.core.jaxpr import Jaxpr
+from tinyjax.core import avals as av, jaxpr as jx, varying
 from tinyjax.core.primitive import FITS, Params, Primitive
-from tinyjax.core.varying import axes_of, check_reached, joined
 
 if TYPE_CHECKING:
     pass
@@ -20,14 +18,14 @@ if TYPE_CHECKING:
 class CondParams(Params):
     """The programs to choose from; all of one type."""
 
-    branches: tuple[Jaxpr, ...]
+    branches: tuple[jx.Jaxpr, ...]
 
 
 cond_p: Primitive[CondParams] = Primitive("cond", CondParams, rules_in="tinyjax.control_flow.cond")
 
 
 @cond_p.def_rule(FITS)
-def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], CondParams]:
+def _fit_cond(params: CondParams, given: Sequence[av.Axes]) -> tuple[Sequence[av.Axes], CondParams]:
     from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
 
     index, *wanted = given
@@ -35,11 +33,11 @@ def _fit_cond(params: CondParams, given: Sequence[Axes]) -> tuple[Sequence[Axes]
     # it: not all devices come there.
     operands = tuple([axes | index for axes in wanted])
     for branch in params.branches:
-        operands = joined(operands, axes_of(branch.in_avals))
+        operands = varying.joined(operands, varying.axes_of(branch.in_avals))
     branches = [refit(branch, operands) for branch in params.branches]
     outs = tuple([index] * len(branches[0].outs))
     for branch in branches:
-        check_reached(branch, index, "a branch of cond")
-        outs = joined(outs, axes_of(branch.out_avals))
+        varying.check_reached(branch, index, "a branch of cond")
+        outs = varying.joined(outs, varying.axes_of(branch.out_avals))
     changed = CondParams(tuple([refit(branch, operands, outs) for branch in branches]))
     return (index, *operands), changed

@@ -8,22 +8,15 @@ from typing import Any, Final, ParamSpec, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, frames, tree
+from tinyjax.core import jaxpr as jx, list_partition as lp, operands as opd, staging as stg
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.calling import FlatFunction, as_argument, is_data
-from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.list_partition import split_list
-from tinyjax.core.operands import as_array
-from tinyjax.core.staging import stage
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
-from tinyjax.frames import user_location, wraps
 from tinyjax.jit import JitFunction
-from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.primitives.elementwise import gt, ne
-from tinyjax.primitives.reduce import argmax
-from tinyjax.primitives.shape import full, full_like, reshape
+from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, reduce as rd, shape as sh
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -93,7 +86,7 @@ class Error:
         site = self.sites[number - 1]
         start = sum(len(s.avals) for s in self.sites[: number - 1])
         values = self.values[start : start + len(site.avals)]
-        return site.text([as_array(x)[place] for x in values])
+        return site.text([opd.as_array(x)[place] for x in values])
 
 
 tree.register_pytree_node(
@@ -102,7 +95,7 @@ tree.register_pytree_node(
     lambda sites, children: Error(children[0], children[1], sites),
 )
 
-init_error: Final = Error(full((), 0, dtypes.int32), (), ())
+init_error: Final = Error(sh.full((), 0, dtypes.int32), (), ())
 
 
 def checkify(
@@ -144,7 +137,7 @@ def checkify(
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
         )
 
-    @wraps(f)
+    @frames.wraps(f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         fun: Callable[..., Any] = f
         positional: tuple[Any, ...] = args
@@ -162,10 +155,10 @@ def checkify(
             )
 
         arrays = [as_argument(leaf, f, in_tree, i) for i, leaf in enumerate(leaves) if dynamic[i]]
-        staged = stage(of_arrays, [x.aval for x in arrays], f)
+        staged = stg.stage(of_arrays, [x.aval for x in arrays], f)
         discharged = discharge(staged.jaxpr, frozenset(errors))
-        outs = eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
-        results, (code,), values = split_list(outs, flat.out_tree.num_leaves, 1)
+        outs = jx.eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
+        results, (code,), values = lp.split_list(outs, flat.out_tree.num_leaves, 1)
         result: R = tree.unflatten(flat.out_tree, results)
         return Error(code, tuple(values), discharged.sites), result
 
@@ -224,14 +217,14 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) ->
 def _check(
     pred: ArrayLike, msg: str, args: tuple[Any, ...], kwargs: dict[str, Any], debug: bool
 ) -> None:
-    holds = as_array(pred)
+    holds = opd.as_array(pred)
     if holds.shape or holds.dtype != dtypes.bool_:
         raise ArgumentError(
             f"check takes a bool scalar, but got {holds.aval}. Reduce it with jnp.all(...), or "
             "compare: x != 0."
         )
     try:
-        values = [as_array(x) for x in tree.leaves((args, kwargs))]
+        values = [opd.as_array(x) for x in tree.leaves((args, kwargs))]
     except TinyjaxError as error:
         raise ArgumentError(
             f"the arguments of a check's message are arrays: {error.message} Put other values into "
@@ -239,7 +232,7 @@ def _check(
         ) from None
     payload = tree.structure((args, kwargs))
     avals = tuple(x.aval for x in values)
-    site = Site(Category.USER, msg, payload, avals, user_location())
+    site = Site(Category.USER, msg, payload, avals, frames.user_location())
     bind_check((holds, *values), CheckParams(site, debug))
 
 
@@ -268,15 +261,15 @@ def check_error(error: Error) -> None:
             f"check_error takes an Error of checkify, but got {type(error).__name__}."
         )
     # an error that went to the host and back has NumPy's arrays
-    code, values = as_array(error.code), tuple([as_array(x) for x in error.values])
+    code, values = opd.as_array(error.code), tuple([opd.as_array(x) for x in error.values])
     if code.ndim:  # of mapped examples the first that failed
         count = code.size
-        codes = reshape(code, (count,))
-        first = argmax(gt(codes, full_like(codes, 0)), 0, dtypes.int32)
-        code = dynamic_index_in_dim(codes, first, 0, keepdims=False)
+        codes = sh.reshape(code, (count,))
+        first = rd.argmax(ew.gt(codes, sh.full_like(codes, 0)), 0, dtypes.int32)
+        code = ds.dynamic_index_in_dim(codes, first, 0, keepdims=False)
         values = tuple(
-            dynamic_index_in_dim(
-                reshape(x, (count, *x.shape[error.code.ndim :])), first, 0, keepdims=False
+            ds.dynamic_index_in_dim(
+                sh.reshape(x, (count, *x.shape[error.code.ndim :])), first, 0, keepdims=False
             )
             for x in values
         )
@@ -284,4 +277,4 @@ def check_error(error: Error) -> None:
     for number, site in enumerate(error.sites, start=1):
         own = values[start : start + len(site.avals)]
         start += len(site.avals)
-        bind_check((ne(code, full_like(code, number)), *own), CheckParams(site))
+        bind_check((ew.ne(code, sh.full_like(code, number)), *own), CheckParams(site))

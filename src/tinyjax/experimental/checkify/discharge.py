@@ -29,10 +29,7 @@ from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.experimental.checkify.sites import Category, Site, check_p
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import add, and_, eq, gt, not_, select
-from tinyjax.primitives.shape import full, full_like
-from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, stop_gradient as sg
 
 #: What can fail in an equation: of the equation, its operands and its results, a site, whether it
 #: failed, and the values of its message.
@@ -55,32 +52,32 @@ class Discharged:
 class Outcome:
     """The code of the first site that failed so far, and the values of the sites so far."""
 
-    code: Array = attrs.field(factory=lambda: full((), 0, dtypes.int32))
+    code: Array = attrs.field(factory=lambda: sh.full((), 0, dtypes.int32))
     sites: list[Site] = attrs.field(factory=list)
     values: list[Array] = attrs.field(factory=list)
 
     def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
         """Note one more site."""
         self.sites.append(site)
-        self.values.extend(map(stop_gradient, values))
-        number = full((), len(self.sites), dtypes.int32)
-        self.code = select(and_(failed, _none(self.code)), number, self.code)
+        self.values.extend(map(sg.stop_gradient, values))
+        number = sh.full((), len(self.sites), dtypes.int32)
+        self.code = ew.select(ew.and_(failed, _none(self.code)), number, self.code)
 
     def extend(self, sites: Sequence[Site], code: Array, values: Sequence[Array]) -> None:
         """Note the sites of a program that was run."""
         shifted = _shifted(code, len(self.sites))
         self.sites.extend(sites)
         self.values.extend(values)
-        self.code = select(_none(self.code), shifted, self.code)
+        self.code = ew.select(_none(self.code), shifted, self.code)
 
 
 def _none(code: Array) -> Array:
-    return eq(code, full_like(code, 0))
+    return ew.eq(code, sh.full_like(code, 0))
 
 
 def _shifted(code: Array, by: int) -> Array:
     """Number sites from another one on."""
-    return select(_none(code), code, add(code, full_like(code, by))) if by else code
+    return ew.select(_none(code), code, ew.add(code, sh.full_like(code, by))) if by else code
 
 
 def discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
@@ -127,7 +124,7 @@ def _run(
     primitive, params = eqn.primitive, eqn.params
     if primitive is check_p:
         if params.site.category in enabled:
-            outcome.add(params.site, not_(args[0]), args[1:])
+            outcome.add(params.site, ew.not_(args[0]), args[1:])
         return ()
     if subjaxprs(params):
         recorded = primitive.rules.extensions.get(RECORDED_IN)
@@ -194,7 +191,7 @@ def _run_custom(
     results = eval_jaxpr(program.jaxpr, args)
     if effects(program.jaxpr).any:  # which happen once
         return _take(results, count, program.sites, outcome)
-    _take([stop_gradient(x) for x in results], count, program.sites, outcome)
+    _take([sg.stop_gradient(x) for x in results], count, program.sites, outcome)
     unchecked = dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     if rule.jvp is not None:
@@ -264,19 +261,20 @@ def _run_choice(
 
 
 def _zeros(sites: Sequence[Site]) -> list[Array]:
-    return [full(aval.shape, 0, aval.dtype) for site in sites for aval in site.avals]
+    return [sh.full(aval.shape, 0, aval.dtype) for site in sites for aval in site.avals]
 
 
 def _first(state: Sequence[Array], later: Sequence[Array]) -> list[Array]:
     """Keep the code and the values of what failed first."""
-    keep = gt(state[0], full_like(state[0], 0))
+    keep = ew.gt(state[0], sh.full_like(state[0], 0))
     return [
-        select(broadcast_in_dim(keep, x.shape, ()), x, y) for x, y in zip(state, later, strict=True)
+        ew.select(bc.broadcast_in_dim(keep, x.shape, ()), x, y)
+        for x, y in zip(state, later, strict=True)
     ]
 
 
 def _start(sites: Sequence[Site]) -> list[Array]:
-    return [full((), 0, dtypes.int32), *_zeros(sites)]
+    return [sh.full((), 0, dtypes.int32), *_zeros(sites)]
 
 
 def _run_scan(

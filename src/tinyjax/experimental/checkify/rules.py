@@ -11,28 +11,11 @@ from tinyjax import dtypes, tree
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import JaxprEqn
 from tinyjax.core.primitive import registry
-from tinyjax.dtypes import DType
 from tinyjax.experimental.checkify.discharge import CHECKS, Finding
 from tinyjax.experimental.checkify.sites import Category, Site
+from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs, reduce as rd, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.dynamic_slice import (
-    dynamic_index_in_dim,
-    dynamic_slice_p,
-    dynamic_update_slice_p,
-)
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
-from tinyjax.primitives.gather_scatter import (
-    gather_p,
-    gather_windows,
-    scatter_add_p,
-    scatter_max_p,
-    scatter_min_p,
-    scatter_mul_p,
-    scatter_p,
-    scatter_windows,
-)
-from tinyjax.primitives.reduce import argmax, reduce_or
-from tinyjax.primitives.shape import expand_dims, full, full_like, reshape
 from tinyjax.primitives.slicing import concatenate
 
 _NOTHING: Final = tree.structure(((), {}))
@@ -50,7 +33,7 @@ _NAN_MAKERS: Final = (
 
 
 def _any(mask: Array) -> Array:
-    return reduce_or(mask, tuple(range(mask.ndim)))
+    return rd.reduce_or(mask, tuple(range(mask.ndim)))
 
 
 def _nans(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
@@ -70,32 +53,32 @@ def _site(category: Category, message: str, eqn: JaxprEqn) -> Site:
 
 
 def _zero_divisors(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
-    failed = _any(eq(args[1], full_like(args[1], 0)))
+    failed = _any(eq(args[1], sh.full_like(args[1], 0)))
     return [(_site(Category.DIVISION, "division by zero", eqn), failed, ())]
 
 
 def _starts(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     """The starts of a slice that is read or written."""
     x = args[0]
-    is_update = eqn.primitive is dynamic_update_slice_p
+    is_update = eqn.primitive is ds.dynamic_update_slice_p
     sizes = args[1].shape if is_update else eqn.params.sizes
     starts = args[2 if is_update else 1 :]
     if not starts:
         return []
-    indices = concatenate([expand_dims(i, (0,)) for i in starts], 0)
+    indices = concatenate([sh.expand_dims(i, (0,)) for i in starts], 0)
     last = [n - size for n, size in zip(x.shape, sizes, strict=True)]
     return _out_of_bounds(eqn, x, indices, last, range(x.ndim))
 
 
 def _gathered(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     x, indices = args
-    windows = gather_windows(x.shape, eqn.params)
+    windows = gs.gather_windows(x.shape, eqn.params)
     return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
 
 
 def _scattered(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     x, indices, updates = args
-    windows = scatter_windows(x.shape, updates.shape, eqn.params)
+    windows = gs.scatter_windows(x.shape, updates.shape, eqn.params)
     return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
 
 
@@ -108,13 +91,13 @@ def _out_of_bounds(
     most = min(int(np.iinfo(indices.dtype).max), max((*last, 0)))
     ends = _vector([min(i, most) for i in last], indices.dtype)
     ends = broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
-    wrong = or_(lt(indices, full_like(indices, 0)), gt(indices, ends))
-    flat = reshape(wrong, (wrong.size,))
-    first = argmax(flat, 0, dtypes.int32)
-    entry = rem(first, full_like(first, len(axes)))
+    wrong = or_(lt(indices, sh.full_like(indices, 0)), gt(indices, ends))
+    flat = sh.reshape(wrong, (wrong.size,))
+    first = rd.argmax(flat, 0, dtypes.int32)
+    entry = rem(first, sh.full_like(first, len(axes)))
     axis = _entry(_vector(axes, dtypes.int32), entry)
     size = _entry(_vector([x.shape[i] for i in axes], dtypes.int32), entry)
-    index = convert_element_type(_entry(reshape(indices, (indices.size,)), first), dtypes.int32)
+    index = convert_element_type(_entry(sh.reshape(indices, (indices.size,)), first), dtypes.int32)
     location = None if eqn.source is None else eqn.source.location
     message = f"out-of-bounds indexing for array of shape {x.shape}: "
     message += "index {} is out of bounds for axis {} with size {}. "
@@ -123,13 +106,13 @@ def _out_of_bounds(
     return [(site, _any(flat), values)]
 
 
-def _vector(numbers: Sequence[int], dtype: DType) -> Array:
+def _vector(numbers: Sequence[int], dtype: dtypes.DType) -> Array:
     """Put numbers into an array; they are literals of the program, which has no constants."""
-    return concatenate([full((1,), n, dtype) for n in numbers], 0)
+    return concatenate([sh.full((1,), n, dtype) for n in numbers], 0)
 
 
 def _entry(x: Array, i: Array) -> Array:
-    return dynamic_index_in_dim(x, i, 0, keepdims=False)
+    return ds.dynamic_index_in_dim(x, i, 0, keepdims=False)
 
 
 def register() -> None:
@@ -138,8 +121,14 @@ def register() -> None:
         if name in registry:
             registry[name].def_rule(CHECKS[Category.NAN])(_nans)
     div.def_rule(CHECKS[Category.DIVISION])(_zero_divisors)
-    for primitive in (dynamic_slice_p, dynamic_update_slice_p):
+    for primitive in (ds.dynamic_slice_p, ds.dynamic_update_slice_p):
         primitive.def_rule(CHECKS[Category.INDEX])(_starts)
-    gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
-    for written in (scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p):
+    gs.gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
+    for written in (
+        gs.scatter_p,
+        gs.scatter_add_p,
+        gs.scatter_mul_p,
+        gs.scatter_min_p,
+        gs.scatter_max_p,
+    ):
         written.def_rule(CHECKS[Category.INDEX])(_scattered)

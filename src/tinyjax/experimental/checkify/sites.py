@@ -7,32 +7,16 @@ from enum import Enum
 
 import attrs
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core import avals as av, primitive as prim, sharded_array as sa, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.primitive import (
-    Arrays,
-    BatchAxes,
-    BatchResult,
-    Hosts,
-    MappedAxis,
-    Params,
-    Primitive,
-)
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import bind
-from tinyjax.errors import ArgumentError, CheckFailedError
-from tinyjax.frames import Location
+from tinyjax.primitives import elementwise as ew, reduce as rd, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.primitives.elementwise import not_, or_
-from tinyjax.primitives.reduce import argmax, reduce_and
 from tinyjax.primitives.rules import def_without_results
-from tinyjax.primitives.shape import batch_axes_in_front, move_batch_axis
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
-from tinyjax.tree import PyTreeDef
 
 
 class Category(Enum):
@@ -62,9 +46,9 @@ class Site:
 
     category: Category
     message: str
-    payload: PyTreeDef
-    avals: tuple[ShapedArray, ...]
-    location: Location | None
+    payload: tree.PyTreeDef
+    avals: tuple[av.ShapedArray, ...]
+    location: frames.Location | None
 
     def text(self, values: Sequence[Array]) -> str:
         """Fill in the message."""
@@ -74,19 +58,19 @@ class Site:
 
 
 @attrs.frozen(eq=False, repr=False)
-class CheckParams(Params):
+class CheckParams(prim.Params):
     """A site; ``debug`` says that it counts only where a program is checked by ``checkify``."""
 
     site: Site
     debug: bool = False
 
 
-check_p: Primitive[CheckParams] = Primitive("check", CheckParams, effectful=True)
+check_p: prim.Primitive[CheckParams] = prim.Primitive("check", CheckParams, effectful=True)
 def_without_results(check_p)
 
 
 @check_p.def_impl
-def _check_impl(operands: Hosts, params: CheckParams) -> Hosts:
+def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
     holds, *values = operands
     if not holds and not params.debug:
         raise failure(params.site.text([*map(ConcreteArray, values)]), params.site)
@@ -95,14 +79,14 @@ def _check_impl(operands: Hosts, params: CheckParams) -> Hosts:
 
 def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
     """Bind the primitive, to operands on the host: what knows them raises at once."""
-    return bind(
-        check_p, [x.gathered if isinstance(x, ShardedArray) else x for x in operands], params
+    return tr.bind(
+        check_p, [x.gathered if isinstance(x, sa.ShardedArray) else x for x in operands], params
     )
 
 
-def failure(message: str, site: Site) -> CheckFailedError:
+def failure(message: str, site: Site) -> errors.CheckFailedError:
     """Make the error of a check that failed."""
-    error = CheckFailedError(message)
+    error = errors.CheckFailedError(message)
     error.location = site.location
     return error
 
@@ -111,7 +95,7 @@ def failure(message: str, site: Site) -> CheckFailedError:
 def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Values:
     if params.debug:
         return ()
-    error = ArgumentError(
+    error = errors.ArgumentError(
         f"the check {params.site.message!r} is compiled, but nobody looks at its outcome. Make "
         "checkify.checkify of the function, inside or outside of jit; or use tinyjax.error_if, "
         "which raises from compiled programs."
@@ -122,16 +106,16 @@ def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Value
 
 @check_p.def_batch
 def _check_batch(
-    mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: CheckParams
-) -> BatchResult:
-    moved = batch_axes_in_front(values, axes)
-    holds = move_batch_axis(values[0], axes[0], 0, mapped.size)
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CheckParams
+) -> prim.BatchResult:
+    moved = sh.batch_axes_in_front(values, axes)
+    holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         mask = mapped.taking_part.mask
-        holds = or_(holds, not_(broadcast_in_dim(mask, holds.shape, (0,))))
-    first = argmax(not_(holds), 0, dtypes.int32)
+        holds = ew.or_(holds, ew.not_(broadcast_in_dim(mask, holds.shape, (0,))))
+    first = rd.argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [
         x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)
         for x, axis in zip(moved[1:], axes[1:], strict=True)
     ]
-    return bind_check((reduce_and(holds, (0,)), *of_first), params), ()
+    return bind_check((rd.reduce_and(holds, (0,)), *of_first), params), ()

@@ -27,11 +27,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.devices import Part
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import CheckpointError, TinyjaxError, shortened
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, devices as dev
 
 MANIFEST: Final = "manifest.json"
 _FORMAT: Final = 1
@@ -80,7 +77,7 @@ class Manifest:
 
     version: str
     processes: int
-    types: Mapping[str, ShapeDtypeStruct]
+    types: Mapping[str, av.ShapeDtypeStruct]
 
 
 def safetensors() -> ModuleType:
@@ -93,7 +90,7 @@ def safetensors() -> ModuleType:
         import safetensors  # noqa: PLC0415 (nothing else takes it)
         import safetensors.numpy  # noqa: PLC0415
     except ImportError as error:
-        raise CheckpointError(
+        raise errors.CheckpointError(
             "checkpoints are files of the package safetensors: pip install safetensors."
         ) from error
     module: ModuleType = safetensors
@@ -151,21 +148,21 @@ def read_manifest(folder: Path) -> Manifest | None:
         if not file.exists():
             return None
     except OSError as error:  # the name is too long
-        raise CheckpointError(
-            f"there is no folder {shortened(str(folder))}: {error.strerror}."
+        raise errors.CheckpointError(
+            f"there is no folder {errors.shortened(str(folder))}: {error.strerror}."
         ) from None
     record = _read_json(file)
     if record.get("format") != _FORMAT:
-        raise CheckpointError(
+        raise errors.CheckpointError(
             f"{file} is of the format {record.get('format')!r}, but this version reads {_FORMAT}."
         )
     try:
         types = {
-            str(path): ShapeDtypeStruct(_sizes(x["shape"]), _dtype(x["dtype"]))
+            str(path): av.ShapeDtypeStruct(_sizes(x["shape"]), _dtype(x["dtype"]))
             for path, x in record["arrays"].items()
         }
         return Manifest(_version(record["version"]), _count(record["processes"]), types)
-    except (KeyError, TypeError, ValueError, AttributeError, TinyjaxError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, errors.TinyjaxError) as error:
         raise _damaged(file, error) from error
 
 
@@ -190,7 +187,7 @@ def _read_json(file: Path) -> dict[str, Any]:
     return content
 
 
-def _dtype(name: object) -> DType:
+def _dtype(name: object) -> dtypes.DType:
     if not isinstance(name, str):
         raise TypeError(f"{name!r} is no dtype")
     of_keys = (dtype for dtype in dtypes.KEYS if dtypes.dtype_name(dtype) == name)
@@ -215,15 +212,15 @@ def _sizes(value: object) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _damaged(file: Path, error: Exception) -> CheckpointError:
-    return CheckpointError(f"{file} is damaged: {type(error).__name__}: {error}.")
+def _damaged(file: Path, error: Exception) -> errors.CheckpointError:
+    return errors.CheckpointError(f"{file} is damaged: {type(error).__name__}: {error}.")
 
 
 # Shards
 
 
 def write_shards(
-    folder: Path, process: int, shards: Sequence[tuple[str, Start, HostArray]]
+    folder: Path, process: int, shards: Sequence[tuple[str, Start, dtypes.HostArray]]
 ) -> None:
     """Write the shards of a process, and then which they are.
 
@@ -260,7 +257,7 @@ def flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _stored(data: HostArray) -> HostArray:
+def _stored(data: dtypes.HostArray) -> dtypes.HostArray:
     whole = np.asarray(data, order="C")
     if whole.dtype in _STORED:
         return whole
@@ -301,7 +298,7 @@ class Reader:
         except self._errors as error:
             raise _damaged(self.file, error) from error
 
-    def pieces(self, path: str, part: Part, dtype: DType) -> Iterator[Piece]:
+    def pieces(self, path: str, part: dev.Part, dtype: dtypes.DType) -> Iterator[Piece]:
         """Find what there is of a part of an array.
 
         Args:
@@ -325,7 +322,7 @@ class Reader:
                 self._check_shape(shard, dtype)
                 yield Piece(self, shard, tuple(here), tuple(there))
 
-    def _check_shape(self, shard: Shard, dtype: DType) -> None:
+    def _check_shape(self, shard: Shard, dtype: dtypes.DType) -> None:
         try:
             stored_shape = tuple(self._tensors.get_slice(shard.name).get_shape())
         except self._errors as error:
@@ -336,7 +333,7 @@ class Reader:
                 TypeError(f"a shard of the shape {shard.shape} is stored as {stored_shape}"),
             )
 
-    def read(self, shard: Shard, dtype: DType, part: Part) -> HostArray:
+    def read(self, shard: Shard, dtype: dtypes.DType, part: dev.Part) -> dtypes.HostArray:
         """Read a part of a shard.
 
         Raises:
@@ -344,7 +341,7 @@ class Reader:
         """
         try:
             if not _stored_shape(shard.shape, dtype):
-                data: HostArray = self._tensors.get_tensor(shard.name)
+                data: dtypes.HostArray = self._tensors.get_tensor(shard.name)
             else:
                 data = self._tensors.get_slice(shard.name)[part]
         except self._errors as error:
@@ -370,8 +367,8 @@ class Piece:
 
     reader: Reader
     shard: Shard
-    here: Part
-    there: Part
+    here: dev.Part
+    there: dev.Part
 
     @property
     def size(self) -> int:
@@ -383,7 +380,7 @@ class Piece:
         both = zip(self.here, other.here, strict=True)
         return all(a.start < b.stop and b.start < a.stop for a, b in both)
 
-    def read_into(self, out: HostArray) -> None:
+    def read_into(self, out: dtypes.HostArray) -> None:
         """Read it into the part.
 
         Raises:
@@ -392,5 +389,5 @@ class Piece:
         out[self.here] = self.reader.read(self.shard, out.dtype, self.there)
 
 
-def _stored_shape(shape: Shape, dtype: DType) -> Shape:
+def _stored_shape(shape: Shape, dtype: dtypes.DType) -> Shape:
     return shape if dtype in _STORED else (*shape, dtype.itemsize)

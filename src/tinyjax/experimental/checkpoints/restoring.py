@@ -12,13 +12,9 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import dtypes, tree, xla
+from tinyjax.core import avals as av, checking, devices as dev, operands as opd, sharding as sd
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.devices import Part, Sharding, is_place, on_first
-from tinyjax.core.operands import as_array
-from tinyjax.core.sharding import checked
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest
@@ -30,7 +26,7 @@ T = TypeVar("T")
 def restore(folder: str | os.PathLike[str], like: None = None) -> dict[str, Array]: ...
 @overload
 def restore(folder: str | os.PathLike[str], like: T) -> T: ...
-@explained
+@checking.explained
 def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     """Read a checkpoint; each device gets its part, from whatever shards it is in.
 
@@ -66,7 +62,7 @@ def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     data = data_folder(place, manifest.version)
     readers = [Reader(data, process) for process in range(manifest.processes)]
     if like is None:
-        return {path: _read(readers, path, x, on_first()) for path, x in manifest.types.items()}
+        return {path: _read(readers, path, x, dev.on_first()) for path, x in manifest.types.items()}
     leaves, treedef = tree.flatten_with_path(like)
     entries = [(tree.keystr(path), leaf) for path, leaf in leaves]
     _check_paths(place, manifest, [path for path, _ in entries])
@@ -92,11 +88,11 @@ def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> 
         )
 
 
-def _sharding(path: str, saved: ShapeDtypeStruct, leaf: Any) -> Sharding:
+def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> dev.Sharding:
     """Where an array is wanted that ``like`` has a leaf for."""
-    if is_place(leaf):
-        return checked(leaf, saved.shape, "restore", f"the array {path}")
-    kind = leaf if isinstance(leaf, ShapeDtypeStruct) else as_array(leaf)
+    if dev.is_place(leaf):
+        return sd.checked(leaf, saved.shape, "restore", f"the array {path}")
+    kind = leaf if isinstance(leaf, av.ShapeDtypeStruct) else opd.as_array(leaf)
     if (kind.shape, kind.dtype) != (saved.shape, saved.dtype):
         raise CheckpointError(
             f"`like` has {_text(kind)} at {path}, but the checkpoint has {_text(saved)}. Restore "
@@ -104,24 +100,26 @@ def _sharding(path: str, saved: ShapeDtypeStruct, leaf: Any) -> Sharding:
         )
     where = kind.sharding
     return (
-        on_first() if where is None else checked(where, saved.shape, "restore", f"the array {path}")
+        dev.on_first()
+        if where is None
+        else sd.checked(where, saved.shape, "restore", f"the array {path}")
     )
 
 
-def _text(x: Array | ShapeDtypeStruct) -> str:
+def _text(x: Array | av.ShapeDtypeStruct) -> str:
     return f"{dtypes.dtype_name(x.dtype)}[{','.join(map(str, x.shape))}]"
 
 
 def _read(
-    readers: Sequence[Reader], path: str, saved: ShapeDtypeStruct, sharding: Sharding
+    readers: Sequence[Reader], path: str, saved: av.ShapeDtypeStruct, sharding: dev.Sharding
 ) -> Array:
-    aval = ShapedArray(saved.shape, saved.dtype)
+    aval = av.ShapedArray(saved.shape, saved.dtype)
     if dtypes.allowed(saved.dtype) != saved.dtype:
         raise CheckpointError(
             f"the array {path} is of {saved.dtype.name}, but the setting wide_dtypes allows no "
             "64-bit types. Restore it with tinyjax.enable_x64(True)."
         )
-    if sharding == on_first():
+    if sharding == dev.on_first():
         return ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
@@ -136,7 +134,7 @@ def _read(
     return xla.of_parts(aval, sharding, parts)
 
 
-def _part(readers: Sequence[Reader], path: str, aval: ShapedArray, part: Part) -> HostArray:
+def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: dev.Part) -> HostArray:
     bounds = tuple([slice(*s.indices(n)[:2]) for s, n in zip(part, aval.shape, strict=True)])
     shape = tuple([s.stop - s.start for s in bounds])
     pieces = [p for reader in readers for p in reader.pieces(path, bounds, aval.dtype)]

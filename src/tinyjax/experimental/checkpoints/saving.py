@@ -14,32 +14,14 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import tree, xla
+from tinyjax import dtypes, errors, tree, xla
+from tinyjax.core import avals as av, checking, devices as dev, operands as opd, sharded_array as sa
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.checking import explained
-from tinyjax.core.devices import group
-from tinyjax.core.operands import as_array
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import CheckpointError
-from tinyjax.experimental.checkpoints.files import (
-    Manifest,
-    Start,
-    data_folder,
-    has_shards,
-    new_version,
-    other_versions,
-    read_manifest,
-    remove,
-    safetensors,
-    write_manifest,
-    write_shards,
-)
-from tinyjax.experimental.multihost_utils import broadcast_one_to_all
+from tinyjax.experimental import multihost_utils
+from tinyjax.experimental.checkpoints import files
 
 #: The path of an array in the tree, where in it a shard begins, and its data.
-_Shards: TypeAlias = Sequence[tuple[str, Start, HostArray]]
+_Shards: TypeAlias = Sequence[tuple[str, files.Start, dtypes.HostArray]]
 
 #: How long processes wait for each other, in seconds, and how often they look.
 _LONGEST_WAIT: Final = 1800.0
@@ -55,7 +37,7 @@ class _Snapshot:
         shards: what this process writes.
     """
 
-    types: dict[str, ShapeDtypeStruct]
+    types: dict[str, av.ShapeDtypeStruct]
     shards: _Shards
 
 
@@ -79,7 +61,7 @@ class Saving:
         return self._future.done()
 
 
-@explained
+@checking.explained
 def save(folder: str | os.PathLike[str], tree: Any) -> None:
     """Write arrays to a folder, each device's shards as they lie.
 
@@ -103,12 +85,12 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
         ...     checkpoints.restore(folder)["['step']"]
         Array(7, dtype=int32)
     """
-    safetensors()
+    files.safetensors()
     snapshot, version = _snapshot(tree, copy=False), _agreed_version()
-    _write(Path(folder), snapshot, version, group().process_index, group().size)
+    _write(Path(folder), snapshot, version, dev.group().process_index, dev.group().size)
 
 
-@explained
+@checking.explained
 def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
     """Write arrays to a folder in another thread, as ``save`` does.
 
@@ -134,12 +116,12 @@ def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
         ...     checkpoints.restore(folder, like=jnp.zeros(3, int))
         Array([0, 1, 2], dtype=int32)
     """
-    safetensors()
+    files.safetensors()
     snapshot = _snapshot(tree, copy=True)
     if not _writers:
         _writers.append(ThreadPoolExecutor(1, thread_name_prefix="tinyjax-checkpoints"))
     where, version = Path(folder), _agreed_version()
-    own, every = group().process_index, group().size
+    own, every = dev.group().process_index, dev.group().size
     return Saving(_writers[0].submit(_write, where, snapshot, version, own, every))
 
 
@@ -161,34 +143,34 @@ os.register_at_fork(
 
 def _agreed_version() -> str:
     """Return the name of a new version, the same in all processes."""
-    version = new_version()
-    if group().size == 1:
+    version = files.new_version()
+    if dev.group().size == 1:
         return version
     words = np.frombuffer(bytes.fromhex(version), np.uint8)
-    return broadcast_one_to_all(words).tobytes().hex()
+    return multihost_utils.broadcast_one_to_all(words).tobytes().hex()
 
 
 def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
-    types: dict[str, ShapeDtypeStruct] = {}
-    shards: list[tuple[str, Start, HostArray]] = []
+    types: dict[str, av.ShapeDtypeStruct] = {}
+    shards: list[tuple[str, files.Start, dtypes.HostArray]] = []
     for path, leaf in tree.leaves_with_path(saved):
-        array, name = as_array(leaf), tree.keystr(path)
-        types[name] = ShapeDtypeStruct(array.shape, array.dtype)
+        array, name = opd.as_array(leaf), tree.keystr(path)
+        types[name] = av.ShapeDtypeStruct(array.shape, array.dtype)
         for start, data in _parts(array):
             shards.append((name, start, np.array(data) if copy else data))
     return _Snapshot(types, shards)
 
 
-def _parts(array: Array) -> Iterator[tuple[Start, HostArray]]:
+def _parts(array: Array) -> Iterator[tuple[files.Start, dtypes.HostArray]]:
     """The parts of an array that this process writes: of several copies the first."""
-    if array.is_fully_addressable and group().process_index:
+    if array.is_fully_addressable and dev.group().process_index:
         return  # all processes have the same
-    if not isinstance(array, ShardedArray):
+    if not isinstance(array, sa.ShardedArray):
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
     if array.sharding.summed:
         array = xla.put(array, array.sharding.update(spec=array.sharding.spec.settled))
-        assert isinstance(array, ShardedArray), "it lies on several devices"
+        assert isinstance(array, sa.ShardedArray), "it lies on several devices"
     for shard in array.addressable_shards:
         if shard.replica_id == 0:
             start = tuple([s.start or 0 for s in shard.index])
@@ -212,21 +194,23 @@ def _write(
         CheckpointError: another process did not do its part.
     """
     with _writing:
-        data = data_folder(folder, version)
+        data = files.data_folder(folder, version)
         data.mkdir(parents=True, exist_ok=True)
-        write_shards(data, process, snapshot.shards)
+        files.write_shards(data, process, snapshot.shards)
         if process == 0:
             for other in range(1, processes):
-                _await(partial(has_shards, data, other), f"process {other}", data)
-            others = other_versions(folder, version)  # the next one may begin after the manifest
-            write_manifest(folder, Manifest(version, processes, snapshot.types))
-            remove(others)
+                _await(partial(files.has_shards, data, other), f"process {other}", data)
+            others = files.other_versions(
+                folder, version
+            )  # the next one may begin after the manifest
+            files.write_manifest(folder, files.Manifest(version, processes, snapshot.types))
+            files.remove(others)
     if process:
         _await(partial(_is_current, folder, version), "process 0", data)
 
 
 def _is_current(folder: Path, version: str) -> bool:
-    manifest = read_manifest(folder)
+    manifest = files.read_manifest(folder)
     return manifest is not None and manifest.version == version
 
 
@@ -235,7 +219,7 @@ def _await(condition: Callable[[], bool], who: str, data: Path) -> None:
     end = time.monotonic() + _LONGEST_WAIT
     while not condition():
         if time.monotonic() > end:
-            raise CheckpointError(
+            raise errors.CheckpointError(
                 f"{who} did not write its part of {data} within {_LONGEST_WAIT:.0f} s. All "
                 "processes save together, to one folder that they share."
             )

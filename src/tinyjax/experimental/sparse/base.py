@@ -7,10 +7,9 @@ from abc import ABC, abstractmethod
 from typing import Self
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes, errors
+from tinyjax.core import integers as ints
 from tinyjax.core.array import Array
-from tinyjax.core.integers import listed
-from tinyjax.dtypes import DType
-from tinyjax.errors import ArgumentError
 
 
 def arrays_of(name: str, args: object, count: int) -> list[Array]:
@@ -19,9 +18,9 @@ def arrays_of(name: str, args: object, count: int) -> list[Array]:
     Raises:
         ArgumentError: they are not as many, or not arrays.
     """
-    arrays = [jnp.asarray(x) for x in listed(args, f"args of {name}")]
+    arrays = [jnp.asarray(x) for x in ints.listed(args, f"args of {name}")]
     if len(arrays) != count:
-        raise ArgumentError(f"{name} is made of {count} arrays, but args has {len(arrays)}.")
+        raise errors.ArgumentError(f"{name} is made of {count} arrays, but args has {len(arrays)}.")
     return arrays
 
 
@@ -48,7 +47,7 @@ class JAXSparse(ABC):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise ArgumentError("a sparse array without axes has no length.")
+            raise errors.ArgumentError("a sparse array without axes has no length.")
         return self.shape[0]
 
     def __repr__(self) -> str:
@@ -56,7 +55,7 @@ class JAXSparse(ABC):
         return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
 
     @property
-    def dtype(self) -> DType:
+    def dtype(self) -> dtypes.DType:
         """The dtype of the elements."""
         return self.data.dtype
 

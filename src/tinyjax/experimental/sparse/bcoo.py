@@ -10,18 +10,15 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, tree
+from tinyjax.core import axes as ax, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.integers import integers
-from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
-from tinyjax.tree import register_pytree_node_class
 
 
-@register_pytree_node_class
+@tree.register_pytree_node_class
 @attrs.frozen(init=False, eq=False, repr=False)
 class BCOO(JAXSparse):
     """A sparse array: elements, and where they are.
@@ -64,7 +61,7 @@ class BCOO(JAXSparse):
         unique_indices: bool = False,
     ) -> None:
         data, indices = arrays_of("BCOO", args, 2)
-        sizes = integers(shape, "shape")
+        sizes = ints.integers(shape, "shape")
         if data.ndim != 1 or indices.shape != (data.size, len(sizes)):
             raise ShapeError(
                 "BCOO takes data of shape (nse,) and indices of shape (nse, ndim), for an array of "
@@ -110,7 +107,7 @@ class BCOO(JAXSparse):
             ConcretizationError: ``mat`` is traced, and there is no ``nse``.
         """
         check_all_sparse(n_dense, n_batch)
-        x = as_array(mat)
+        x = opd.as_array(mat)
         places = jnp.nonzero(x, size=nse, fill_value=x.shape)
         indices = jnp.stack(places, 1) if places else jnp.zeros((1, 0), dtypes.int32)
         data = x.at[tuple(places)].get(mode="fill", fill_value=0) if places else x[None]
@@ -163,7 +160,7 @@ class BCOO(JAXSparse):
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """Return the array with its axes in another order, reversed by default."""
         axes_in = range(self.ndim)[::-1] if axes is None else axes
-        order = [canonical_axis(axis, self.ndim) for axis in axes_in]
+        order = [ax.canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
             raise ArgumentError(f"axes must be an order of {self.ndim} axes, but got {axes}.")
         return BCOO(
@@ -255,7 +252,7 @@ class BCOO(JAXSparse):
 
     def summed(self, axes: Sequence[int]) -> BCOO:
         """Return the sums over axes, a sparse array in which places may occur several times."""
-        gone = {canonical_axis(each, self.ndim) for each in axes}
+        gone = {ax.canonical_axis(each, self.ndim) for each in axes}
         kept = [i for i in range(self.ndim) if i not in gone]
         return BCOO(
             (jnp.where(self.is_inside(), self.data, False), self.indices[:, np.array(kept, int)]),
@@ -354,7 +351,7 @@ class BCOO(JAXSparse):
     def __mul__(self, other: BCOO | ArrayLike) -> BCOO:
         if isinstance(other, BCOO):
             return self._times(other)
-        factor = as_array(other)
+        factor = opd.as_array(other)
         if not factor.shape:
             return self.with_data(self.data * factor)
         dense = jnp.broadcast_to(factor, self.shape)
@@ -375,7 +372,7 @@ class BCOO(JAXSparse):
         return self.with_data(self.data * factors)
 
     def __truediv__(self, other: ArrayLike) -> BCOO:
-        return self * (1 / as_array(other))
+        return self * (1 / opd.as_array(other))
 
     def added_to(self, dense: Array) -> Array:
         """Return the sum with a dense array of this shape."""
@@ -389,7 +386,7 @@ class BCOO(JAXSparse):
 
     def __add__(self, other: BCOO | ArrayLike) -> Any:
         if not isinstance(other, BCOO):
-            return self.added_to(as_array(other))
+            return self.added_to(opd.as_array(other))
         if self.shape != other.shape:
             raise ShapeError(f"{self} and {other} have different shapes, and do not broadcast.")
         dtype = jnp.promote_types(self.dtype, other.dtype)
@@ -399,22 +396,22 @@ class BCOO(JAXSparse):
     __radd__ = __add__
 
     def __sub__(self, other: BCOO | ArrayLike) -> Any:
-        return self + -(other if isinstance(other, BCOO) else as_array(other))
+        return self + -(other if isinstance(other, BCOO) else opd.as_array(other))
 
     def __rsub__(self, other: ArrayLike) -> Array:
-        return (-self).added_to(as_array(other))
+        return (-self).added_to(opd.as_array(other))
 
     def __matmul__(self, other: BCOO | ArrayLike) -> Any:
         if isinstance(other, BCOO):
             return _sparse_product(self, other)
-        dense = as_array(other)
+        dense = opd.as_array(other)
         _check_product(self, dense)
         axis = max(dense.ndim - 2, 0)
         product = self._contracted(jnp.moveaxis(dense, axis, 0))
         return product if self.ndim == 1 else jnp.moveaxis(product, 0, axis)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
-        dense = as_array(other)
+        dense = opd.as_array(other)
         _check_product(dense, self)
         product = self.T._contracted(jnp.moveaxis(dense, -1, 0))
         return product if self.ndim == 1 else jnp.moveaxis(product, 0, -1)

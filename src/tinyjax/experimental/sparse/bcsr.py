@@ -8,19 +8,16 @@ from typing import Any
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import integers as ints
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integers
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ShapeError
-from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
-from tinyjax.experimental.sparse.bcoo import BCOO
-from tinyjax.tree import register_pytree_node_class
+from tinyjax.experimental.sparse import base, bcoo
 
 
-@register_pytree_node_class
+@tree.register_pytree_node_class
 @attrs.frozen(init=False, eq=False, repr=False)
-class BCSR(JAXSparse):
+class BCSR(base.JAXSparse):
     """A sparse matrix: elements row by row, their columns, and where each row begins.
 
     Attributes:
@@ -60,11 +57,11 @@ class BCSR(JAXSparse):
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        data, indices, indptr = arrays_of("BCSR", args, 3)
-        sizes = integers(shape, "shape")
+        data, indices, indptr = base.arrays_of("BCSR", args, 3)
+        sizes = ints.integers(shape, "shape")
         fits = data.ndim == 1 and indices.shape == data.shape and len(sizes) == 2
         if not fits or indptr.shape != (sizes[0] + 1,):
-            raise ShapeError(
+            raise errors.ShapeError(
                 "BCSR takes data and indices of shape (nse,) and an indptr of shape (m + 1,), for "
                 f"a matrix of shape (m, n), but got {data.aval}, {indices.aval} and {indptr.aval} "
                 f"for {sizes}."
@@ -88,13 +85,13 @@ class BCSR(JAXSparse):
         cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = dtypes.int32
     ) -> BCSR:
         """Return the sparse matrix of the elements that are not zero; see ``BCOO.fromdense``."""
-        return cls.from_bcoo(BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype))
+        return cls.from_bcoo(bcoo.BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype))
 
     @classmethod
-    def from_bcoo(cls, arr: BCOO) -> BCSR:
+    def from_bcoo(cls, arr: bcoo.BCOO) -> BCSR:
         """Return a sparse array of two axes by its rows."""
         if arr.ndim != 2:
-            raise ShapeError(f"BCSR holds matrices, but got {arr}.")
+            raise errors.ShapeError(f"BCSR holds matrices, but got {arr}.")
         sorted_ = arr if arr.indices_sorted else arr.sort_indices()
         rows, columns = sorted_.indices[:, 0], sorted_.indices[:, 1]
         starts = jnp.searchsorted(rows, jnp.arange(arr.shape[0] + 1))
@@ -112,12 +109,12 @@ class BCSR(JAXSparse):
         parts = (csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype))
         return cls(parts, shape=csr.shape)
 
-    def to_bcoo(self) -> BCOO:
+    def to_bcoo(self) -> bcoo.BCOO:
         """Return the matrix by the coordinates of its elements."""
         places = jnp.arange(self.nse, dtype=self.indices.dtype)
         rows = jnp.searchsorted(self.indptr, places, side="right") - 1
         columns = jnp.where(rows < self.shape[0], self.indices, self.shape[1])
-        return BCOO(
+        return bcoo.BCOO(
             (self.data, jnp.stack([rows.astype(self.indices.dtype), columns], 1)),
             shape=self.shape,
             indices_sorted=self.indices_sorted,

@@ -8,21 +8,16 @@ from typing import Any
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.callbacks import pure_callback
+from tinyjax import callbacks, errors, implicit, lax
+from tinyjax.core import checking, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import checked, explained
-from tinyjax.core.operands import as_array
 from tinyjax.dtypes import HostArray, finfo
-from tinyjax.errors import ShapeError
-from tinyjax.experimental.sparse.base import JAXSparse
-from tinyjax.experimental.sparse.bcsr import BCSR
-from tinyjax.implicit import custom_linear_solve
-from tinyjax.lax import while_loop
+from tinyjax.experimental.sparse import base, bcsr
 
 __all__ = ["lobpcg_standard", "spsolve"]
 
 
-@checked
+@checking.checked
 def spsolve(
     data: ArrayLike,
     indices: ArrayLike,
@@ -65,20 +60,20 @@ def spsolve(
     dtype = jnp.result_type(data, b, float)
     right = jnp.asarray(b, dtype)
     if right.ndim != 1:
-        raise ShapeError(f"spsolve takes b of shape (n,), but got {right.aval}.")
+        raise errors.ShapeError(f"spsolve takes b of shape (n,), but got {right.aval}.")
     size = right.shape[0]
-    matrix = BCSR((jnp.asarray(data, dtype), indices, indptr), shape=(size, size))
+    matrix = bcsr.BCSR((jnp.asarray(data, dtype), indices, indptr), shape=(size, size))
     parts = (matrix.data, matrix.indices, matrix.indptr)
 
     def solve(transposed: bool) -> Callable[[Any, Array], Array]:
         def call(_: Any, y: Array) -> Array:
             on_host = _solve_transposed if transposed else _solve
-            result: Array = pure_callback(on_host, y, *parts, y, vmap_method="sequential")
+            result: Array = callbacks.pure_callback(on_host, y, *parts, y, vmap_method="sequential")
             return result
 
         return call
 
-    result: Array = custom_linear_solve(
+    result: Array = implicit.custom_linear_solve(
         lambda x: matrix @ x, right, solve(transposed=False), solve(transposed=True)
     )
     return result
@@ -109,9 +104,9 @@ def _eliminate(matrix: Any, b: HostArray) -> HostArray:
         return np.asarray(spsolve(matrix.tocsc(), b), b.dtype)
 
 
-@explained
+@checking.explained
 def lobpcg_standard(
-    A: ArrayLike | JAXSparse | Callable[[Array], Any],
+    A: ArrayLike | base.JAXSparse | Callable[[Array], Any],
     X: ArrayLike,
     m: int = 100,
     tol: float | None = None,
@@ -147,9 +142,9 @@ def lobpcg_standard(
         >>> linalg.lobpcg_standard(matrix, jnp.ones((12, 1)))[0].round(3)
         Array([12.], dtype=float32)
     """
-    start = as_array(X)
+    start = opd.as_array(X)
     if start.ndim != 2 or not 0 < 5 * start.shape[1] < start.shape[0]:
-        raise ShapeError(
+        raise errors.ShapeError(
             "lobpcg_standard takes vectors X of shape (n, k) with 0 < 5 k < n, but got "
             f"{start.aval}."
         )
@@ -157,9 +152,9 @@ def lobpcg_standard(
     if callable(A):
         multiply = A
     else:
-        matrix: Any = A if isinstance(A, JAXSparse) else as_array(A)
+        matrix: Any = A if isinstance(A, base.JAXSparse) else opd.as_array(A)
         if matrix.shape != (n, n):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"lobpcg_standard takes a matrix A of shape {(n, n)}, as X has {n} rows, but got "
                 f"one of shape {matrix.shape}."
             )
@@ -197,5 +192,5 @@ def lobpcg_standard(
     values = (x.conj() * product).sum(0).real
     zeros = jnp.zeros_like(x)
     begin = (jnp.asarray(0), x, zeros, product - values * x, values, jnp.asarray(False))
-    count, vectors, _, _, values, _ = while_loop(goes_on, iterate, begin)
+    count, vectors, _, _, values, _ = lax.while_loop(goes_on, iterate, begin)
     return values, vectors, count

@@ -13,34 +13,27 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from tinyjax import lax, tree
 from tinyjax.checkpointing.program import checkpoint_p
-from tinyjax.control_flow.primitives.cond import CondParams, cond_p
-from tinyjax.control_flow.primitives.scan import ScanParams, scan_p
-from tinyjax.control_flow.primitives.while_loop import WhileParams, while_p
+from tinyjax.control_flow.primitives import cond, scan as scp, while_loop as wlp
+from tinyjax.core import avals as av, jaxpr as jx, primitive as prim
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.calling import FlatFunction
 from tinyjax.core.checking import explained
-from tinyjax.core.jaxpr import Jaxpr, Var
 from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive, RuleKey
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import SparseRuleError
-from tinyjax.experimental.sparse import operations as op
-from tinyjax.experimental.sparse.base import JAXSparse
-from tinyjax.experimental.sparse.bcoo import BCOO
-from tinyjax.experimental.sparse.bcsr import BCSR
+from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.jit.program import jit_p
-from tinyjax.lax import primitives as p
+from tinyjax.lax import primitives as lax_primitives
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Value: TypeAlias = Array | BCOO
+Value: TypeAlias = Array | bcoo.BCOO
 #: Parameters and operands, of which one is sparse, to results.
 Rule: TypeAlias = Callable[..., Sequence[Value]]
 
 #: What a primitive does to operands of which one is sparse.
-SPARSE: Final[RuleKey[Rule]] = RuleKey("sparse")
+SPARSE: Final[prim.RuleKey[Rule]] = prim.RuleKey("sparse")
 
 
 @explained
@@ -70,13 +63,13 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
     @wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         def is_sparse(x: object) -> bool:
-            return isinstance(x, JAXSparse)
+            return isinstance(x, base.JAXSparse)
 
         leaves, in_tree = tree.flatten((args, kwargs), is_leaf=is_sparse)
         values: list[Value] = []
         for x in leaves:
-            known = x.to_bcoo() if isinstance(x, BCSR) else x
-            values.append(known if isinstance(known, BCOO) else as_array(known))
+            known = x.to_bcoo() if isinstance(x, bcsr.BCSR) else x
+            values.append(known if isinstance(known, bcoo.BCOO) else as_array(known))
         flat = FlatFunction(f, in_tree)
         staged = stage(flat, [_type_of(x) for x in values], f)
         outs = _evaluate(staged.jaxpr, [*staged.consts, *values])
@@ -85,20 +78,20 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
     return cast("F", sparsified)
 
 
-def _type_of(x: Value) -> ShapedArray:
-    return ShapedArray(x.shape, x.dtype) if isinstance(x, BCOO) else x.aval
+def _type_of(x: Value) -> av.ShapedArray:
+    return av.ShapedArray(x.shape, x.dtype) if isinstance(x, bcoo.BCOO) else x.aval
 
 
-def _evaluate(jaxpr: Jaxpr, args: Sequence[Value]) -> list[Value]:
-    env: dict[Var, Value] = dict(zip(jaxpr.in_binders, args, strict=True))
+def _evaluate(jaxpr: jx.Jaxpr, args: Sequence[Value]) -> list[Value]:
+    env: dict[jx.Var, Value] = dict(zip(jaxpr.in_binders, args, strict=True))
 
     def read(atom: Any) -> Value:
-        return env[atom] if isinstance(atom, Var) else atom.value
+        return env[atom] if isinstance(atom, jx.Var) else atom.value
 
     for eqn in jaxpr.eqns:
         operands = [read(x) for x in eqn.inputs]
         outs: Sequence[Value]
-        if any(isinstance(x, BCOO) for x in operands):
+        if any(isinstance(x, bcoo.BCOO) for x in operands):
             rule = eqn.primitive.rules.extensions.get(SPARSE)
             if rule is None:
                 raise _refusal(eqn.primitive.name)
@@ -116,7 +109,7 @@ def _refusal(name: str) -> SparseRuleError:
     )
 
 
-def _once(x: BCOO) -> BCOO:
+def _once(x: bcoo.BCOO) -> bcoo.BCOO:
     """Return the array with one element for each place, which functions of elements need."""
     return x if x.unique_indices else x.sum_duplicates(x.nse)
 
@@ -124,8 +117,8 @@ def _once(x: BCOO) -> BCOO:
 # Elementwise
 
 
-def _of_elements(primitive: Primitive[Any], linear: bool) -> Rule:
-    def rule(params: Any, x: BCOO) -> list[Value]:
+def _of_elements(primitive: prim.Primitive[Any], linear: bool) -> Rule:
+    def rule(params: Any, x: bcoo.BCOO) -> list[Value]:
         known = x if linear else _once(x)
         (data,) = bind(primitive, [known.data], params)
         return [known.with_data(data)]
@@ -133,17 +126,17 @@ def _of_elements(primitive: Primitive[Any], linear: bool) -> Rule:
     return rule
 
 
-def _integer_pow(params: Any, x: BCOO) -> Sequence[Value]:
+def _integer_pow(params: Any, x: bcoo.BCOO) -> Sequence[Value]:
     if params.exponent < 1:
         raise _refusal(f"the power {params.exponent}")
-    return _of_elements(p.integer_pow_p, linear=False)(params, x)
+    return _of_elements(lax_primitives.integer_pow_p, linear=False)(params, x)
 
 
 def _add(params: Any, x: Value, y: Value) -> list[Value]:
-    if isinstance(x, BCOO) and isinstance(y, BCOO):
+    if isinstance(x, bcoo.BCOO) and isinstance(y, bcoo.BCOO):
         return [x + y]
-    sparse, dense = (x, y) if isinstance(x, BCOO) else (y, x)
-    assert isinstance(sparse, BCOO), "one of them is sparse"
+    sparse, dense = (x, y) if isinstance(x, bcoo.BCOO) else (y, x)
+    assert isinstance(sparse, bcoo.BCOO), "one of them is sparse"
     assert isinstance(dense, Array), "and one is not"
     return [sparse.added_to(dense)]
 
@@ -153,11 +146,11 @@ def _sub(params: Any, x: Value, y: Value) -> list[Value]:
 
 
 def _mul(params: Any, x: Value, y: Value) -> list[Value]:
-    return [x * y if isinstance(x, BCOO) else y * x]
+    return [x * y if isinstance(x, bcoo.BCOO) else y * x]
 
 
 def _div(params: Any, x: Value, y: Value) -> list[Value]:
-    if isinstance(y, BCOO) or not isinstance(x, BCOO):
+    if isinstance(y, bcoo.BCOO) or not isinstance(x, bcoo.BCOO):
         raise _refusal("division by an array")
     return [x / y]
 
@@ -165,7 +158,7 @@ def _div(params: Any, x: Value, y: Value) -> list[Value]:
 # Sums, and what rearranges
 
 
-def _sum(params: Any, x: BCOO) -> list[Value]:
+def _sum(params: Any, x: bcoo.BCOO) -> list[Value]:
     return [x.sum(params.axes)]
 
 
@@ -182,18 +175,18 @@ def _dot(params: Any, x: Value, y: Value) -> list[Value]:
 
 
 def _concatenate(params: Any, *xs: Value) -> list[Value]:
-    if not all(isinstance(x, BCOO) for x in xs):
+    if not all(isinstance(x, bcoo.BCOO) for x in xs):
         raise _refusal("concatenate of dense arrays and one")
-    arrays = [x for x in xs if isinstance(x, BCOO)]
+    arrays = [x for x in xs if isinstance(x, bcoo.BCOO)]
     return [op.bcoo_concatenate(arrays, dimension=params.axis)]
 
 
-def _slice(params: Any, x: BCOO) -> list[Value]:
+def _slice(params: Any, x: bcoo.BCOO) -> list[Value]:
     starts, limits = params.starts, params.limits
     return [op.bcoo_slice(x, start_indices=starts, limit_indices=limits, strides=params.strides)]
 
 
-def _broadcast(params: Any, x: BCOO) -> list[Value]:
+def _broadcast(params: Any, x: bcoo.BCOO) -> list[Value]:
     shape, kept = params.shape, params.dims
     return [op.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)]
 
@@ -205,17 +198,17 @@ def _call(params: Any, *operands: Value) -> Sequence[Value]:
     return _evaluate(params.jaxpr, operands)
 
 
-def _cond(params: CondParams, index: Value, *operands: Value) -> Sequence[Value]:
+def _cond(params: cond.CondParams, index: Value, *operands: Value) -> Sequence[Value]:
     branches = [lambda *xs, b=branch: _evaluate(b, xs) for branch in params.branches]
     assert isinstance(index, Array), "it is a scalar"
     result: Sequence[Value] = lax.switch(index, branches, *operands)
     return result
 
 
-def _scan(params: ScanParams, *operands: Value) -> Sequence[Value]:
+def _scan(params: scp.ScanParams, *operands: Value) -> Sequence[Value]:
     n, m = params.num_consts, params.num_consts + params.num_carry
     consts, carry, xs = operands[:n], list(operands[n:m]), list(operands[m:])
-    if any(isinstance(x, BCOO) for x in xs):
+    if any(isinstance(x, bcoo.BCOO) for x in xs):
         raise _refusal("scan over the rows")
 
     def body(state: list[Value], slices: list[Value]) -> tuple[list[Value], list[Value]]:
@@ -226,7 +219,7 @@ def _scan(params: ScanParams, *operands: Value) -> Sequence[Value]:
     return [*last, *ys]
 
 
-def _while(params: WhileParams, *operands: Value) -> Sequence[Value]:
+def _while(params: wlp.WhileParams, *operands: Value) -> Sequence[Value]:
     n, m = params.num_condition, params.num_condition + params.num_body
     fixed, other = operands[:n], operands[n:m]
 
@@ -240,35 +233,66 @@ def _while(params: WhileParams, *operands: Value) -> Sequence[Value]:
     return result
 
 
-_LINEAR: Final = (p.neg_p, p.real_p, p.imag_p, p.conj_p, p.copy_p, p.stop_gradient_p)
+_LINEAR: Final = (
+    lax_primitives.neg_p,
+    lax_primitives.real_p,
+    lax_primitives.imag_p,
+    lax_primitives.conj_p,
+    lax_primitives.copy_p,
+    lax_primitives.stop_gradient_p,
+)
 _ZERO_AT_ZERO: Final = (
-    *(p.abs_p, p.sign_p, p.sqrt_p, p.cbrt_p, p.expm1_p, p.log1p_p, p.erf_p, p.erf_inv_p),
-    *(p.sin_p, p.tan_p, p.asin_p, p.atan_p, p.sinh_p, p.tanh_p, p.asinh_p, p.atanh_p),
-    *(p.floor_p, p.ceil_p, p.round_p, p.convert_element_type_p, p.reduce_precision_p),
+    *(
+        lax_primitives.abs_p,
+        lax_primitives.sign_p,
+        lax_primitives.sqrt_p,
+        lax_primitives.cbrt_p,
+        lax_primitives.expm1_p,
+        lax_primitives.log1p_p,
+        lax_primitives.erf_p,
+        lax_primitives.erf_inv_p,
+    ),
+    *(
+        lax_primitives.sin_p,
+        lax_primitives.tan_p,
+        lax_primitives.asin_p,
+        lax_primitives.atan_p,
+        lax_primitives.sinh_p,
+        lax_primitives.tanh_p,
+        lax_primitives.asinh_p,
+        lax_primitives.atanh_p,
+    ),
+    *(
+        lax_primitives.floor_p,
+        lax_primitives.ceil_p,
+        lax_primitives.round_p,
+        lax_primitives.convert_element_type_p,
+        lax_primitives.reduce_precision_p,
+    ),
 )
 
 for _primitive in _LINEAR:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=True))
 for _primitive in _ZERO_AT_ZERO:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=False))
-p.integer_pow_p.def_rule(SPARSE)(_integer_pow)
-p.add_p.def_rule(SPARSE)(_add)
-p.sub_p.def_rule(SPARSE)(_sub)
-p.mul_p.def_rule(SPARSE)(_mul)
-p.div_p.def_rule(SPARSE)(_div)
-p.reduce_sum_p.def_rule(SPARSE)(_sum)
-p.dot_general_p.def_rule(SPARSE)(_dot)
-p.concatenate_p.def_rule(SPARSE)(_concatenate)
-p.slice_p.def_rule(SPARSE)(_slice)
-p.dynamic_slice_p.def_rule(SPARSE)(
+lax_primitives.integer_pow_p.def_rule(SPARSE)(_integer_pow)
+lax_primitives.add_p.def_rule(SPARSE)(_add)
+lax_primitives.sub_p.def_rule(SPARSE)(_sub)
+lax_primitives.mul_p.def_rule(SPARSE)(_mul)
+lax_primitives.div_p.def_rule(SPARSE)(_div)
+lax_primitives.reduce_sum_p.def_rule(SPARSE)(_sum)
+lax_primitives.dot_general_p.def_rule(SPARSE)(_dot)
+lax_primitives.concatenate_p.def_rule(SPARSE)(_concatenate)
+lax_primitives.slice_p.def_rule(SPARSE)(_slice)
+lax_primitives.dynamic_slice_p.def_rule(SPARSE)(
     lambda params, x, *at: [op.bcoo_dynamic_slice(x, at, params.sizes)]
 )
-p.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
-p.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
-p.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
-p.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
+lax_primitives.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
+lax_primitives.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
+lax_primitives.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
+lax_primitives.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
 jit_p.def_rule(SPARSE)(_call)
 checkpoint_p.def_rule(SPARSE)(_call)
-cond_p.def_rule(SPARSE)(_cond)
-scan_p.def_rule(SPARSE)(_scan)
-while_p.def_rule(SPARSE)(_while)
+cond.cond_p.def_rule(SPARSE)(_cond)
+scp.scan_p.def_rule(SPARSE)(_scan)
+wlp.while_p.def_rule(SPARSE)(_while)

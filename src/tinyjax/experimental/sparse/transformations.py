@@ -6,27 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import tinyjax.numpy as jnp
-from tinyjax import api, dtypes
+from tinyjax import api, dtypes, errors
+from tinyjax.core import checking, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integers, one_or_more
-from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError
-from tinyjax.experimental.sparse.bcoo import BCOO
-from tinyjax.experimental.sparse.bcsr import BCSR
+from tinyjax.experimental.sparse import bcoo, bcsr
 
 Format = Literal["bcoo", "bcsr"]
 
 
-def _formatted(made: BCOO, sparse_format: Format) -> BCOO | BCSR:
+def _formatted(made: bcoo.BCOO, sparse_format: Format) -> bcoo.BCOO | bcsr.BCSR:
     match sparse_format:
         case "bcoo":
             return made
         case "bcsr":
-            return BCSR.from_bcoo(made)
+            return bcsr.BCSR.from_bcoo(made)
         case _:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"the formats are 'bcoo' and 'bcsr', but sparse_format is {sparse_format!r}."
             )
 
@@ -36,7 +32,7 @@ def empty(
     dtype: DTypeLike = None,
     index_dtype: DTypeLike = dtypes.int32,
     sparse_format: Format = "bcoo",
-) -> BCOO | BCSR:
+) -> bcoo.BCOO | bcsr.BCSR:
     """Return a sparse array without elements.
 
     Raises:
@@ -47,15 +43,15 @@ def empty(
         >>> sparse.empty((2, 3))
         BCOO(float32[2, 3], nse=0)
     """
-    sizes = integers(shape, "shape")
+    sizes = ints.integers(shape, "shape")
     indices = jnp.zeros((0, len(sizes)), index_dtype)
-    made = BCOO(
+    made = bcoo.BCOO(
         (jnp.zeros(0, dtype), indices), shape=sizes, indices_sorted=True, unique_indices=True
     )
     return _formatted(made, sparse_format)
 
 
-@explained
+@checking.explained
 def eye(
     N: int,
     M: int | None = None,
@@ -63,7 +59,7 @@ def eye(
     dtype: DTypeLike = None,
     index_dtype: DTypeLike = dtypes.int32,
     sparse_format: Format = "bcoo",
-) -> BCOO | BCSR:
+) -> bcoo.BCOO | bcsr.BCSR:
     """Return a sparse matrix with ones on a diagonal, as ``jnp.eye`` makes dense ones.
 
     Raises:
@@ -81,7 +77,7 @@ def eye(
     count = max(min(N - first, columns - shift), 0)
     places = jnp.arange(count, dtype=index_dtype)
     indices = jnp.stack([places + first, places + shift], 1)
-    made = BCOO(
+    made = bcoo.BCOO(
         (jnp.ones(count, dtype), indices),
         shape=(N, columns),
         indices_sorted=True,
@@ -90,7 +86,7 @@ def eye(
     return _formatted(made, sparse_format)
 
 
-def todense(arr: BCOO | BCSR | ArrayLike) -> Array:
+def todense(arr: bcoo.BCOO | bcsr.BCSR | ArrayLike) -> Array:
     """Return a sparse array as a dense one, and a dense one as it is.
 
     Example:
@@ -99,16 +95,16 @@ def todense(arr: BCOO | BCSR | ArrayLike) -> Array:
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    return arr.todense() if isinstance(arr, (BCOO, BCSR)) else as_array(arr)
+    return arr.todense() if isinstance(arr, (bcoo.BCOO, bcsr.BCSR)) else opd.as_array(arr)
 
 
 def _split(x: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Return what of an argument is differentiated, and what puts it back."""
-    if isinstance(x, BCOO):
-        return x.data, lambda data: BCOO.tree_unflatten(x.tree_flatten()[1], (data, x.indices))
-    if isinstance(x, BCSR):
+    if isinstance(x, bcoo.BCOO):
+        return x.data, lambda data: bcoo.BCOO.tree_unflatten(x.tree_flatten()[1], (data, x.indices))
+    if isinstance(x, bcsr.BCSR):
         rest = (x.indices, x.indptr)
-        return x.data, lambda data: BCSR.tree_unflatten(x.tree_flatten()[1], (data, *rest))
+        return x.data, lambda data: bcsr.BCSR.tree_unflatten(x.tree_flatten()[1], (data, *rest))
     return x, lambda value: value
 
 
@@ -134,11 +130,11 @@ def value_and_grad(
         >>> float(value), slope.data.tolist()
         (18.0, [6.0, 6.0])
     """
-    several = integers(one_or_more(argnums, "argnums"), "argnums")
+    several = ints.integers(ints.one_or_more(argnums, "argnums"), "argnums")
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         if any(not -len(args) <= i < len(args) for i in several):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"argnums={argnums} was given, but there are {len(args)} arguments."
             )
         splits = [_split(args[i]) for i in several]

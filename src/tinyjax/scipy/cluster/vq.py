@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.errors import ShapeError
 from tinyjax.numpy.promotion import array_of, promote_inexact
 
 __all__ = ["vq"]
@@ -33,7 +32,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     """
     x, codes = promote_inexact(array_of("vq", obs), array_of("vq", code_book))
     if x.ndim != codes.ndim or x.ndim not in (1, 2) or x.shape[1:] != codes.shape[1:]:
-        raise ShapeError(
+        raise errors.ShapeError(
             "vq takes observations of shape (m, n) and codes of shape (k, n), or (m,) and (k,), "
             f"but got {x.shape} and {codes.shape}."
         )

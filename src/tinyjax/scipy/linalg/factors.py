@@ -8,36 +8,23 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, integers as ints, primitive as prim, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.primitive import Kernel
-from tinyjax.core.replay import by_host, is_evaluating, replayed
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, described, shortened
-from tinyjax.numpy import creation, manipulation
-from tinyjax.numpy import linalg as numpy_linalg
-from tinyjax.numpy.contraction import matmul
-from tinyjax.numpy.linalg import systems
-from tinyjax.numpy.padding import pad
-from tinyjax.numpy.promotion import (
-    array_of,
-    arrays,
-    broadcast_to_shape,
-    convert,
-    inexact,
-    promote_dtypes,
-    promote_inexact,
-    strong,
+from tinyjax.numpy import (
+    creation as cr,
+    linalg as numpy_linalg,
+    manipulation as mn,
+    promotion as pm,
 )
-from tinyjax.primitives import lu as lu_
-from tinyjax.primitives import matrices, spectral, triangular
-from tinyjax.primitives import qr as qr_
+from tinyjax.numpy.contraction import matmul
+from tinyjax.numpy.padding import pad
+from tinyjax.primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
 
 
 def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
-    a = strong(inexact(x, name))
-    matrices.check_matrices(name, a.aval, square=square)
+    a = pm.strong(pm.inexact(x, name))
+    ma.check_matrices(name, a.aval, square=square)
     return a
 
 
@@ -55,9 +42,9 @@ def _systems(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]
 
     One for each matrix is one, too, if its length is that of the matrices.
     """
-    x, y = array_of(name, a), array_of(name, b)
+    x, y = pm.array_of(name, a), pm.array_of(name, b)
     vector = y.ndim == 1 or (y.ndim == x.ndim - 1 and y.shape[-1] == x.shape[-1])
-    return *systems(name, x, y, vector=vector), vector
+    return *numpy_linalg.systems(name, x, y, vector=vector), vector
 
 
 def _plain(x: Array, vector: bool) -> Array:
@@ -67,7 +54,7 @@ def _plain(x: Array, vector: bool) -> Array:
 # Cholesky factors
 
 
-@replayed
+@replay.replayed
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -94,10 +81,10 @@ def cholesky(
     x = _matrices("cholesky", a, square=True)
     if lower:
         return triangular.cholesky(x, symmetrize_input=False)
-    return matrices.mH(triangular.cholesky(matrices.mH(x), symmetrize_input=False))
+    return ma.mH(triangular.cholesky(ma.mH(x), symmetrize_input=False))
 
 
-@replayed
+@replay.replayed
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
@@ -109,7 +96,7 @@ def cho_factor(
     return cholesky(a, lower), lower
 
 
-@replayed
+@replay.replayed
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -154,7 +141,7 @@ def cho_solve(
 # LU factors
 
 
-@replayed
+@replay.replayed
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
@@ -176,7 +163,7 @@ def lu_factor(
     return factors, pivots
 
 
-@replayed
+@replay.replayed
 def lu_solve(
     lu_and_piv: tuple[ArrayLike, ArrayLike],
     b: ArrayLike,
@@ -207,14 +194,14 @@ def lu_solve(
         >>> linalg.lu_solve(factors, jnp.array([3.0, 4.0]))
         Array([2., 3.], dtype=float32)
     """
-    if not is_one_of(trans, (0, 1, 2)):
+    if not ints.is_one_of(trans, (0, 1, 2)):
         raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {shortened(trans)}.")
     given, pivots = _pair("lu_solve", lu_and_piv, "lu_factor")
     factors, right, vector = _systems("lu_solve", given, b)
     order = lu_.pivots_to_permutation(
-        array_of("lu_solve", pivots).astype(dtypes.int32), factors.shape[-1]
+        pm.array_of("lu_solve", pivots).astype(dtypes.int32), factors.shape[-1]
     )
-    order = broadcast_to_shape(order, factors.shape[:-1])
+    order = pm.broadcast_to_shape(order, factors.shape[:-1])
     return _plain(lu_.solve_factored(factors, order, right, trans > 0, trans == 2), vector)
 
 
@@ -229,7 +216,7 @@ def lu(
 def lu(
     a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]: ...
-@replayed
+@replay.replayed
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array, Array] | tuple[Array, Array]:
@@ -261,10 +248,10 @@ def lu(
     m, n = x.shape[-2:]
     k = min(m, n)
     tall = factors[..., :k]
-    lower = matrices.lower_part(tall, strict=True) + matrices.identity_like(tall)
-    upper = matrices.upper_part(factors[..., :k, :])
+    lower = ma.lower_part(tall, strict=True) + ma.identity_like(tall)
+    upper = ma.upper_part(factors[..., :k, :])
     # row i of P is the unit vector of the place where row i of the matrix went
-    places = creation.arange(m, dtype=order.dtype)
+    places = cr.arange(m, dtype=order.dtype)
     permutation = (places[:, None] == order[..., None, :]).astype(dtypes.real_part(x.dtype))
     return (permutation @ lower, upper) if permute_l else (permutation, lower, upper)
 
@@ -272,7 +259,7 @@ def lu(
 # Systems of equations
 
 
-@replayed
+@replay.replayed
 def solve_triangular(
     a: ArrayLike,
     b: ArrayLike,
@@ -316,10 +303,10 @@ def solve_triangular(
             f"but got {shortened(trans)}."
         )
     transposed, conjugated = _OPTIONS[trans]
-    a, b = promote_inexact(*arrays("solve_triangular", a, b))
+    a, b = pm.promote_inexact(*pm.arrays("solve_triangular", a, b))
     if a.dtype in triangular.HALVES:
-        x, y = convert(a, dtypes.float32), convert(b, dtypes.float32)
-        return convert(solve_triangular(x, y, trans, lower, unit_diagonal), a.dtype)
+        x, y = pm.convert(a, dtypes.float32), pm.convert(b, dtypes.float32)
+        return pm.convert(solve_triangular(x, y, trans, lower, unit_diagonal), a.dtype)
     matrix, right, vector = _systems("solve_triangular", a, b)
     x = triangular.triangular_solve(
         matrix,
@@ -344,7 +331,7 @@ _OPTIONS: Final[dict[int | str, tuple[bool, bool]]] = {
 }
 
 
-@replayed
+@replay.replayed
 def solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -375,7 +362,7 @@ def solve(
         ShapeError: the shapes do not fit.
         ArgumentError: ``assume_a`` is something else.
     """
-    if not is_one_of(assume_a, ("gen", "sym", "her", "pos")):
+    if not ints.is_one_of(assume_a, ("gen", "sym", "her", "pos")):
         raise ArgumentError(
             f"solve takes 'gen', 'sym', 'her' or 'pos' for assume_a, but got {shortened(assume_a)}."
         )
@@ -384,13 +371,13 @@ def solve(
     return numpy_linalg.solve(a, b)
 
 
-@replayed
+@replay.replayed
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the inverses of matrices; as ``tinyjax.numpy.linalg.inv``."""
     return numpy_linalg.inv(a)
 
 
-@replayed
+@replay.replayed
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``."""
     return numpy_linalg.det(a)
@@ -438,7 +425,7 @@ def qr(
     pivoting: Literal[True],
     check_finite: bool = True,
 ) -> tuple[Array, Array]: ...
-@replayed
+@replay.replayed
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
@@ -463,7 +450,7 @@ def qr(
         ShapeError: ``a`` does not hold matrices.
         ArgumentError: there is no such mode.
     """
-    if not is_one_of(mode, ("full", "economic", "r")):
+    if not ints.is_one_of(mode, ("full", "economic", "r")):
         raise ArgumentError(
             f"qr takes the modes 'full', 'economic' and 'r', but got {shortened(mode)}."
         )
@@ -493,7 +480,7 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, Array, Array]: ...
-@replayed
+@replay.replayed
 def qr_multiply(
     a: ArrayLike,
     c: ArrayLike,
@@ -529,15 +516,15 @@ def qr_multiply(
         >>> bool(jnp.allclose(product @ r, a, atol=1e-5))
         True
     """
-    if not is_one_of(mode, ("right", "left")):
+    if not ints.is_one_of(mode, ("right", "left")):
         raise ArgumentError(
             f"qr_multiply takes 'right' or 'left' for mode, but got {shortened(mode)}."
         )
-    x, y = promote_inexact(array_of("qr_multiply", a), array_of("qr_multiply", c))
+    x, y = pm.promote_inexact(pm.array_of("qr_multiply", a), pm.array_of("qr_multiply", c))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
     q, *rest = factor(_matrices("qr_multiply", x), full_matrices=False)
     if conjugate:
-        q = matrices.conjugated(q)
+        q = ma.conjugated(q)
     return (matmul(y, q) if mode == "right" else matmul(q, y), *rest)
 
 
@@ -568,7 +555,7 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Array: ...
-@replayed
+@replay.replayed
 def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     a: ArrayLike,
     b: ArrayLike | None = None,
@@ -606,26 +593,26 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     """
     if eigvals is not None:
         raise ArgumentError("eigh computes all eigenvalues: leave out eigvals, and take a part.")
-    if not is_one_of(type, (1, 2, 3)) or (b is None and type != 1):
+    if not ints.is_one_of(type, (1, 2, 3)) or (b is None and type != 1):
         raise ArgumentError(
             f"eigh solves a x = w x, type 1, and with b types 1, 2 and 3, but type is {type}."
         )
     x = _matrices("eigh", a, square=True)
-    x = x if lower else matrices.mH(x)
+    x = x if lower else ma.mH(x)
     if b is None:
         vectors, values = spectral.eigh(x, symmetrize_input=False)
         return values if eigvals_only else (values, vectors)
     y = _matrices("eigh", b, square=True)
     if x.shape[-1] != y.shape[-1]:
         raise ShapeError(f"eigh takes a and b of one size, but got {x.aval} and {y.aval}.")
-    x, y = systems("eigh", x, y, vector=False)
-    root = triangular.cholesky(y if lower else matrices.mH(y), symmetrize_input=False)
-    whole = creation.tril(x) + matrices.mH(creation.tril(x, -1))
+    x, y = numpy_linalg.systems("eigh", x, y, vector=False)
+    root = triangular.cholesky(y if lower else ma.mH(y), symmetrize_input=False)
+    whole = cr.tril(x) + ma.mH(cr.tril(x, -1))
     divided = partial(triangular.triangular_solve, root, left_side=True, lower=True)
     if type == 1:  # r^-1 a r^-H, as a is Hermitian
-        standard = divided(matrices.mH(divided(whole)))
+        standard = divided(ma.mH(divided(whole)))
     else:
-        standard = matmul(matmul(matrices.mH(root), whole), root)
+        standard = matmul(matmul(ma.mH(root), whole), root)
     vectors, values = spectral.eigh(standard)
     if eigvals_only:
         return values
@@ -653,7 +640,7 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Array: ...
-@replayed
+@replay.replayed
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -672,7 +659,7 @@ def svd(
 # Matrices made and mapped
 
 
-@replayed
+@replay.replayed
 def block_diag(*arrs: ArrayLike) -> Array:
     """Return a matrix with the given matrices along its diagonal, and zeros elsewhere.
 
@@ -689,16 +676,16 @@ def block_diag(*arrs: ArrayLike) -> Array:
         Array([[1, 2, 0],
                [0, 0, 3]], dtype=int32)
     """
-    given = [array_of("block_diag", x) for x in arrs or (creation.zeros((1, 0)),)]
-    xs = [strong(x) for x in promote_dtypes(*given)]
+    given = [pm.array_of("block_diag", x) for x in arrs or (cr.zeros((1, 0)),)]
+    xs = [pm.strong(x) for x in pm.promote_dtypes(*given)]
     for x in xs:
         if x.ndim > 2:
             raise ShapeError(f"block_diag takes matrices, but got shape {x.shape}.")
     blocks = [x.reshape(1, x.size) if x.ndim < 2 else x for x in xs]
     width = sum(x.shape[1] for x in blocks)
-    if is_evaluating() and xs[0].dtype.kind in "biufc":
+    if replay.is_evaluating() and xs[0].dtype.kind in "biufc":
         fill, aval = _on_diagonal(tuple([x.shape for x in blocks]), xs[0].dtype)
-        found = by_host(fill, blocks, aval)
+        found = replay.by_host(fill, blocks, aval)
         if found is not None:
             return found
     rows, left = [], 0
@@ -706,11 +693,13 @@ def block_diag(*arrs: ArrayLike) -> Array:
         right = width - left - x.shape[1]
         rows.append(pad(x, ((0, 0), (left, right))))
         left += x.shape[1]
-    return manipulation.concatenate(rows, 0)
+    return mn.concatenate(rows, 0)
 
 
 @lru_cache(maxsize=64)
-def _on_diagonal(shapes: tuple[tuple[int, ...], ...], dtype: DType) -> tuple[Kernel, ShapedArray]:
+def _on_diagonal(
+    shapes: tuple[tuple[int, ...], ...], dtype: dtypes.DType
+) -> tuple[prim.Kernel, av.ShapedArray]:
     """Make what puts matrices of these shapes along a diagonal, and give the result's type."""
     places, top, left = [], 0, 0
     for height, width in shapes:
@@ -719,10 +708,10 @@ def _on_diagonal(shapes: tuple[tuple[int, ...], ...], dtype: DType) -> tuple[Ker
         top, left = below, right
     shape = (top, left)
 
-    def fill(*blocks: HostArray) -> HostArray:
+    def fill(*blocks: dtypes.HostArray) -> dtypes.HostArray:
         out = np.zeros(shape, dtype)
         for place, x in zip(places, blocks, strict=True):
             out[place] = x
         return out
 
-    return fill, ShapedArray(shape, dtype)
+    return fill, av.ShapedArray(shape, dtype)

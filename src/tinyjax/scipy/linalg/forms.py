@@ -5,21 +5,27 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.core.replay import replayed
-from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
-from tinyjax.primitives import eigen, householder, matrices, schur_forms, spectral, sylvester
-from tinyjax.primitives import lu as lu_
+from tinyjax.primitives import (
+    eigen,
+    householder,
+    lu as lu_,
+    matrices as ma,
+    schur_forms,
+    spectral,
+    sylvester,
+)
 from tinyjax.primitives.stop_gradient import stop_gradient
 
 
 def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     a = strong(inexact(x, name))
-    matrices.check_matrices(name, a.aval, square=square)
+    ma.check_matrices(name, a.aval, square=square)
     return a
 
 
@@ -78,7 +84,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     """
     form, vectors = promote_inexact(array_of("rsf2csf", T), array_of("rsf2csf", Z))
     for x in (form, vectors):
-        matrices.check_matrices("rsf2csf", x.aval, square=True)
+        ma.check_matrices("rsf2csf", x.aval, square=True)
     if form.shape[-1] != vectors.shape[-1]:
         raise ShapeError(
             f"rsf2csf takes matrices of one size, but got shapes {form.shape} and {vectors.shape}."
@@ -134,7 +140,7 @@ def hessenberg(
     if not calc_q:
         return form
     if x.shape[-1] < 2:
-        return form, matrices.identities(x.shape, x.dtype)
+        return form, ma.identities(x.shape, x.dtype)
     inner = householder.householder_product(packed[..., 1:, :-1], taus)
     q = jnp.pad(inner, [(0, 0)] * (x.ndim - 2) + [(1, 0), (1, 0)])
     return form, q.at[..., 0, 0].set(1)
@@ -184,16 +190,16 @@ def polar(
     x = _matrices("polar", a)
     if x.shape[-2] >= x.shape[-1]:
         u, p = _polar(x)
-        return (u, p) if side == "right" else (u, u @ p @ matrices.mH(u))
-    u, p = _polar(matrices.mH(x))
-    uh = matrices.mH(u)
+        return (u, p) if side == "right" else (u, u @ p @ ma.mH(u))
+    u, p = _polar(ma.mH(x))
+    uh = ma.mH(u)
     return (uh, p) if side == "left" else (uh, u @ p @ uh)
 
 
-@custom_jvp
+@custom_derivatives.custom_jvp
 def _polar(a: Array) -> tuple[Array, Array]:
     u, s, vh = spectral.svd(a, full_matrices=False)
-    v = matrices.mH(vh)
+    v = ma.mH(vh)
     return u @ vh, (v * s[..., None, :]) @ vh
 
 
@@ -204,12 +210,12 @@ def _polar_jvp(
     """``W = U^H U'`` is skew-Hermitian, and ``U^H A' - A'^H U = W P + P W``."""
     (a,), (ta,) = primals, tangents
     u, p = _polar(a)
-    inner = matrices.mH(u) @ ta
-    turn = sylvester.solve_sylvester(p, p, inner - matrices.mH(inner))
+    inner = ma.mH(u) @ ta
+    turn = sylvester.solve_sylvester(p, p, inner - ma.mH(inner))
     tu = u @ turn
     if a.shape[-2] > a.shape[-1]:
-        beyond = matrices.mH(ta - u @ inner)
-        tu = tu + matrices.mH(lu_.solve(p, beyond))
+        beyond = ma.mH(ta - u @ inner)
+        tu = tu + ma.mH(lu_.solve(p, beyond))
     return (u, p), (tu, inner - turn @ p)
 
 
@@ -251,7 +257,7 @@ def solve_sylvester(
         strong(x) for x in promote_inexact(*(array_of("solve_sylvester", x) for x in (A, B, C)))
     ]
     for x in operands:
-        matrices.check_matrices("solve_sylvester", x.aval)
+        ma.check_matrices("solve_sylvester", x.aval)
     batch = broadcast_shapes(*(x.shape[:-2] for x in operands))
     a, b, c = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands)
     solution = sylvester.solve_sylvester(a, b, c)
@@ -331,7 +337,7 @@ def eigh_tridiagonal(
     lower = jnp.pad(jnp.conj(y), [(0, 0)] * (y.ndim - 1) + [(0, 1)])
     eye = jnp.eye(n, dtype=x.dtype)
     below = jnp.eye(n, k=1, dtype=x.dtype)
-    matrix = x[..., None] * eye + matrices.mT(lower[..., None] * below)
+    matrix = x[..., None] * eye + ma.mT(lower[..., None] * below)
     vectors, values = spectral.eigh(matrix, symmetrize_input=False)
     if select == "i" and select_range is not None:
         chosen = slice(

@@ -10,33 +10,19 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
-from tinyjax.api import jvp
+from tinyjax import api, custom_derivatives, dtypes
 from tinyjax.control_flow.scan import scan
+from tinyjax.core import operands as opd, primitive as prim, replay, staging as stg, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.operands import is_constant, raw_host
-from tinyjax.core.primitive import Kernel
-from tinyjax.core.replay import NotHereError, by_host, is_evaluating, refuse_to_replay, replayed
-from tinyjax.core.staging import StagingTrace
-from tinyjax.core.trace import enclosing_traces
-from tinyjax.custom_derivatives import custom_jvp
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.numpy.contraction import matmul
-from tinyjax.numpy.elementwise import abs as absolute
-from tinyjax.numpy.elementwise import ceil, clip, exp2, log2, pick
-from tinyjax.numpy.promotion import inexact, promote_inexact, strong
-from tinyjax.numpy.reductions import max as greatest
-from tinyjax.numpy.reductions import sum as sum_of
-from tinyjax.primitives import eigen, matrices, schur_forms, sylvester
-from tinyjax.primitives import lu as lu_
-from tinyjax.primitives.shape import zeros_like
+from tinyjax.numpy import contraction, elementwise as uf, promotion as pm, reductions as red
+from tinyjax.primitives import eigen, lu as lu_, matrices as ma, schur_forms, shape as sh, sylvester
 from tinyjax.primitives.stop_gradient import stop_gradient
 
 
 def _matrices(name: str, x: ArrayLike) -> Array:
-    a = strong(inexact(x, name))
-    matrices.check_matrices(name, a.aval, square=True)
+    a = pm.strong(pm.inexact(x, name))
+    ma.check_matrices(name, a.aval, square=True)
     return a
 
 
@@ -45,22 +31,22 @@ _DEGREES: Final = {dtypes.float32: (7, 3.925724783138660), dtypes.float64: (13, 
 
 
 @lru_cache(maxsize=64)
-def _by_scipy(dtype: DType, max_squarings: int) -> Kernel:
+def _by_scipy(dtype: dtypes.DType, max_squarings: int) -> prim.Kernel:
     """Make what exponentiates one matrix whose norm needs no more squarings."""
     from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
 
     _, limit = _DEGREES[dtypes.real_part(dtype)]
     most = limit * 2.0 ** min(max_squarings, 1000)
 
-    def exponential(a: HostArray) -> HostArray:
+    def exponential(a: dtypes.HostArray) -> dtypes.HostArray:
         if not np.abs(a).sum(-2).max() <= most:
-            raise NotHereError
+            raise replay.NotHereError
         return np.asarray(linalg.expm(a), dtype)
 
     return exponential
 
 
-@replayed
+@replay.replayed
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Return the exponentials of matrices.
 
@@ -88,8 +74,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     a = _matrices("expm", A)
     if not a.size:
         return a
-    if a.ndim == 2 and is_evaluating():  # SciPy takes several one by one
-        found = by_host(_by_scipy(a.dtype, max_squarings), (a,), a.aval.strip_weak())
+    if a.ndim == 2 and replay.is_evaluating():  # SciPy takes several one by one
+        found = replay.by_host(_by_scipy(a.dtype, max_squarings), (a,), a.aval.strip_weak())
         if found is not None:
             return found
     powers, times = _scaled_powers(a, *_DEGREES[dtypes.real_part(a.dtype)])
@@ -97,55 +83,55 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     def square(powers: Array, i: ArrayLike) -> tuple[Array, None]:
         return _squared(powers, times, i), None
 
-    if any(isinstance(trace, StagingTrace) for trace in enclosing_traces()):
+    if any(isinstance(trace, stg.StagingTrace) for trace in tr.enclosing_traces()):
         # one squaring is compiled, not all of them; evaluation need not be told how many to make
-        refuse_to_replay()
+        replay.refuse_to_replay()
         powers, _ = scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
     else:
         count = max_squarings
-        if is_constant(times):  # the others would leave all matrices as they are
-            known = raw_host(times)
+        if opd.is_constant(times):  # the others would leave all matrices as they are
+            known = opd.raw_host(times)
             count = int(np.fmin(known, count).max())
             if count < max_squarings and known.size == 1 and known == count:
                 for _ in range(count):
-                    powers = matmul(powers, powers)
+                    powers = contraction.matmul(powers, powers)
                 return powers
         for i in range(count):
             powers, _ = square(powers, i)
-    return pick((times <= max_squarings)[..., None, None], powers, math.nan)
+    return uf.pick((times <= max_squarings)[..., None, None], powers, math.nan)
 
 
-@replayed
+@replay.replayed
 def _scaled_powers(a: Array, degree: int, limit: float) -> tuple[Array, Array]:
     """Exponentials of matrices over powers of two, and how often these are to be squared."""
-    size = greatest(sum_of(absolute(stop_gradient(a)), -2), -1)
-    times = clip(ceil(log2(size / limit)), 0)
-    return _rational(a * exp2(-times)[..., None, None], degree), times
+    size = red.max(red.sum(uf.abs(stop_gradient(a)), -2), -1)
+    times = uf.clip(uf.ceil(uf.log2(size / limit)), 0)
+    return _rational(a * uf.exp2(-times)[..., None, None], degree), times
 
 
-@replayed
+@replay.replayed
 def _squared(powers: Array, times: Array, i: ArrayLike) -> Array:
     """Square those matrices that are to be squared more than ``i`` times."""
     wanted = (i < times)[..., None, None]
     # where there is nothing left to square, ones are, which cannot overflow
-    base = pick(wanted, powers, matrices.identity_like(powers))
-    return pick(wanted, matmul(base, base), powers)
+    base = uf.pick(wanted, powers, ma.identity_like(powers))
+    return uf.pick(wanted, contraction.matmul(base, base), powers)
 
 
 def _rational(a: Array, degree: int) -> Array:
     """Padé's approximant of the exponential, with numerator and denominator of one degree."""
-    square = matmul(a, a)
-    term = matrices.identity_like(a)
-    even, odd = zeros_like(a), zeros_like(a)
+    square = contraction.matmul(a, a)
+    term = ma.identity_like(a)
+    even, odd = sh.zeros_like(a), sh.zeros_like(a)
     coefficient = 1.0
     for k in range(degree + 1):
         if k % 2:
             odd = odd + coefficient * term
-            term = matmul(term, square) if k < degree else term
+            term = contraction.matmul(term, square) if k < degree else term
         else:
             even = even + coefficient * term
         coefficient *= (degree - k) / ((2 * degree - k) * (k + 1))
-    odd = matmul(a, odd)
+    odd = contraction.matmul(a, odd)
     return lu_.solve(even - odd, even + odd)
 
 
@@ -157,7 +143,7 @@ def expm_frechet(
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: Literal[False]
 ) -> Array: ...
-@replayed
+@replay.replayed
 def expm_frechet(
     A: ArrayLike, E: ArrayLike, *, method: object = None, compute_expm: bool = True
 ) -> Array | tuple[Array, Array]:
@@ -179,16 +165,16 @@ def expm_frechet(
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    a, e = promote_inexact(_matrices("expm_frechet", A), _matrices("expm_frechet", E))
+    a, e = pm.promote_inexact(_matrices("expm_frechet", A), _matrices("expm_frechet", E))
     if a.shape != e.shape:
         raise ShapeError(
             f"expm_frechet takes matrices of one shape, but got {a.shape} and {e.shape}."
         )
-    value, change = jvp(expm, (a,), (e,))
+    value, change = api.jvp(expm, (a,), (e,))
     return (value, change) if compute_expm else change
 
 
-@replayed
+@replay.replayed
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Return the principal square roots of matrices.
 
@@ -256,29 +242,29 @@ def funm(
     def values(x: Array) -> Array:
         return jnp.asarray(func(x)).astype(a.dtype)
 
-    @custom_jvp
+    @custom_derivatives.custom_jvp
     def function(x: Array) -> tuple[Array, Array]:
         form, vectors = eigen.schur(x)
-        out, least = schur_forms.parlett(form, values(matrices.diagonal_of(form)))
-        size = greatest(sum_of(absolute(jnp.triu(form, 1)), -2), -1, initial=0)
+        out, least = schur_forms.parlett(form, values(ma.diagonal_of(form)))
+        size = red.max(red.sum(uf.abs(jnp.triu(form, 1)), -2), -1, initial=0)
         error = jnp.clip(eps / jnp.maximum(least, eps) * size, eps, 1)
         error = jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
-        return vectors @ out @ matrices.mH(vectors), error
+        return vectors @ out @ ma.mH(vectors), error
 
     @function.defjvp
     def derivative(primals: tuple[Array], tangents: tuple[Array]) -> Any:
         """Divided differences in the basis of eigenvectors (Daleckii and Krein 1965)."""
         (x,), (tx,) = primals, tangents
         w, v = eigen.eig(x, left=False)
-        f, slope = jvp(values, (w,), (jnp.ones_like(w),))
+        f, slope = api.jvp(values, (w,), (jnp.ones_like(w),))
         gaps = w[None, :] - w[:, None]
         close = jnp.abs(gaps) <= math.sqrt(eps) * jnp.max(jnp.abs(w), initial=0)
         quotients = (f[None, :] - f[:, None]) / jnp.where(close, 1, gaps)
         quotients = jnp.where(close, (slope[None, :] + slope[:, None]) / 2, quotients)
         inner = quotients * lu_.solve(v, tx @ v)
-        change = matrices.mT(lu_.solve(matrices.mT(v), matrices.mT(v @ inner)))
+        change = ma.mT(lu_.solve(ma.mT(v), ma.mT(v @ inner)))
         out, error = function(x)
-        return (out, error), (change, zeros_like(error))
+        return (out, error), (change, sh.zeros_like(error))
 
     out, error = function(a)
     return out if disp else (out, error)

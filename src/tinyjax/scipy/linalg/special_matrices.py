@@ -8,9 +8,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
+from tinyjax.core import checking, integers as ints
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer, is_one_of
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape
@@ -39,7 +38,7 @@ def _floats(host: Any) -> Array:
 
 def _size(n: int) -> int:
     """A number of rows of a square matrix; below 0 there are none."""
-    size = max(integer(n, "n"), 0)
+    size = max(ints.integer(n, "n"), 0)
     canonical_shape((size, size), "n")
     return size
 
@@ -75,14 +74,14 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
         Array([[ 1,  1],
                [ 1, -1]], dtype=int32)
     """
-    size = integer(n, "n")
+    size = ints.integer(n, "n")
     if size < 1 or size & (size - 1):
         raise ArgumentError(f"hadamard takes a power of two for n, but got {shortened(n)}.")
     check_size((size, size))
     return jnp.asarray(_theirs().hadamard(size), dtype)
 
 
-@explained
+@checking.explained
 def helmert(n: int, full: bool = False) -> Array:
     """Return Helmert's orthogonal matrix, the first row of which is constant.
 
@@ -127,7 +126,7 @@ def invhilbert(n: int) -> Array:
 
 
 def _kind(name: str, kind: Kind | None) -> Kind:
-    if not is_one_of(kind, (None, "symmetric", "lower", "upper")):
+    if not ints.is_one_of(kind, (None, "symmetric", "lower", "upper")):
         raise ArgumentError(
             f"{name} takes 'symmetric', 'lower' or 'upper' for kind, but got {shortened(kind)}."
         )
@@ -178,7 +177,7 @@ def dft(
         ArgumentError: there is no such scale.
         DtypeError: ``dtype`` is not complex.
     """
-    if not is_one_of(scale, (None, "sqrtn", "n")):
+    if not ints.is_one_of(scale, (None, "sqrtn", "n")):
         raise ArgumentError(
             f"dft takes 'sqrtn' or 'n' for scale, or None, but got {shortened(scale)}."
         )
@@ -189,7 +188,7 @@ def dft(
 
 
 def _positive(name: str, n: int) -> int:
-    size = integer(n, "n")
+    size = ints.integer(n, "n")
     if size < 1:
         raise ArgumentError(f"{name} takes a positive n, but got {shortened(n)}.")
     return _size(size)
@@ -433,7 +432,7 @@ def convolution_matrix(
     x = array_of("convolution_matrix", a)
     if not x.ndim or not x.shape[-1]:
         raise ShapeError(f"convolution_matrix takes vectors, but got shape {x.shape}.")
-    if not is_one_of(mode, ("full", "same", "valid")):
+    if not ints.is_one_of(mode, ("full", "same", "valid")):
         raise ArgumentError(
             "convolution_matrix takes 'full', 'same' or 'valid' for mode, but got "
             f"{shortened(mode)}."

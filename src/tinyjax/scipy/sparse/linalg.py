@@ -11,10 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from tinyjax import numpy, tree
+from tinyjax import implicit, numpy as jnp, tree
 from tinyjax.core.array import Array, ArrayLike, is_array_like
 from tinyjax.core.operands import as_array
-from tinyjax.implicit import linear_solve
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
@@ -41,7 +40,7 @@ def _function(M: Operator | None) -> Callable[[Any], Any] | None:
     if M is None:
         return None
     multiply = _operator(M)
-    return multiply if callable(multiply) else partial(numpy.matmul, as_array(multiply))
+    return multiply if callable(multiply) else partial(jnp.matmul, as_array(multiply))
 
 
 @overload
@@ -103,7 +102,7 @@ def cg(
         >>> cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))[0]
         Array([1., 2.], dtype=float32)
     """
-    x = linear_solve(
+    x = implicit.linear_solve(
         _operator(A),
         b,
         method="cg",
@@ -152,7 +151,7 @@ def bicgstab(
 
     Arguments and results are those of ``cg``; ``A`` is any regular matrix.
     """
-    x = linear_solve(
+    x = implicit.linear_solve(
         _operator(A),
         b,
         method="bicgstab",
@@ -219,7 +218,7 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
     Returns:
         The solution, like ``b``, and 0, or -1 if the solution has NaNs.
     """
-    x = linear_solve(
+    x = implicit.linear_solve(
         _operator(A),
         b,
         method="gmres",
@@ -230,5 +229,5 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
         maxiter=maxiter,
         restart=restart,
     )
-    failed = numpy.stack([numpy.isnan(leaf).any() for leaf in tree.leaves(x)])
-    return x, numpy.where(failed.any(), -1, 0)
+    failed = jnp.stack([jnp.isnan(leaf).any() for leaf in tree.leaves(x)])
+    return x, jnp.where(failed.any(), -1, 0)

@@ -8,27 +8,11 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import Axis, canonical_axes
-from tinyjax.core.integers import integer
-from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError
-from tinyjax.numpy.elementwise import isinf, pick, unless_nan
-from tinyjax.numpy.promotion import (
-    arrays,
-    broadcast,
-    inexact,
-    inexact_operands,
-    promote_inexact,
-    strong,
-)
-from tinyjax.numpy.reductions import all as all_of
-from tinyjax.numpy.reductions import max as maximum_of
-from tinyjax.numpy.reductions import sum as sum_of
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.shape import full_like, squeeze
-from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
+from tinyjax.primitives import elementwise as ew, shape as sh, special as sp, stop_gradient as sg
 
 # The error function
 
@@ -44,7 +28,7 @@ def erf(x: ArrayLike) -> Array:
         >>> round(float(special.erf(0.5)), 6)
         0.5205
     """
-    return sp.erf(inexact(x, "erf"))
+    return sp.erf(pm.inexact(x, "erf"))
 
 
 def erfc(x: ArrayLike) -> Array:
@@ -58,7 +42,7 @@ def erfc(x: ArrayLike) -> Array:
         >>> f"{float(special.erfc(5.0)):.4e}"
         '1.5375e-12'
     """
-    return sp.erfc(inexact(x, "erfc"))
+    return sp.erfc(pm.inexact(x, "erfc"))
 
 
 def erfinv(x: ArrayLike) -> Array:
@@ -72,10 +56,10 @@ def erfinv(x: ArrayLike) -> Array:
         >>> round(float(special.erfinv(0.5)), 6)
         0.476936
     """
-    return sp.erf_inv(inexact(x, "erfinv"))
+    return sp.erf_inv(pm.inexact(x, "erfinv"))
 
 
-@replayed
+@replay.replayed
 def ndtr(x: ArrayLike) -> Array:
     """Return the standard normal distribution's probability of a value of at most ``x``.
 
@@ -87,11 +71,11 @@ def ndtr(x: ArrayLike) -> Array:
         >>> float(special.ndtr(0.0))
         0.5
     """
-    a = inexact(x, "ndtr")
-    return ew.mul(full_like(a, 0.5), sp.erfc(ew.mul(a, full_like(a, -math.sqrt(0.5)))))
+    a = pm.inexact(x, "ndtr")
+    return ew.mul(sh.full_like(a, 0.5), sp.erfc(ew.mul(a, sh.full_like(a, -math.sqrt(0.5)))))
 
 
-@replayed
+@replay.replayed
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Return ``log(ndtr(x))``, accurate far out on both sides.
 
@@ -109,12 +93,12 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         >>> round(float(special.log_ndtr(-40.0)), 4)
         -804.6084
     """
-    if not 0 <= integer(series_order, "series_order") <= 30:
+    if not 0 <= ints.integer(series_order, "series_order") <= 30:
         raise ArgumentError(f"series_order of log_ndtr must be 0 to 30, but got {series_order}.")
-    a = inexact(x, "log_ndtr")
+    a = pm.inexact(x, "log_ndtr")
     double = a.dtype == dtypes.float64
-    lower = full_like(a, -20.0 if double else -10.0)
-    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    lower = sh.full_like(a, -20.0 if double else -10.0)
+    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
     is_low, is_high = ew.lt(a, lower), ew.gt(a, zero)
     # each formula sees its own range only, so that no derivative overflows in another's
     low = ew.select(is_low, a, lower)
@@ -123,10 +107,10 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     inverse = ew.div(one, ew.mul(low, low))
     series = zero
     for order in range(10 if double else 6, 0, -1):
-        factor = ew.mul(inverse, full_like(low, 1.0 - 2 * order))
+        factor = ew.mul(inverse, sh.full_like(low, 1.0 - 2 * order))
         series = ew.mul(factor, ew.add(one, series))
-    quadratic = ew.mul(full_like(low, -0.5), ew.mul(low, low))
-    scale = ew.add(ew.log(ew.neg(low)), full_like(low, 0.5 * math.log(2 * math.pi)))
+    quadratic = ew.mul(sh.full_like(low, -0.5), ew.mul(low, low))
+    scale = ew.add(ew.log(ew.neg(low)), sh.full_like(low, 0.5 * math.log(2 * math.pi)))
     tail = ew.add(ew.sub(quadratic, scale), ew.log1p(series))
     # above 0 the complement is small and known to all its digits
     upper = ew.log1p(ew.neg(ndtr(ew.neg(high))))
@@ -147,10 +131,10 @@ def gammaln(x: ArrayLike) -> Array:
         >>> round(float(special.gammaln(5.0)), 6)
         3.178054
     """
-    return sp.lgamma(inexact(x, "gammaln"))
+    return sp.lgamma(pm.inexact(x, "gammaln"))
 
 
-@replayed
+@replay.replayed
 def gammasgn(x: ArrayLike) -> Array:
     """Return the sign of the gamma function, -1 or 1; NaN at -1, -2, ..., where it has none.
 
@@ -162,19 +146,19 @@ def gammasgn(x: ArrayLike) -> Array:
         >>> float(special.gammasgn(-0.5))
         -1.0
     """
-    a = inexact(x, "gammasgn")
-    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    a = pm.inexact(x, "gammasgn")
+    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
     floor = ew.floor(a)
-    odd = ew.ne(ew.rem(floor, full_like(a, 2.0)), zero)
+    odd = ew.ne(ew.rem(floor, sh.full_like(a, 2.0)), zero)
     # at the pole at 0 the sign is that of the side which the zero's own sign stands for
-    from_below = ew.eq(ew.div(one, a), full_like(a, -math.inf))
+    from_below = ew.eq(ew.div(one, a), sh.full_like(a, -math.inf))
     negative = ew.or_(ew.and_(ew.lt(a, zero), odd), from_below)
     sign = ew.select(negative, ew.neg(one), one)
     none = ew.or_(ew.and_(ew.lt(a, zero), ew.eq(a, floor)), ew.ne(a, a))
-    return ew.select(none, full_like(a, math.nan), sign)
+    return ew.select(none, sh.full_like(a, math.nan), sign)
 
 
-@replayed
+@replay.replayed
 def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
     """Return the factorial ``gamma(n + 1)``; 0 for negative ``n``.
 
@@ -187,9 +171,9 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
         >>> round(float(special.factorial(6.0)), 2)
         720.0
     """
-    a = inexact(n, "factorial")
-    value = ew.exp(sp.lgamma(ew.add(a, full_like(a, 1.0))))
-    return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, 0.0), value)
+    a = pm.inexact(n, "factorial")
+    value = ew.exp(sp.lgamma(ew.add(a, sh.full_like(a, 1.0))))
+    return ew.select(ew.lt(a, sh.full_like(a, 0.0)), sh.full_like(a, 0.0), value)
 
 
 def digamma(x: ArrayLike) -> Array:
@@ -203,10 +187,10 @@ def digamma(x: ArrayLike) -> Array:
         >>> round(float(special.digamma(1.0)), 6)
         -0.577216
     """
-    return sp.digamma(inexact(x, "digamma"))
+    return sp.digamma(pm.inexact(x, "digamma"))
 
 
-@replayed
+@replay.replayed
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the ``n``-th derivative of ``digamma``.
 
@@ -219,10 +203,10 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.polygamma(1, 1.0)), 6)
         1.644934
     """
-    return sp.polygamma(*inexact_operands("polygamma", n, x))
+    return sp.polygamma(*pm.inexact_operands("polygamma", n, x))
 
 
-@replayed
+@replay.replayed
 def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
     """Return Hurwitz's zeta function, the sum of ``(q + n)^-x`` over n = 0, 1, ...
 
@@ -235,13 +219,13 @@ def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
         >>> round(float(special.zeta(2.0)), 6)
         1.644934
     """
-    return sp.zeta(*inexact_operands("zeta", x, q))
+    return sp.zeta(*pm.inexact_operands("zeta", x, q))
 
 
 # Logarithms and exponentials
 
 
-@replayed
+@replay.replayed
 def expit(x: ArrayLike) -> Array:
     """Return the logistic function ``1 / (1 + exp(-x))``.
 
@@ -253,10 +237,10 @@ def expit(x: ArrayLike) -> Array:
         >>> float(special.expit(0.0))
         0.5
     """
-    return ew.logistic(inexact(x, "expit"))
+    return ew.logistic(pm.inexact(x, "expit"))
 
 
-@replayed
+@replay.replayed
 def logit(x: ArrayLike) -> Array:
     """Return ``log(x / (1 - x))``, the inverse of ``expit``.
 
@@ -268,19 +252,19 @@ def logit(x: ArrayLike) -> Array:
         >>> float(special.logit(0.5))
         0.0
     """
-    a = inexact(x, "logit")
-    one = full_like(a, 1.0)
+    a = pm.inexact(x, "logit")
+    one = sh.full_like(a, 1.0)
     if dtypes.is_complex(a.dtype):
         return ew.log(ew.div(a, ew.sub(one, a)))
     # where both logarithms are near log(1/2), those of 2x and 2 - 2x keep the digits
     offset = ew.sub(ew.add(a, a), one)
-    near = ew.lt(ew.abs_(offset), full_like(a, 0.5))
-    safe = ew.select(near, offset, full_like(a, 0.0))
+    near = ew.lt(ew.abs_(offset), sh.full_like(a, 0.5))
+    safe = ew.select(near, offset, sh.full_like(a, 0.0))
     middle = ew.sub(ew.log1p(safe), ew.log1p(ew.neg(safe)))
     return ew.select(near, middle, ew.sub(ew.log(a), ew.log1p(ew.neg(a))))
 
 
-@replayed
+@replay.replayed
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -293,20 +277,20 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
         >>> float(special.xlogy(0.0, 0.0))
         0.0
     """
-    a, b = inexact_operands("xlogy", x, y)
+    a, b = pm.inexact_operands("xlogy", x, y)
     # the logarithm is replaced only where it is infinite or none: elsewhere it is the derivative
-    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), _without_logarithm(b, 0.0))
-    return ew.mul(a, ew.log(ew.select(harmless, full_like(b, 1.0), b)))
+    harmless = ew.and_(ew.eq(a, sh.full_like(a, 0.0)), _without_logarithm(b, 0.0))
+    return ew.mul(a, ew.log(ew.select(harmless, sh.full_like(b, 1.0), b)))
 
 
 def _without_logarithm(x: Array, zero: float) -> Array:
     """Where the logarithm of what is zero at ``zero`` is no finite number, though ``x`` is one."""
     if dtypes.is_complex(x.dtype):
-        return ew.or_(ew.eq(x, full_like(x, zero)), isinf(x))
-    return ew.or_(ew.le(x, full_like(x, zero)), ew.eq(x, full_like(x, math.inf)))
+        return ew.or_(ew.eq(x, sh.full_like(x, zero)), uf.isinf(x))
+    return ew.or_(ew.le(x, sh.full_like(x, zero)), ew.eq(x, sh.full_like(x, math.inf)))
 
 
-@replayed
+@replay.replayed
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(1 + y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -319,12 +303,12 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
         >>> float(special.xlog1py(0.0, -1.0))
         0.0
     """
-    a, b = inexact_operands("xlog1py", x, y)
-    harmless = ew.and_(ew.eq(a, full_like(a, 0.0)), _without_logarithm(b, -1.0))
-    return ew.mul(a, ew.log1p(ew.select(harmless, full_like(b, 0.0), b)))
+    a, b = pm.inexact_operands("xlog1py", x, y)
+    harmless = ew.and_(ew.eq(a, sh.full_like(a, 0.0)), _without_logarithm(b, -1.0))
+    return ew.mul(a, ew.log1p(ew.select(harmless, sh.full_like(b, 0.0), b)))
 
 
-@replayed
+@replay.replayed
 def entr(x: ArrayLike) -> Array:
     """Return ``-x log(x)``: 0 at 0, where it rises infinitely steeply, and -inf below.
 
@@ -336,17 +320,17 @@ def entr(x: ArrayLike) -> Array:
         >>> float(special.entr(0.0))
         0.0
     """
-    a = inexact(x, "entr")
-    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    a = pm.inexact(x, "entr")
+    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
     at_zero = ew.eq(a, zero)
     safe = ew.select(ew.le(a, zero), one, a)
     # the root is 0 there too, and as steep
     root = ew.sqrt(ew.select(at_zero, a, one))
     value = ew.select(at_zero, root, ew.sub(zero, ew.mul(safe, ew.log(safe))))
-    return ew.select(ew.lt(a, zero), full_like(a, -math.inf), value)
+    return ew.select(ew.lt(a, zero), sh.full_like(a, -math.inf), value)
 
 
-@replayed
+@replay.replayed
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``p log(p / q)`` for positive ``p`` and ``q``: 0 for ``p = 0 <= q``, else inf.
 
@@ -359,17 +343,17 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
         >>> round(float(special.rel_entr(0.5, 0.25)), 6)
         0.346574
     """
-    a, b = inexact_operands("rel_entr", p, q)
-    zero, one = full_like(a, 0.0), full_like(a, 1.0)
+    a, b = pm.inexact_operands("rel_entr", p, q)
+    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
     positive = ew.and_(ew.gt(a, zero), ew.gt(b, zero))
     none = ew.and_(ew.eq(a, zero), ew.ge(b, zero))
     safe_a, safe_b = ew.select(positive, a, one), ew.select(positive, b, one)
     value = ew.mul(safe_a, ew.log(ew.div(safe_a, safe_b)))
-    value = ew.select(positive, value, ew.select(none, zero, full_like(a, math.inf)))
-    return unless_nan(value, a, b)
+    value = ew.select(positive, value, ew.select(none, zero, sh.full_like(a, math.inf)))
+    return uf.unless_nan(value, a, b)
 
 
-@replayed
+@replay.replayed
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``rel_entr(p, q) - p + q``.
 
@@ -382,7 +366,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
         >>> round(float(special.kl_div(0.5, 0.25)), 6)
         0.096574
     """
-    a, b = inexact_operands("kl_div", p, q)
+    a, b = pm.inexact_operands("kl_div", p, q)
     return ew.add(ew.sub(rel_entr(a, b), a), b)
 
 
@@ -390,17 +374,17 @@ def _with_finite_exponential(x: Array) -> Array:
     """Bound the real part from above; -inf in place of NaN."""
     if not dtypes.is_complex(x.dtype):
         most = float(np.floor(np.log(float(dtypes.finfo(x.dtype).max))))
-        bounded = ew.min_(x, full_like(x, most))
-        return ew.select(ew.eq(x, x), bounded, full_like(x, -math.inf))
+        bounded = ew.min_(x, sh.full_like(x, most))
+        return ew.select(ew.eq(x, x), bounded, sh.full_like(x, -math.inf))
     re, im = ew.real(x), ew.imag(x)
-    bounded = _with_finite_exponential(pick(ew.is_finite(im), re, math.nan))
-    return ew.complex_(bounded, pick(ew.is_finite(im), im, 0))
+    bounded = _with_finite_exponential(uf.pick(ew.is_finite(im), re, math.nan))
+    return ew.complex_(bounded, uf.pick(ew.is_finite(im), im, 0))
 
 
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: Literal[False] = False,
@@ -409,17 +393,17 @@ def logsumexp(
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     *,
     return_sign: Literal[True],
     where: ArrayLike | None = None,
 ) -> tuple[Array, Array]: ...
-@replayed
+@replay.replayed
 def logsumexp(
     a: ArrayLike,
-    axis: Axis = None,
+    axis: ax.Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
@@ -452,34 +436,34 @@ def logsumexp(
         1000.693
     """
     if b is None:
-        values = strong(inexact(a, "logsumexp"))
+        values = pm.strong(pm.inexact(a, "logsumexp"))
         factors = None
     else:
         values, factors = map(
-            strong, broadcast(promote_inexact(*arrays("logsumexp", a, b)), "logsumexp")
+            pm.strong, pm.broadcast(pm.promote_inexact(*pm.arrays("logsumexp", a, b)), "logsumexp")
         )
     if where is not None:
-        values = pick(where, values, -math.inf)
-        factors = None if factors is None else pick(where, factors, 0)
-    axes = canonical_axes(axis, values.ndim)
+        values = uf.pick(where, values, -math.inf)
+        factors = None if factors is None else uf.pick(where, factors, 0)
+    axes = ax.canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
-    absent = None if factors is None else ew.eq(factors, full_like(factors, 0))
+    absent = None if factors is None else ew.eq(factors, sh.full_like(factors, 0))
     if absent is not None:
-        real = pick(absent, -math.inf, real)
+        real = uf.pick(absent, -math.inf, real)
     # before the maximum, so that nothing is computed of a derivative that is dropped
-    greatest = maximum_of(stop_gradient(real), axes, keepdims=True, initial=-math.inf)
+    greatest = red.max(sg.stop_gradient(real), axes, keepdims=True, initial=-math.inf)
     finite = ew.is_finite(greatest)
-    shift = ew.select(finite, greatest, full_like(greatest, 0.0))
+    shift = ew.select(finite, greatest, sh.full_like(greatest, 0.0))
     exponents = values - ew.convert_element_type(shift, values.dtype)
     if absent is not None:
         # a finite exponential, so that its product with 0 is 0, whose derivative in b it is
         bounded = _with_finite_exponential(exponents)
         # what has no factor but 0 is -inf whatever a is, though the logarithm's slope is infinite
-        dead = all_of(absent, axes, keepdims=True)
-        bounded = pick(dead, stop_gradient(bounded), bounded)
+        dead = red.all(absent, axes, keepdims=True)
+        bounded = uf.pick(dead, sg.stop_gradient(bounded), bounded)
         exponents = ew.select(absent, bounded, exponents)
     terms = ew.exp(exponents)
-    total = sum_of(terms if factors is None else terms * factors, axes, keepdims=True)
+    total = red.sum(terms if factors is None else terms * factors, axes, keepdims=True)
     if return_sign or not dtypes.is_complex(total.dtype):
         # exponentials without factors have a sum that is its own absolute value
         positive = factors is None and not dtypes.is_complex(total.dtype)
@@ -487,19 +471,19 @@ def logsumexp(
     else:
         out = ew.add(ew.log(total), ew.convert_element_type(shift, total.dtype))
     if not keepdims:
-        out = squeeze(out, axes)
+        out = sh.squeeze(out, axes)
     if not (return_sign or (factors is not None and not dtypes.is_complex(total.dtype))):
         return out
     sign = ew.sign(total)
     if not keepdims:
-        sign = squeeze(sign, axes)
+        sign = sh.squeeze(sign, axes)
     if return_sign:
         return out, sign
-    return ew.select(ew.lt(sign, full_like(sign, 0.0)), full_like(out, math.nan), out)
+    return ew.select(ew.lt(sign, sh.full_like(sign, 0.0)), sh.full_like(out, math.nan), out)
 
 
-@replayed
-def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
+@replay.replayed
+def log_softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -515,14 +499,14 @@ def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
         >>> special.log_softmax(jnp.array([0.0, 1000.0]))
         Array([-1000.,     0.], dtype=float32)
     """
-    a = inexact(x, "log_softmax")
-    greatest = stop_gradient(maximum_of(a, axis, keepdims=True, initial=-math.inf))
+    a = pm.inexact(x, "log_softmax")
+    greatest = sg.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
     shifted = a - greatest
-    return shifted - ew.log(sum_of(ew.exp(shifted), axis, keepdims=True))
+    return shifted - ew.log(red.sum(ew.exp(shifted), axis, keepdims=True))
 
 
-@replayed
-def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
+@replay.replayed
+def softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
@@ -538,7 +522,7 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
         >>> special.softmax(jnp.array([0.0, 0.0, 1000.0]))
         Array([0., 0., 1.], dtype=float32)
     """
-    a = inexact(x, "softmax")
-    greatest = stop_gradient(maximum_of(a, axis, keepdims=True, initial=-math.inf))
+    a = pm.inexact(x, "softmax")
+    greatest = sg.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
     exponentials = ew.exp(a - greatest)
-    return exponentials / sum_of(exponentials, axis, keepdims=True)
+    return exponentials / red.sum(exponentials, axis, keepdims=True)

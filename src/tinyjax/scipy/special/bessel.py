@@ -6,18 +6,12 @@ import math
 from functools import partial
 from typing import Final
 
-from tinyjax import dtypes
+from tinyjax import custom_derivatives, dtypes
+from tinyjax.core import integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integer
-from tinyjax.core.replay import replayed
-from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.numpy.elementwise import pick
-from tinyjax.numpy.manipulation import concatenate, stack
-from tinyjax.numpy.promotion import arrays, broadcast, inexact, promote_inexact
-from tinyjax.numpy.reductions import max as maximum_of
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full_like
+from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
+from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.special import bessel as sbe
 
 
@@ -32,7 +26,7 @@ def i0e(x: ArrayLike) -> Array:
         >>> round(float(special.i0e(1.0)), 6)
         0.46576
     """
-    return sbe.bessel_i0e(inexact(x, "i0e"))
+    return sbe.bessel_i0e(pm.inexact(x, "i0e"))
 
 
 def i1e(x: ArrayLike) -> Array:
@@ -46,10 +40,10 @@ def i1e(x: ArrayLike) -> Array:
         >>> round(float(special.i1e(1.0)), 6)
         0.20791
     """
-    return sbe.bessel_i1e(inexact(x, "i1e"))
+    return sbe.bessel_i1e(pm.inexact(x, "i1e"))
 
 
-@replayed
+@replay.replayed
 def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0.
 
@@ -61,10 +55,10 @@ def i0(x: ArrayLike) -> Array:
         >>> round(float(special.i0(1.0)), 6)
         1.266066
     """
-    return _modified_0(inexact(x, "i0"))
+    return _modified_0(pm.inexact(x, "i0"))
 
 
-@replayed
+@replay.replayed
 def i1(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 1.
 
@@ -76,7 +70,7 @@ def i1(x: ArrayLike) -> Array:
         >>> round(float(special.i1(1.0)), 6)
         0.565159
     """
-    return _modified_1(inexact(x, "i1"))
+    return _modified_1(pm.inexact(x, "i1"))
 
 
 def _times_exp(scaled: Array, x: Array) -> Array:
@@ -88,7 +82,7 @@ def _times_exp(scaled: Array, x: Array) -> Array:
 # Without rules of their own, derivatives would be differences of the functions, which cancel.
 
 
-@custom_jvp
+@custom_derivatives.custom_jvp
 def _modified_0(x: Array) -> Array:
     return _times_exp(sbe.bessel_i0e(x), x)
 
@@ -99,7 +93,7 @@ def _modified_0_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
     return _modified_0(x), tangent * _modified_1(x)
 
 
-@custom_jvp
+@custom_derivatives.custom_jvp
 def _modified_1(x: Array) -> Array:
     return _times_exp(sbe.bessel_i1e(x), x)
 
@@ -109,11 +103,11 @@ def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
     (x,), (tangent,) = primals, tangents
     value = _modified_1(x)
     none = x == 0
-    slope = _modified_0(x) - pick(none, 0.5, value / pick(none, 1.0, x))
+    slope = _modified_0(x) - uf.pick(none, 0.5, value / uf.pick(none, 1.0, x))
     return value, tangent * slope
 
 
-@replayed
+@replay.replayed
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind, of orders 0 to ``v``.
 
@@ -137,7 +131,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
         >>> special.bessel_jn(1.0, v=1).shape
         (2,)
     """
-    last, start = integer(v, "v of bessel_jn"), integer(n_iter, "n_iter of bessel_jn")
+    last, start = ints.integer(v, "v of bessel_jn"), ints.integer(n_iter, "n_iter of bessel_jn")
     if last < 0:
         raise ArgumentError(f"v of bessel_jn must be at least 0, but it is {last}.")
     if max(last, start) > _MOST_RATIOS:
@@ -145,7 +139,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
             f"bessel_jn finds at most {_MOST_RATIOS} ratios of orders, but got v={last} and "
             f"n_iter={start}."
         )
-    x = inexact(z, "bessel_jn")
+    x = pm.inexact(z, "bessel_jn")
     if dtypes.is_complex(x.dtype):
         raise DtypeError(f"bessel_jn takes real numbers, but got {x.aval}.")
     return _first_kind(x, last, start)
@@ -155,21 +149,21 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 _MOST_RATIOS: Final = 10_000
 
 
-@partial(custom_jvp, nondiff_argnums=(1, 2))
+@partial(custom_derivatives.custom_jvp, nondiff_argnums=(1, 2))
 def _first_kind(x: Array, last: int, start: int) -> Array:
-    ratio = full_like(x, 0.0)
+    ratio = sh.full_like(x, 0.0)
     ratios: list[Array] = []
     for k in range(max(start, last + 1), 0, -1):
         ratio = x / (2 * k - x * ratio)
         ratios.append(ratio)
     # 1 = J_0 + 2 J_2 + 2 J_4 + ...
-    over_first = [full_like(x, 1.0)]
-    total = full_like(x, 1.0)
+    over_first = [sh.full_like(x, 1.0)]
+    total = sh.full_like(x, 1.0)
     for k, ratio in enumerate(reversed(ratios), start=1):
         over_first.append(over_first[-1] * ratio)
         if k % 2 == 0:
             total = total + 2 * over_first[-1]
-    return stack([value / total for value in over_first[: last + 1]])
+    return mn.stack([value / total for value in over_first[: last + 1]])
 
 
 @_first_kind.defjvp
@@ -182,11 +176,11 @@ def _first_kind_jvp(
     """
     (x,), (tangent,) = primals, tangents
     orders = _first_kind(x, last + 1, start)
-    below = concatenate([-orders[1:2], orders[:last]])
+    below = mn.concatenate([-orders[1:2], orders[:last]])
     return orders[:-1], 0.5 * tangent * (below - orders[1:])
 
 
-@replayed
+@replay.replayed
 def sph_harm_y(
     n: ArrayLike,
     m: ArrayLike,
@@ -219,34 +213,34 @@ def sph_harm_y(
     """
     if diff_n is not None:
         raise ArgumentError("diff_n of sph_harm_y is not taken. Use tinyjax.grad and its kin.")
-    highest = integer(maximum_of(n) if n_max is None else n_max, "n_max of sph_harm_y")
-    angles = promote_inexact(*arrays("sph_harm_y", theta, phi))
-    places = [ew.convert_element_type(x, angles[0].dtype) for x in arrays("sph_harm_y", n, m)]
-    degree, order, polar, around = broadcast([*places, *angles], "sph_harm_y")
-    degree, size = ew.min_(degree, full_like(degree, highest)), ew.abs_(order)
+    highest = ints.integer(red.max(n) if n_max is None else n_max, "n_max of sph_harm_y")
+    angles = pm.promote_inexact(*pm.arrays("sph_harm_y", theta, phi))
+    places = [ew.convert_element_type(x, angles[0].dtype) for x in pm.arrays("sph_harm_y", n, m)]
+    degree, order, polar, around = pm.broadcast([*places, *angles], "sph_harm_y")
+    degree, size = ew.min_(degree, sh.full_like(degree, highest)), ew.abs_(order)
     cosine, sine = ew.cos(polar), ew.sin(polar)
     # not where pi itself was rounded up, whose derivative is that from within
     beyond = sine < -float(dtypes.finfo(sine.dtype).eps)
-    sine = pick(beyond, -sine, sine)
+    sine = uf.pick(beyond, -sine, sine)
     # normalised Legendre functions: up the diagonal to degree = order, then up in the degree
-    diagonal = full_like(polar, math.sqrt(0.25 / math.pi))
+    diagonal = sh.full_like(polar, math.sqrt(0.25 / math.pi))
     for k in range(1, highest + 1):
-        diagonal = pick(size >= k, -math.sqrt((2 * k + 1) / (2 * k)) * sine * diagonal, diagonal)
-    before, value = full_like(polar, 0.0), diagonal
+        diagonal = uf.pick(size >= k, -math.sqrt((2 * k + 1) / (2 * k)) * sine * diagonal, diagonal)
+    before, value = sh.full_like(polar, 0.0), diagonal
     for k in range(1, highest + 1):
         square = size * size
         up = (size < k) & (degree >= k)
-        gap = pick(up, k * k - square, 1.0)
-        last = pick(up, (k - 1) ** 2 - square, 0.0) / max(4 * (k - 1) ** 2 - 1, 1)
+        gap = uf.pick(up, k * k - square, 1.0)
+        last = uf.pick(up, (k - 1) ** 2 - square, 0.0) / max(4 * (k - 1) ** 2 - 1, 1)
         following = ew.sqrt((4 * k * k - 1) / gap) * (cosine * value - _root(last) * before)
-        before, value = pick(up, value, before), pick(up, following, value)
-    value = pick(size > degree, 0.0, value)
+        before, value = uf.pick(up, value, before), uf.pick(up, following, value)
+    value = uf.pick(size > degree, 0.0, value)
     # of negative order the conjugate, with the sign of (-1)^m
-    value = pick((order < 0) & (size % 2 == 1), -value, value)
+    value = uf.pick((order < 0) & (size % 2 == 1), -value, value)
     turn = order * around
     return ew.complex_(value * ew.cos(turn), value * ew.sin(turn))
 
 
 def _root(x: Array) -> Array:
-    zero = ew.le(x, full_like(x, 0.0))
-    return pick(zero, 0.0, ew.sqrt(pick(zero, 1.0, x)))
+    zero = ew.le(x, sh.full_like(x, 0.0))
+    return uf.pick(zero, 0.0, ew.sqrt(uf.pick(zero, 1.0, x)))

@@ -8,26 +8,17 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import integers as ints, primitive as prim, replay, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integer
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.replay import replayed
-from tinyjax.core.trace import bind1
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.numpy.creation import asarray
-from tinyjax.numpy.elementwise import conjugate, imag, pick, real, rint
-from tinyjax.numpy.promotion import arrays, broadcast, inexact, inexact_operands, promote_inexact
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives import special as sp
-from tinyjax.primitives.shape import full_like
-from tinyjax.scipy.special.basic import gammasgn
-from tinyjax.special import beta as sb
-from tinyjax.special import gamma as sg
-from tinyjax.special.declaring import scipy_special
+from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
+from tinyjax.primitives import elementwise as ew, shape as sh, special as sp
+from tinyjax.scipy.special import basic
+from tinyjax.special import beta as sb, declaring as decl, gamma as sga
 from tinyjax.special.poch import poch as poch_p
 
 
-@replayed
+@replay.replayed
 def gamma(x: ArrayLike) -> Array:
     """Return the gamma function.
 
@@ -39,16 +30,16 @@ def gamma(x: ArrayLike) -> Array:
         >>> round(float(special.gamma(5.0)), 3)
         24.0
     """
-    a = inexact(x, "gamma")
+    a = pm.inexact(x, "gamma")
     if dtypes.is_complex(a.dtype):
-        x, zero = ew.real(a), full_like(ew.real(a), 0.0)
+        x, zero = ew.real(a), sh.full_like(ew.real(a), 0.0)
         pole = ew.and_(ew.eq(ew.floor(x), x), ew.le(x, zero))
         pole = ew.and_(pole, ew.eq(ew.imag(a), zero))
-        return ew.select(pole, full_like(a, complex(math.nan, math.nan)), ew.exp(loggamma(a)))
-    return ew.mul(gammasgn(a), ew.exp(sp.lgamma(a)))
+        return ew.select(pole, sh.full_like(a, complex(math.nan, math.nan)), ew.exp(loggamma(a)))
+    return ew.mul(basic.gammasgn(a), ew.exp(sp.lgamma(a)))
 
 
-@replayed
+@replay.replayed
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the beta function.
 
@@ -61,28 +52,28 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
         >>> round(float(special.betaln(2.0, 3.0)), 5)
         -2.48491
     """
-    x, y = inexact_operands("betaln", a, b)
+    x, y = pm.inexact_operands("betaln", a, b)
     plain = ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
     # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
     # left of them.
-    ten, first = full_like(x, 10.0), ew.lt(x, y)
+    ten, first = sh.full_like(x, 10.0), ew.lt(x, y)
     small, large = ew.select(first, x, y), ew.select(first, y, x)
     total = ew.add(x, y)
     far = ew.and_(ew.gt(large, ten), ew.gt(total, ten))
     both = ew.and_(far, ew.gt(small, ten))
-    p, s = ew.select(far, large, ten), ew.select(far, small, full_like(x, 1.0))
+    p, s = ew.select(far, large, ten), ew.select(far, small, sh.full_like(x, 1.0))
     end = p + s
-    rest = sg.stirling_series(p) - sg.stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
+    rest = sga.stirling_series(p) - sga.stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
     one_large = sp.lgamma(s) + s - s * ew.log(end)
     q = ew.select(both, small, ten)
     log_ratio = ew.log1p(p / q)
     both_large = (
-        0.5 * math.log(2 * math.pi) + sg.stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
+        0.5 * math.log(2 * math.pi) + sga.stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
     )
     return ew.select(far, rest + ew.select(both, both_large, one_large), plain)
 
 
-@replayed
+@replay.replayed
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the beta function ``gamma(a) gamma(b) / gamma(a + b)``.
 
@@ -95,12 +86,12 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
         >>> round(float(special.beta(2.0, 3.0)), 5)
         0.08333
     """
-    x, y = inexact_operands("beta", a, b)
-    sign = ew.mul(ew.mul(gammasgn(x), gammasgn(y)), gammasgn(ew.add(x, y)))
+    x, y = pm.inexact_operands("beta", a, b)
+    sign = ew.mul(ew.mul(basic.gammasgn(x), basic.gammasgn(y)), basic.gammasgn(ew.add(x, y)))
     return ew.mul(sign, ew.exp(betaln(x, y)))
 
 
-@replayed
+@replay.replayed
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized lower incomplete gamma function.
 
@@ -113,10 +104,10 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.gammainc(2.0, 1.0)), 6)
         0.264241
     """
-    return sg.igamma(*inexact_operands("gammainc", a, x))
+    return sga.igamma(*pm.inexact_operands("gammainc", a, x))
 
 
-@replayed
+@replay.replayed
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized upper incomplete gamma function, ``1 - gammainc(a, x)``.
 
@@ -129,10 +120,10 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.gammaincc(2.0, 1.0)), 6)
         0.735759
     """
-    return sg.igammac(*inexact_operands("gammaincc", a, x))
+    return sga.igammac(*pm.inexact_operands("gammaincc", a, x))
 
 
-@replayed
+@replay.replayed
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized incomplete beta function.
 
@@ -146,11 +137,11 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.betainc(2.0, 3.0, 0.5)), 6)
         0.6875
     """
-    operands = broadcast(promote_inexact(*arrays("betainc", a, b, x)), "betainc")
-    return bind1(sb.regularized_incomplete_beta, operands, NO_PARAMS)
+    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("betainc", a, b, x)), "betainc")
+    return tr.bind1(sb.regularized_incomplete_beta, operands, prim.NO_PARAMS)
 
 
-@replayed
+@replay.replayed
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Return Pochhammer's symbol, ``gamma(z + m) / gamma(z)``.
 
@@ -163,10 +154,10 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
         >>> round(float(special.poch(2.0, 3.0)), 3)
         24.0
     """
-    return poch_p(*inexact_operands("poch", z, m))
+    return poch_p(*pm.inexact_operands("poch", z, m))
 
 
-@replayed
+@replay.replayed
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Return the number of ways to choose ``k`` of ``N`` things, as a float.
 
@@ -183,8 +174,8 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         >>> round(float(special.comb(5, 2)), 3)
         10.0
     """
-    n, chosen = inexact_operands("comb", N, k)
-    one, zero = full_like(n, 1.0), full_like(n, 0.0)
+    n, chosen = pm.inexact_operands("comb", N, k)
+    one, zero = sh.full_like(n, 1.0), sh.full_like(n, 0.0)
     if repetition:
         nothing = ew.and_(ew.eq(chosen, zero), ew.ge(n, zero))
         return ew.select(nothing, one, comb(ew.sub(ew.add(n, chosen), one), chosen))
@@ -199,7 +190,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 _MOST_TERMS: Final = 10_000
 
 
-@replayed
+@replay.replayed
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """Return the logarithm of the multivariate gamma function.
 
@@ -215,18 +206,18 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
         >>> round(float(special.multigammaln(3.0, 2)), 5)
         1.55019
     """
-    dimension = integer(d, "d of multigammaln")
+    dimension = ints.integer(d, "d of multigammaln")
     if dimension > _MOST_TERMS:
         given = shortened(dimension)
         raise ArgumentError(f"multigammaln adds at most {_MOST_TERMS} terms, but got d={given}.")
-    x = inexact(a, "multigammaln")
-    total = full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
+    x = pm.inexact(a, "multigammaln")
+    total = sh.full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
     for i in range(dimension):
-        total = ew.add(total, sp.lgamma(ew.sub(x, full_like(x, i / 2))))
+        total = ew.add(total, sp.lgamma(ew.sub(x, sh.full_like(x, i / 2))))
     return total
 
 
-@replayed
+@replay.replayed
 def bernoulli(n: int) -> Array:
     """Return the Bernoulli numbers ``B_0`` to ``B_n``, where ``B_1`` is -1/2.
 
@@ -241,16 +232,16 @@ def bernoulli(n: int) -> Array:
         >>> special.bernoulli(2)
         Array([ 1.        , -0.5       ,  0.16666667], dtype=float32)
     """
-    last = integer(n, "n of bernoulli")
+    last = ints.integer(n, "n of bernoulli")
     if not 0 <= last < 1 << 31:
         raise ArgumentError(
             f"n of bernoulli must be at least 0 and below 2**31, but it is {shortened(last)}."
         )
-    found = scipy_special().bernoulli(max(last, 2))[: last + 1]
-    return asarray(np.asarray(found), dtype=dtypes.default_float())
+    found = decl.scipy_special().bernoulli(max(last, 2))[: last + 1]
+    return cr.asarray(np.asarray(found), dtype=dtypes.default_float())
 
 
-@replayed
+@replay.replayed
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return the power transformation ``(x^lmbda - 1) / lmbda``, at 0 the logarithm.
 
@@ -263,11 +254,11 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
         >>> float(special.boxcox(3.0, 2.0))
         4.0
     """
-    a, power = inexact_operands("boxcox", x, lmbda)
+    a, power = pm.inexact_operands("boxcox", x, lmbda)
     return _power_of(ew.log(a), power)
 
 
-@replayed
+@replay.replayed
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return ``boxcox(1 + x, lmbda)``, accurate for small ``x``.
 
@@ -280,17 +271,17 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
         >>> float(special.boxcox1p(2.0, 2.0))
         4.0
     """
-    a, power = inexact_operands("boxcox1p", x, lmbda)
+    a, power = pm.inexact_operands("boxcox1p", x, lmbda)
     return _power_of(ew.log1p(a), power)
 
 
 def _power_of(log: Array, power: Array) -> Array:
-    none = ew.eq(power, full_like(power, 0.0))
-    safe = ew.select(none, full_like(power, 1.0), power)
+    none = ew.eq(power, sh.full_like(power, 0.0))
+    safe = ew.select(none, sh.full_like(power, 1.0), power)
     return ew.select(none, log, ew.div(ew.expm1(ew.mul(safe, log)), safe))
 
 
-@replayed
+@replay.replayed
 def loggamma(x: ArrayLike) -> Array:
     """Return the logarithm of the gamma function, continued from the positive axis.
 
@@ -303,20 +294,20 @@ def loggamma(x: ArrayLike) -> Array:
         >>> round(float(special.loggamma(5.0)), 5)
         3.17805
     """
-    a = inexact(x, "loggamma")
+    a = pm.inexact(x, "loggamma")
     if not dtypes.is_complex(a.dtype):
-        positive = ew.gt(a, full_like(a, 0.0))
-        return ew.select(positive, sp.lgamma(a), full_like(a, math.nan))
-    below = imag(a) < 0
-    upper = pick(below, conjugate(a), a)
-    left = real(upper) < 0.5
-    value = _loggamma_right(pick(left, 1 - upper, upper))
+        positive = ew.gt(a, sh.full_like(a, 0.0))
+        return ew.select(positive, sp.lgamma(a), sh.full_like(a, math.nan))
+    below = uf.imag(a) < 0
+    upper = uf.pick(below, uf.conjugate(a), a)
+    left = uf.real(upper) < 0.5
+    value = _loggamma_right(uf.pick(left, 1 - upper, upper))
     # DLMF 5.5.3, with sin(pi z) = i/2 exp(-i pi z) (1 - exp(2 i pi z)), which has one branch above
-    y = pick(left, upper, 0.25 + 1j)
-    turn = ew.exp(2j * math.pi * (y - rint(real(y))))
+    y = uf.pick(left, upper, 0.25 + 1j)
+    turn = ew.exp(2j * math.pi * (y - uf.rint(uf.real(y))))
     log_sine = ew.log(1 - turn) - 1j * math.pi * (y - 0.5) - math.log(2)
-    value = pick(left, math.log(math.pi) - log_sine - value, value)
-    return pick(below, conjugate(value), value)
+    value = uf.pick(left, math.log(math.pi) - log_sine - value, value)
+    return uf.pick(below, uf.conjugate(value), value)
 
 
 #: How far the argument is moved to the right for Stirling's series.
@@ -325,13 +316,13 @@ _SHIFT = 9
 
 def _loggamma_right(z: Array) -> Array:
     """The logarithm for a real part of at least 1/2."""
-    total = full_like(z, 0.5 * math.log(2 * math.pi))
+    total = sh.full_like(z, 0.5 * math.log(2 * math.pi))
     for k in range(_SHIFT):
         total = total - ew.log(z + k)
     z = z + _SHIFT
     inverse = 1 / z
     square = inverse * inverse
-    series = full_like(z, 0.0)
+    series = sh.full_like(z, 0.0)
     for k in reversed(range(1, 9)):
         series = series * square + sp._BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
     return total + (z - 0.5) * ew.log(z) - z + series * inverse

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from tinyjax.core import primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.trace import bind1
-from tinyjax.numpy.promotion import arrays, broadcast, promote_inexact
-from tinyjax.special import hypergeometric as sh
+from tinyjax.numpy import promotion as pm
+from tinyjax.special import hypergeometric as shy
 
 
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
@@ -22,8 +21,8 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.hyp1f1(1.0, 2.0, 1.0)), 6)
         1.718282
     """
-    operands = broadcast(promote_inexact(*arrays("hyp1f1", a, b, x)), "hyp1f1")
-    return bind1(sh.hyp1f1, operands, NO_PARAMS)
+    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("hyp1f1", a, b, x)), "hyp1f1")
+    return tr.bind1(shy.hyp1f1, operands, prim.NO_PARAMS)
 
 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
@@ -42,5 +41,5 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 6)
         1.386294
     """
-    operands = broadcast(promote_inexact(*arrays("hyp2f1", a, b, c, x)), "hyp2f1")
-    return bind1(sh.hyp2f1, operands, NO_PARAMS)
+    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("hyp2f1", a, b, c, x)), "hyp2f1")
+    return tr.bind1(shy.hyp2f1, operands, prim.NO_PARAMS)

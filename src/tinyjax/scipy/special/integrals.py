@@ -8,10 +8,8 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.numpy.promotion import inexact, inexact_operands
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full_like
-from tinyjax.special import faddeeva as sf
-from tinyjax.special import integrals as si
+from tinyjax.primitives import elementwise as ew, shape as sh
+from tinyjax.special import faddeeva as sf, integrals as si
 
 
 def ndtri(p: ArrayLike) -> Array:
@@ -126,7 +124,7 @@ def exp1(x: ArrayLike) -> Array:
     """
     a = inexact(x, "exp1")
     value = ew.neg(si.expi(ew.neg(a)))
-    return ew.select(ew.lt(a, full_like(a, 0.0)), full_like(a, math.nan), value)
+    return ew.select(ew.lt(a, sh.full_like(a, 0.0)), sh.full_like(a, math.nan), value)
 
 
 def expn(n: ArrayLike, x: ArrayLike) -> Array:

@@ -6,43 +6,42 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.numpy.elementwise import pick
-from tinyjax.numpy.promotion import convert
-from tinyjax.scipy.special import xlog1py, xlogy
-from tinyjax.scipy.stats.distribution import Family, Operands, k_p
+from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.scipy import special as sps
+from tinyjax.scipy.stats import distribution as dist
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 _P: Final = "real, in [0, 1]: the probability of 1"
 
 
-def _k_p(k: ArrayLike, p: ArrayLike) -> Operands:
+def _k_p(k: ArrayLike, p: ArrayLike) -> dist.Operands:
     return k, p
 
 
-def _q_p(q: ArrayLike, p: ArrayLike) -> Operands:
+def _q_p(q: ArrayLike, p: ArrayLike) -> dist.Operands:
     return q, p
 
 
-_at: Final = Family(__name__, k_p, "1, 0.3", keeps_nan=True, p=_P)
-_below: Final = Family(__name__, _k_p, "1, 0.3", keeps_nan=True, p=_P)
-_quantile: Final = Family(__name__, _q_p, "0.5, 0.3", p=_P)
+_at: Final = dist.Family(__name__, dist.k_p, "1, 0.3", keeps_nan=True, p=_P)
+_below: Final = dist.Family(__name__, _k_p, "1, 0.3", keeps_nan=True, p=_P)
+_quantile: Final = dist.Family(__name__, _q_p, "0.5, 0.3", p=_P)
 
 
 def _logpmf(k: Array, p: Array, loc: Array) -> Array:
     n = k - loc
-    value = xlogy(n, p) + xlog1py(1 - n, -p)
-    return pick((n < 0) | (n > 1), -math.inf, value)
+    value = sps.xlogy(n, p) + sps.xlog1py(1 - n, -p)
+    return uf.pick((n < 0) | (n > 1), -math.inf, value)
 
 
 def _cdf(k: Array, p: Array) -> Array:
-    value = pick(k < 0, 0.0, pick(k < 1, 1 - p, 1.0))
-    return pick((p < 0) | (p > 1), math.nan, value)
+    value = uf.pick(k < 0, 0.0, uf.pick(k < 1, 1 - p, 1.0))
+    return uf.pick((p < 0) | (p > 1), math.nan, value)
 
 
 def _ppf(q: Array, p: Array) -> Array:
     inside = (p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)
-    return pick(inside, convert(q > 1 - p, q.dtype, q.weak_type), math.nan)
+    return uf.pick(inside, pm.convert(q > 1 - p, q.dtype, q.weak_type), math.nan)
 
 
 logpmf: Final = _at.define("logpmf", _logpmf, -1.204)

@@ -7,8 +7,7 @@ from typing import Final
 
 from tinyjax.core.array import Array
 from tinyjax.numpy.elementwise import pick
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.scipy.stats.distribution import Family, q_loc_scale, x_loc_scale
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
@@ -23,7 +22,7 @@ def _logpdf(z: Array, scale: Array) -> Array:
 
 def _share(z: Array) -> Array:
     # 0.5 + atan(z) / pi, whose digits are lost where little is below
-    return ew.atan2(full_like(z, 1.0), -z) / math.pi
+    return ew.atan2(sh.full_like(z, 1.0), -z) / math.pi
 
 
 def _place(q: Array) -> Array:

@@ -10,9 +10,8 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, random, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.numpy.promotion import convert, inexact, strong
-from tinyjax.scipy.linalg import cho_factor, cho_solve, solve_triangular
-from tinyjax.scipy.special import logsumexp, ndtr
+from tinyjax.numpy import promotion as pm
+from tinyjax.scipy import linalg, special as sps
 
 _LOG_2PI: Final = math.log(2 * math.pi)
 
@@ -60,7 +59,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
     def __init__(
         self, dataset: ArrayLike, bw_method: Bandwidth = None, weights: ArrayLike | None = None
     ) -> None:
-        data = strong(_real("dataset", dataset))
+        data = pm.strong(_real("dataset", dataset))
         data = data if data.ndim > 1 else data.reshape(1, -1)
         if data.ndim > 2 or data.size < 2:
             raise ShapeError(
@@ -70,7 +69,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         if weights is None:
             shares = jnp.full(data.shape[1], 1 / data.shape[1], data.dtype)
         else:
-            given = strong(_real("weights", weights))
+            given = pm.strong(_real("weights", weights))
             if given.shape != data.shape[1:]:
                 raise ShapeError(
                     f"gaussian_kde needs a weight for each of {data.shape[1]} points, but got "
@@ -101,7 +100,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             raise ShapeError(
                 f"gaussian_kde needs a scalar for the factor of bw_method, but got {factor.aval}."
             )
-        return convert(factor, self.dataset.dtype)
+        return pm.convert(factor, self.dataset.dtype)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
         """Return the estimate's arrays."""
@@ -148,7 +147,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
     def logpdf(self, x: ArrayLike) -> Array:
         """Return the logarithm of the density at points; see ``evaluate``."""
-        return logsumexp(self._exponents(self._points(x)), -1, self.weights)
+        return sps.logsumexp(self._exponents(self._points(x)), -1, self.weights)
 
     def _points(self, points: ArrayLike) -> Array:
         found = _real("points", points)
@@ -166,8 +165,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
     def _exponents(self, points: Array) -> Array:
         """The logarithm of each Gaussian at each point, of shape ``(m, n)``."""
         lower = jnp.linalg.cholesky(self.covariance)
-        at = solve_triangular(lower, points, lower=True)
-        means = solve_triangular(lower, self.dataset, lower=True)
+        at = linalg.solve_triangular(lower, points, lower=True)
+        means = linalg.solve_triangular(lower, self.dataset, lower=True)
         distances = jnp.sum((at[:, :, None] - means[:, None, :]) ** 2, 0)
         scale = jnp.log(jnp.diagonal(lower)).sum() + self.d / 2 * _LOG_2PI
         return -distances / 2 - scale
@@ -194,10 +193,10 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
     def _overlap(self, points: Array, covariance: Array) -> Array:
         """The weighted sum of Gaussians around the dataset, at each point."""
-        factor = cho_factor(covariance)
+        factor = linalg.cho_factor(covariance)
         differences = self.dataset[:, None, :] - points[:, :, None]
         flat = differences.reshape(self.d, -1)
-        energies = jnp.sum(flat * cho_solve(factor, flat), 0).reshape(differences.shape[1:])
+        energies = jnp.sum(flat * linalg.cho_solve(factor, flat), 0).reshape(differences.shape[1:])
         scale = jnp.log(jnp.abs(jnp.diagonal(factor[0]))).sum() + self.d / 2 * _LOG_2PI
         return jnp.sum(self.weights * jnp.exp(-energies / 2 - scale), -1)
 
@@ -218,7 +217,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
                 f"{ends[0].aval} and {ends[1].aval}, and there are {self.d} coordinates."
             )
         places = (jnp.stack(ends)[:, None] - self.dataset[0]) / jnp.sqrt(self.covariance[0, 0])
-        below = ndtr(places)
+        below = sps.ndtr(places)
         return jnp.sum(self.weights * (below[1] - below[0]))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
@@ -280,7 +279,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
 
 def _real(name: str, x: ArrayLike) -> Array:
-    array = inexact(x, "gaussian_kde")
+    array = pm.inexact(x, "gaussian_kde")
     if dtypes.is_complex(array.dtype):
         raise DtypeError(f"{name} of gaussian_kde must be real, but got {array.aval}.")
     return array

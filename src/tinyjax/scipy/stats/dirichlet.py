@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 
+from tinyjax import errors
+from tinyjax.core import replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
-from tinyjax.errors import ShapeError
-from tinyjax.numpy.elementwise import pick
-from tinyjax.numpy.manipulation import concatenate
-from tinyjax.numpy.promotion import arrays, promote_inexact
-from tinyjax.numpy.reductions import all as all_of
-from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.special import gammaln, xlogy
+from tinyjax.scipy import special as sps
 
 __all__ = ["logpdf", "pdf"]
 
@@ -21,7 +17,7 @@ __all__ = ["logpdf", "pdf"]
 _TOLERANCE = 1e-6
 
 
-@replayed
+@replay.replayed
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -41,25 +37,25 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         >>> round(float(dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([2.0, 3.0]))), 4)
         0.4292
     """
-    shares, power = promote_inexact(*arrays("dirichlet.logpdf", x, alpha))
+    shares, power = pm.promote_inexact(*pm.arrays("dirichlet.logpdf", x, alpha))
     if power.ndim != 1:
-        raise ShapeError(f"alpha of dirichlet must have one axis, but it is {power.aval}.")
+        raise errors.ShapeError(f"alpha of dirichlet must have one axis, but it is {power.aval}.")
     count = power.shape[0]
     if not shares.ndim or shares.shape[0] not in (count, count - 1):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"x of dirichlet must have as many entries as alpha, {count}, or one fewer, but it is "
             f"{shares.aval}."
         )
     if shares.shape[0] != count:
-        shares = concatenate([shares, 1 - sum_of(shares, 0, keepdims=True)], 0)
-    normaliser = sum_of(gammaln(power)) - gammaln(sum_of(power))
+        shares = mn.concatenate([shares, 1 - red.sum(shares, 0, keepdims=True)], 0)
+    normaliser = red.sum(sps.gammaln(power)) - sps.gammaln(red.sum(power))
     power = power.reshape((count,) + (1,) * (shares.ndim - 1))
-    value = sum_of(xlogy(power - 1, shares), 0) - normaliser
-    sums_to_one = ew.abs_(sum_of(shares, 0) - 1) < _TOLERANCE
-    return pick(all_of(shares > 0, 0) & sums_to_one, value, -math.inf)
+    value = red.sum(sps.xlogy(power - 1, shares), 0) - normaliser
+    sums_to_one = ew.abs_(red.sum(shares, 0) - 1) < _TOLERANCE
+    return uf.pick(red.all(shares > 0, 0) & sums_to_one, value, -math.inf)
 
 
-@replayed
+@replay.replayed
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Return the density at ``x``.
 

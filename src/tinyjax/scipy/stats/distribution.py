@@ -16,8 +16,7 @@ from typing import Final, Generic, ParamSpec, TypeAlias
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.frames import imitate
-from tinyjax.numpy.elementwise import pick, unless_nan
-from tinyjax.numpy.promotion import array_of, broadcast, promote_inexact
+from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import elementwise as ew
 
 P = ParamSpec("P")
@@ -134,7 +133,7 @@ class Family(Generic[P]):
                 x, *shapes, loc, scale = operands
                 return formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
             result = formula(*operands)
-            return unless_nan(result, *operands) if self._keeps_nan else result
+            return uf.unless_nan(result, *operands) if self._keeps_nan else result
 
         self._formulas[name] = evaluate
         return self._public(name, evaluate, value, at)
@@ -172,24 +171,24 @@ class Family(Generic[P]):
         label, labels = f"{distribution}.{name}", [f"{parameter} of {name}" for parameter in names]
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Array:
-            return evaluate(*broadcast(_promoted(labels, bind(*args, **kwargs)), label))
+            return evaluate(*pm.broadcast(_promoted(labels, bind(*args, **kwargs)), label))
 
         return replayed(imitate(call, bind))
 
 
 def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
     """Convert arguments to arrays of one inexact dtype; labels say what they are to errors."""
-    return promote_inexact(*map(array_of, labels, values))
+    return pm.promote_inexact(*map(pm.array_of, labels, values))
 
 
 def log_of(probability: Array) -> Array:
     """The logarithm, whose derivative where there is no probability is 0."""
     none = probability == 0
-    return pick(none, -math.inf, ew.log(pick(none, 1.0, probability)))
+    return uf.pick(none, -math.inf, ew.log(uf.pick(none, 1.0, probability)))
 
 
 def log_minus_expm1(x: Array) -> Array:
     """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
     small = x < math.log(2)
-    near, far = pick(small, x, 1.0), pick(small, 1.0, x)
-    return pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
+    near, far = uf.pick(small, x, 1.0), uf.pick(small, 1.0, x)
+    return uf.pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))

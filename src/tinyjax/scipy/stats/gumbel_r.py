@@ -8,13 +8,12 @@ from typing import Final
 from tinyjax.core.array import Array
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.stats import gumbel
-from tinyjax.scipy.stats.distribution import Family, p_loc_scale, x_loc_scale
+from tinyjax.scipy.stats import distribution as dist, gumbel
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
-_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
+_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
+_quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
 def _ppf(p: Array, loc: Array, scale: Array) -> Array:

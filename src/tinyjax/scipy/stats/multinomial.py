@@ -8,9 +8,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.errors import DtypeError
-from tinyjax.numpy.elementwise import pick
-from tinyjax.numpy.promotion import arrays, convert, inexact, promote_dtypes
-from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln, xlogy
 
@@ -39,13 +37,13 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         >>> round(float(multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.4, 0.6]))), 4)
         -0.8393
     """
-    share = inexact(p, "multinomial.logpmf")
-    counts, trials = promote_dtypes(*arrays("multinomial.logpmf", x, n))
+    share = pm.inexact(p, "multinomial.logpmf")
+    counts, trials = pm.promote_dtypes(*pm.arrays("multinomial.logpmf", x, n))
     if not dtypes.is_integer(counts.dtype):
         raise DtypeError(f"multinomial counts in integers, but x and n are {counts.dtype.name}.")
-    counts, trials = convert(counts, share.dtype), convert(trials, share.dtype)
-    value = gammaln(trials + 1) + sum_of(xlogy(counts, share) - gammaln(counts + 1), -1)
-    return pick(sum_of(counts, -1) == trials, value, -math.inf)
+    counts, trials = pm.convert(counts, share.dtype), pm.convert(trials, share.dtype)
+    value = gammaln(trials + 1) + red.sum(xlogy(counts, share) - gammaln(counts + 1), -1)
+    return uf.pick(red.sum(counts, -1) == trials, value, -math.inf)
 
 
 @replayed

@@ -6,8 +6,7 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.scipy.special import log_ndtr, ndtr, ndtri
 from tinyjax.scipy.stats.distribution import Family, q_loc_scale, x_loc_scale
 
@@ -20,8 +19,8 @@ _quantile: Final = Family(__name__, q_loc_scale, "0.975", loc=_LOC, scale=_SCALE
 
 
 def _logpdf(z: Array, scale: Array) -> Array:
-    normaliser = ew.add(full_like(z, 0.5 * math.log(2 * math.pi)), ew.log(scale))
-    return ew.neg(ew.add(ew.mul(full_like(z, 0.5), ew.mul(z, z)), normaliser))
+    normaliser = ew.add(sh.full_like(z, 0.5 * math.log(2 * math.pi)), ew.log(scale))
+    return ew.neg(ew.add(ew.mul(sh.full_like(z, 0.5), ew.mul(z, z)), normaliser))
 
 
 logpdf: Final = _at.define("logpdf", _logpdf, -0.918939, at="0.0")

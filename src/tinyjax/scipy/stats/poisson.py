@@ -6,38 +6,36 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.numpy.creation import arange
-from tinyjax.numpy.elementwise import maximum, pick
-from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
 from tinyjax.primitives import elementwise as ew
-from tinyjax.scipy.special import gammaincc, gammaln, xlogy
-from tinyjax.scipy.stats.distribution import Family, Operands
+from tinyjax.scipy import special as sps
+from tinyjax.scipy.stats import distribution as dist
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 
-def _k_mu(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
+def _k_mu(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> dist.Operands:
     return k, mu, loc
 
 
-def _mu(mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
+def _mu(mu: ArrayLike, loc: ArrayLike = 0) -> dist.Operands:
     return mu, loc
 
 
 _MU: Final = "real, at least 0: the mean"
-_at: Final = Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
-_whole: Final = Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
+_at: Final = dist.Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
+_whole: Final = dist.Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
 
 
 def _logpmf(k: Array, mu: Array, loc: Array) -> Array:
     n = k - loc
-    value = xlogy(n, mu) - gammaln(n + 1) - mu
-    return pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
+    value = sps.xlogy(n, mu) - sps.gammaln(n + 1) - mu
+    return uf.pick((n < 0) | (ew.round_(k) != k), -math.inf, value)
 
 
 def _cdf(k: Array, mu: Array, loc: Array) -> Array:
     n = k - loc
-    return pick(n < 0, 0.0, gammaincc(ew.floor(maximum(n, 0) + 1), mu))
+    return uf.pick(n < 0, 0.0, sps.gammaincc(ew.floor(uf.maximum(n, 0) + 1), mu))
 
 
 #: Beyond so many nothing of a distribution of mean 100 is left.
@@ -45,23 +43,23 @@ _MOST: Final = 250
 
 
 def _sum_of_entropies(mu: Array) -> Array:
-    mean = pick((mu > 0) & (mu < 100), mu, 1.0)
-    counts = arange(_MOST, dtype=mu.dtype).reshape((_MOST,) + (1,) * mu.ndim)
+    mean = uf.pick((mu > 0) & (mu < 100), mu, 1.0)
+    counts = cr.arange(_MOST, dtype=mu.dtype).reshape((_MOST,) + (1,) * mu.ndim)
     # of what has no probability left, the logarithm is known all the same
     value = logpmf(counts, mean)
-    return -sum_of(ew.exp(value) * value, 0)
+    return -red.sum(ew.exp(value) * value, 0)
 
 
 def _entropy_of_large(mu: Array) -> Array:
     """The asymptotic expansion in ``1 / mu``: the normal distribution's entropy comes first."""
-    large = pick(mu < 100, 100.0, mu)
+    large = uf.pick(mu < 100, 100.0, mu)
     series = 1 / (12 * large) + 1 / (24 * large**2) + 19 / (360 * large**3)
     return 0.5 * ew.log(2 * math.pi * math.e * large) - series
 
 
 def _entropy(mu: Array, loc: Array) -> Array:
-    value = pick(mu < 100, _sum_of_entropies(mu), _entropy_of_large(mu))
-    return pick(mu < 0, math.nan, pick(mu == 0, 0.0, value))
+    value = uf.pick(mu < 100, _sum_of_entropies(mu), _entropy_of_large(mu))
+    return uf.pick(mu < 0, math.nan, uf.pick(mu == 0, 0.0, value))
 
 
 logpmf: Final = _at.define("logpmf", _logpmf, -1.3822)

@@ -7,20 +7,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.api import vmap
+from tinyjax import api, dtypes, errors
+from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.replay import replayed
-from tinyjax.errors import ArgumentError, shortened
 from tinyjax.numpy.creation import full, zeros
 from tinyjax.numpy.elementwise import isnan, logical_not, pick, sqrt
 from tinyjax.numpy.manipulation import concatenate, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, inexact
-from tinyjax.numpy.reductions import any as any_of
-from tinyjax.numpy.reductions import argmax, nanstd, std
-from tinyjax.numpy.reductions import sum as sum_of
+from tinyjax.numpy.reductions import any as any_of, argmax, nanstd, std, sum as sum_of
 from tinyjax.numpy.sorting import argsort, cumsum, sort
 from tinyjax.numpy.taking import searchsorted, take
 
@@ -32,14 +26,15 @@ ModeResult = NamedTuple("ModeResult", [("mode", Array), ("count", Array)])  # no
 
 
 def _check_policy(name: str, policy: str) -> None:
-    if not is_one_of(policy, ("propagate",)):
-        raise ArgumentError(
-            f"nan_policy of {name} must be 'propagate', but it is {shortened(policy)}: what is "
+    if not ints.is_one_of(policy, ("propagate",)):
+        raise errors.ArgumentError(
+            f"nan_policy of {name} must be 'propagate', but it is {errors.shortened(policy)}: what "
+            "is "
             "there depends on the data. Leave NaN out of the array."
         )
 
 
-@replayed
+@replay.replayed
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
@@ -72,14 +67,14 @@ def mode(
         shape = (1,) * x.ndim if keepdims else ()
         rows = x.reshape((1, x.size))
     else:
-        place = canonical_axis(axis, x.ndim)
+        place = ax.canonical_axis(axis, x.ndim)
         rest = x.shape[:place] + x.shape[place + 1 :]
         shape = (*x.shape[:place], 1, *x.shape[place + 1 :]) if keepdims else rest
         rows = moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
     if not rows.shape[-1]:
         dtype = dtypes.default_float()
         return ModeResult(full(shape, np.nan, dtype), zeros(shape, dtype))
-    values, counts = vmap(_most_frequent)(rows)
+    values, counts = api.vmap(_most_frequent)(rows)
     return ModeResult(values.reshape(shape), counts.reshape(shape))
 
 
@@ -112,7 +107,7 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
     return rank
 
 
-@replayed
+@replay.replayed
 def rankdata(
     a: ArrayLike,
     method: Method = "average",
@@ -146,20 +141,20 @@ def rankdata(
     _check_policy("rankdata", nan_policy)
     methods = ("average", "min", "max", "dense", "ordinal")
     if method not in methods:
-        raise ArgumentError(f"method of rankdata must be one of {methods}, not {method!r}.")
+        raise errors.ArgumentError(f"method of rankdata must be one of {methods}, not {method!r}.")
     x = array_of("rankdata", a)
     if axis is None:
         x = ravel(x)
         return _ranks(method)(x) if x.size else x.astype(dtypes.default_float())
-    place = canonical_axis(axis, x.ndim)
+    place = ax.canonical_axis(axis, x.ndim)
     if not x.size:
         return x.astype(dtypes.default_float())
     moved = moveaxis(x, place, -1)
     rows = moved.reshape((moved.size // moved.shape[-1], moved.shape[-1]))
-    return moveaxis(vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
+    return moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
 
 
-@replayed
+@replay.replayed
 def sem(
     a: ArrayLike,
     axis: int | None = 0,
@@ -188,12 +183,12 @@ def sem(
         0.4082
     """
     x = inexact(a, "sem")
-    if not is_one_of(nan_policy, ("propagate", "omit")):
-        raise ArgumentError(
-            f"nan_policy of sem must be 'propagate' or 'omit', not {shortened(nan_policy)}."
+    if not ints.is_one_of(nan_policy, ("propagate", "omit")):
+        raise errors.ArgumentError(
+            f"nan_policy of sem must be 'propagate' or 'omit', not {errors.shortened(nan_policy)}."
         )
     if nan_policy == "propagate":
-        size = x.size if axis is None else x.shape[canonical_axis(axis, x.ndim)]
+        size = x.size if axis is None else x.shape[ax.canonical_axis(axis, x.ndim)]
         return std(x, axis, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
     count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
     spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)

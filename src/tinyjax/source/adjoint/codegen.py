@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.source.adjoint.cotangents import accumulate
-from tinyjax.source.adjoint.differentiate import Adjoint
+from tinyjax.source.adjoint import cotangents as ct, differentiate
 from tinyjax.source.adjoint.kinds import Kind, kind_of
 from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir.origins import Origin, write_function
@@ -43,7 +42,7 @@ def _count(call: Call) -> int | None:
 
 #: The module of what adjoints call (``activity.Callees``).
 _CALLEES: Final = "tinyjax.source.adjoint.pullbacks"
-FORWARD: Final = Conventions(_is_scalar, frozenset((operator.add, accumulate)), _count, False)
+FORWARD: Final = Conventions(_is_scalar, frozenset((operator.add, ct.accumulate)), _count, False)
 PULLBACK: Final = attrs.evolve(FORWARD, only_floats=True)
 
 
@@ -52,7 +51,7 @@ def scope_of(fun: FunctionType) -> Callable[[str], Any]:
     return lambda name: fun.__globals__.get(name, getattr(builtins, name, None))
 
 
-def compile_adjoint(adjoint: Adjoint, fun: FunctionType) -> FunctionType:
+def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> FunctionType:
     """Compile both halves of an adjoint; give the forward one."""
     scope = scope_of(fun)
     where = fun.__code__.co_filename, fun.__code__.co_qualname
@@ -63,7 +62,7 @@ def compile_adjoint(adjoint: Adjoint, fun: FunctionType) -> FunctionType:
     return write_function(adjoint.forward.name, forward, dict(more), Origin(*where, lines))
 
 
-def adjoint_text(adjoint: Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
+def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """Write both halves of an adjoint as a module, annotated for arguments such as these."""
     scope = scope_of(fun)
     kinds = annotated(adjoint.forward, [ANY, *map(type_of, values)], "", FORWARD)
@@ -91,7 +90,7 @@ def _value_type(forward: Annotations) -> str:
     return joined([forward.of(items[0]) for items in _returned(forward.ir)])
 
 
-def _cotangents(adjoint: Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
+def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """The type of what the pullback returns."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:

@@ -15,9 +15,8 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array
-from tinyjax.dtypes import is_float, is_inexact
-from tinyjax.errors import DifferentiationError
 
 
 def accumulate(x: Any, y: Any) -> Any:
@@ -87,11 +86,11 @@ def one_like(y: Any) -> Any:
     """
     if isinstance(y, (int, float)) and not isinstance(y, bool):
         return _ONE if isinstance(y, np.float64) else 1.0
-    if isinstance(y, Array) and y.shape == () and is_float(y.dtype):
+    if isinstance(y, Array) and y.shape == () and dtypes.is_float(y.dtype):
         return jnp.ones_like(y)
     if isinstance(y, (np.ndarray, np.generic)) and y.shape == () and y.dtype.kind == "f":
         return y.dtype.type(1)
-    raise DifferentiationError(
+    raise errors.DifferentiationError(
         f"a gradient is that of a function that returns a float, but it returned {_describe(y)}."
     )
 
@@ -105,7 +104,7 @@ def _describe(y: Any) -> str:
 def is_differentiable(x: Any) -> bool:
     """Whether a value has a derivative by its own type: a float, or an array of floats."""
     if isinstance(x, (np.ndarray, np.generic, Array)):
-        return is_inexact(x.dtype)
+        return dtypes.is_inexact(x.dtype)
     return isinstance(x, (float, complex))
 
 
@@ -128,13 +127,13 @@ def gradient_like(ct: Any, x: Any) -> Any:
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
         return ct.copy()  # it may be a view, or the cotangent of something else too
     if isinstance(x, Array):
-        if not is_inexact(x.dtype):
+        if not dtypes.is_inexact(x.dtype):
             return None
         if ct is None:
             return jnp.zeros_like(x)
         return jnp.broadcast_to(jnp.asarray(ct), x.shape).astype(x.dtype)
     if isinstance(x, (np.ndarray, np.generic)):
-        if not is_inexact(x.dtype):
+        if not dtypes.is_inexact(x.dtype):
             return None
         if isinstance(ct, Array):
             return ct

@@ -19,9 +19,8 @@ import attrs
 from tinyjax.source.adjoint.activity import Activity, Callees
 from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.reversal import NONE, BlockWriter, Cotangent, ReverseBlock, item_of
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import runtime, simplify
 from tinyjax.source.ir.program import IR, Atom, Branch, Call, Constant, Return, Statement, Variable
-from tinyjax.source.ir.simplify import simplified
 from tinyjax.source.ir.verify import verify
 from tinyjax.source.text.names import STACK, TAG
 
@@ -49,7 +48,7 @@ def differentiate(ir: IR, arguments: tuple[Kind, ...], callees: Callees) -> Adjo
 
 
 def _finished(name: str, writers: list[BlockWriter], filename: str) -> IR:
-    blocks = simplified(tuple([writer.block() for writer in writers]))
+    blocks = simplify.simplified(tuple([writer.block() for writer in writers]))
     return verify(IR(name, None, blocks, filename))
 
 

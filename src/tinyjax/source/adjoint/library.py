@@ -17,22 +17,16 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import tree
-from tinyjax.api import vjp
-from tinyjax.config import default_dtypes
+from tinyjax import api, config, dtypes, errors, frames, tree
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.dtypes import float0, is_inexact
-from tinyjax.errors import TinyjaxError
-from tinyjax.frames import PACKAGE_DIRECTORY
+from tinyjax.source.adjoint import counterparts
 from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
-from tinyjax.source.adjoint.counterparts import TakingLists, signature_of, taking_lists
 from tinyjax.source.adjoint.kinds import kind_of
-from tinyjax.source.adjoint.rules.containers import entry
-from tinyjax.source.adjoint.rules.registry import adjoint_of, unknown_arguments
-from tinyjax.source.ir.origins import refusal
+from tinyjax.source.adjoint.rules import containers, registry
+from tinyjax.source.ir import origins
 
-_OWN = f"{PACKAGE_DIRECTORY}source"
+_OWN = f"{frames.PACKAGE_DIRECTORY}source"
 
 
 def name_of(fun: Any) -> str:
@@ -55,7 +49,7 @@ def is_library(fun: Any) -> bool:
         return type(fun).__module__.startswith("tinyjax.") and not type(fun).__module__.startswith(
             "tinyjax.source"
         )
-    return filename.startswith(PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
+    return filename.startswith(frames.PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
 
 
 # Functions of tinyjax
@@ -109,7 +103,7 @@ def value_and_pullback(
         kwargs = {name: given_kwargs[name] if name in modes else x for name, x in kwargs.items()}
         return fun(*args, **kwargs)
 
-    value, back = vjp(call, *[leaves[place] for place in places])
+    value, back = api.vjp(call, *[leaves[place] for place in places])
 
     def pull_back(ct: Any) -> tuple[Any, ...]:
         cotangents: tuple[Any, ...] = filled([None] * len(leaves), back(_conforming(ct, value)))
@@ -159,8 +153,8 @@ class LibraryPullback:
 def _conforming(ct: Any, value: Any) -> Any:
     """A cotangent as ``tinyjax.vjp`` takes it: of the result's type."""
     if isinstance(value, Array):
-        if not is_inexact(value.dtype):
-            return np.zeros(value.shape, float0)
+        if not dtypes.is_inexact(value.dtype):
+            return np.zeros(value.shape, dtypes.float0)
         if ct is None:
             return jnp.zeros_like(value)
         return jnp.broadcast_to(jnp.asarray(ct), value.shape).astype(value.dtype)
@@ -174,7 +168,7 @@ def _conforming(ct: Any, value: Any) -> Any:
         return type(value)(items)
     if value is None:
         return None
-    raise refusal(
+    raise origins.refusal(
         f"a function of tinyjax returned a {type(value).__name__}, whose derivative is not taken "
         "here. Let it return arrays in tuples, lists or dicts."
     )
@@ -189,7 +183,7 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """
     for leaf in tree.leaves((args, kwargs)):
         if isinstance(leaf, FunctionType) and kind_of(leaf).active:
-            raise refusal(
+            raise origins.refusal(
                 f"{name_of(fun)} was given the function {leaf.__qualname__}, which closes over "
                 "variables: their derivatives would be lost. Use the transformation of the same "
                 "name in tinyjax.source, or pass the values as arguments."
@@ -230,10 +224,10 @@ class OnHost:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            with default_dtypes("float64"):
+            with config.default_dtypes("float64"):
                 result = self.fun(*args, **kwargs)
-        except TinyjaxError as error:
-            raise refusal(error.message) from error
+        except errors.TinyjaxError as error:
+            raise origins.refusal(error.message) from error
         operands = tree.leaves((args, kwargs))
         return result if any(isinstance(x, Array) for x in operands) else tree.map(_on_host, result)
 
@@ -248,25 +242,25 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     Raises:
         SourceError: the function of tinyjax does not take these arguments.
     """
-    ours = fun.fun if isinstance(fun, OnHost) else taking_lists(fun)
-    if isinstance(ours, TakingLists):
+    ours = fun.fun if isinstance(fun, OnHost) else counterparts.taking_lists(fun)
+    if isinstance(ours, counterparts.TakingLists):
         try:
             ours.bind(args, kwargs)
         except TypeError:
-            taken = signature_of(ours.fun).parameters.values()
-            raise unknown_arguments(fun, len(args), tuple(kwargs), taken) from None
+            taken = counterparts.signature_of(ours.fun).parameters.values()
+            raise registry.unknown_arguments(fun, len(args), tuple(kwargs), taken) from None
     value = fun(*args, **kwargs)
     return value, LibraryPullback(OnHost(LibraryTranspose(ours)), args, kwargs)
 
 
-@adjoint_of(library_forward, numpy_forward)
+@registry.adjoint_of(library_forward, numpy_forward)
 def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
     back = pair[1]
     count = 1 + len(args) + len(kwargs)
     parts = (None,) * count if ct[0] is None else back(ct[0])
-    of_args, of_kwargs = entry(ct[1], "args"), entry(ct[1], "kwargs")
+    of_args, of_kwargs = containers.entry(ct[1], "args"), containers.entry(ct[1], "kwargs")
     more = [
         *([None for _ in args] if of_args is None else of_args),
-        *[entry(of_kwargs, name) for name in kwargs],
+        *[containers.entry(of_kwargs, name) for name in kwargs],
     ]
     return (None, *[accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])

@@ -17,35 +17,15 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax.source.adjoint import library
-from tinyjax.source.adjoint.activity import Callees
-from tinyjax.source.adjoint.codegen import compile_adjoint
+from tinyjax.source.adjoint import activity, codegen, library, python_equivalents
 from tinyjax.source.adjoint.cotangents import accumulate
 from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.kinds import Kind, kind_of
-from tinyjax.source.adjoint.python_equivalents import (
-    CONTAINER_METHODS,
-    WRITTEN,
-    is_written,
-    method_function,
-)
 from tinyjax.source.adjoint.records import constructor_forward, is_record_class, is_written_class
-from tinyjax.source.adjoint.rules.arrays import METHODS
-from tinyjax.source.adjoint.rules.registry import (
-    adjoint_of,
-    fits,
-    inert,
-    is_inert,
-    places,
-    rule_adjoint,
-    rule_of,
-)
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.origins import program_location, refusal
+from tinyjax.source.adjoint.rules import arrays, registry
+from tinyjax.source.ir import origins, read, runtime, signature
 from tinyjax.source.ir.program import IR
-from tinyjax.source.ir.read import ir_of, stale
-from tinyjax.source.ir.signature import Bound, bound
 
 
 @attrs.frozen(eq=False)
@@ -152,7 +132,7 @@ class UnboundPullback:
     """A pullback whose results are brought in the order of a call's arguments."""
 
     back: Callable[[Any], tuple[Any, ...]]
-    bound: Bound
+    bound: signature.Bound
 
     def __call__(self, ct: Any) -> Any:
         parts = self.back(ct)
@@ -174,7 +154,7 @@ def guarded(adjoint: Any, count: int, ct: Any, y: Any, *args: Any, **kwargs: Any
     return adjoint(ct, y, *args, **kwargs)
 
 
-CALLEES: Final = Callees(pull, pull_back, guarded, Pullback)
+CALLEES: Final = activity.Callees(pull, pull_back, guarded, Pullback)
 
 
 # What ``pull`` runs
@@ -182,9 +162,9 @@ CALLEES: Final = Callees(pull, pull_back, guarded, Pullback)
 
 def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function that has a rule."""
-    positions = places(fun, len(args), tuple(kwargs))
+    positions = registry.places(fun, len(args), tuple(kwargs))
     y = fun(*args, **kwargs)
-    return y, RulePullback(rule_adjoint(fun), y, args, kwargs, positions)
+    return y, RulePullback(registry.rule_adjoint(fun), y, args, kwargs, positions)
 
 
 def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -197,37 +177,37 @@ def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     values = bound_values(fun, args, kwargs)
     run = generated(fun, values)
     y, back = run(fun, *values)
-    return y, UnboundPullback(back, bound(fun, args, kwargs))
+    return y, UnboundPullback(back, signature.bound(fun, args, kwargs))
 
 
 def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The values of a function's parameters in a call."""
-    return bound(fun, args, kwargs).values
+    return signature.bound(fun, args, kwargs).values
 
 
-@adjoint_of(bound_values)
+@registry.adjoint_of(bound_values)
 def _bound_values_adjoint(ct: Any, y: Any, fun: Any, args: Any, kwargs: Any) -> Any:
-    own, *parts = unbind(bound(fun, args, kwargs), ct)
+    own, *parts = unbind(signature.bound(fun, args, kwargs), ct)
     count = len(args)
     return own, tuple(parts[:count]), {name: parts[count + i] for i, name in enumerate(kwargs)}
 
 
-def unbind(bound: Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def unbind(bound: signature.Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Bring one cotangent per parameter in the order of a call's arguments, after the defaults'."""
     return bound.unbind(parts)
 
 
-def rebind(bound: Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+def rebind(bound: signature.Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """The other way around."""
     return bound.rebind(parts)
 
 
-@adjoint_of(unbind)
+@registry.adjoint_of(unbind)
 def _unbind_adjoint(ct: Any, y: Any, bound: Any, parts: Any) -> Any:
     return None, rebind(bound, ct)
 
 
-@adjoint_of(rebind)
+@registry.adjoint_of(rebind)
 def _rebind_adjoint(ct: Any, y: Any, bound: Any, parts: Any) -> Any:
     return None, unbind(bound, ct)
 
@@ -251,7 +231,7 @@ def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an array or a container."""
-    y, back = pull(method_function(fun), fun.__self__, *args, **kwargs)
+    y, back = pull(python_equivalents.method_function(fun), fun.__self__, *args, **kwargs)
     return y, MethodPullback(back)
 
 
@@ -311,16 +291,18 @@ def call_of(instance: Any) -> Callable[..., Any]:
     return method
 
 
-inert.update((generated, bound, places, program_location, call_of, ZeroPullback))
+registry.inert.update(
+    (generated, signature.bound, registry.places, origins.program_location, call_of, ZeroPullback)
+)
 
 
-@adjoint_of(Pullback)
+@registry.adjoint_of(Pullback)
 def _pullback_adjoint(ct: Any, y: Any, run: Any, stack: Any) -> Any:
     return None, ct.get("stack")
 
 
 def _refuse(fun: Any, instead: str) -> NoReturn:
-    raise refusal(f"no derivative is known of {library.name_of(fun)}. {instead}")
+    raise origins.refusal(f"no derivative is known of {library.name_of(fun)}. {instead}")
 
 
 #: What a program can call instead.
@@ -354,13 +336,15 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if fun is pull:
         inner = route(args[0], args[1:], kwargs)
         return Route(pull, (inner.forward, *inner.inputs), inner.keywords)
-    if is_written(fun):
-        return route(WRITTEN[fun], args, kwargs)
+    if python_equivalents.is_written(fun):
+        return route(python_equivalents.WRITTEN[fun], args, kwargs)
     if fun is runtime.apply:
         return Route(apply_forward, (fun, *args), kwargs)
-    if rule_of(fun) is not None and (fits(fun, len(args), (*kwargs,)) or not counterpart(fun)):
+    if registry.rule_of(fun) is not None and (
+        registry.fits(fun, len(args), (*kwargs,)) or not counterpart(fun)
+    ):
         return Route(rule_forward, (fun, *args), kwargs)
-    if is_inert(fun):
+    if registry.is_inert(fun):
         return Route(zero_forward, (fun, *args), kwargs)
     if isinstance(fun, library.LibraryPullback):
         return Route(library.library_back_forward, (fun, *args), kwargs)
@@ -373,7 +357,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
         forward = builtin_method_forward if written else method_forward
         return Route(forward, (fun, *args), kwargs)
     if isinstance(fun, FunctionType):
-        binding = bound(fun, args, kwargs)
+        binding = signature.bound(fun, args, kwargs)
         if not binding.plain:
             return Route(python_forward, (fun, *args), kwargs)
         return Route(plan_of(fun, args).forward, (fun, *args), {})
@@ -400,9 +384,9 @@ def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
         return Route(zero_forward, (fun, *args), kwargs)
     if isinstance(owner, (list, dict, set, np.ndarray)) and fun.__name__ in _WRITING:
         _refuse(fun, _IN_PLACE)
-    if (type(owner), fun.__name__) in CONTAINER_METHODS or (
+    if (type(owner), fun.__name__) in python_equivalents.CONTAINER_METHODS or (
         isinstance(owner, (np.ndarray, np.generic))
-        and (fun.__name__ in METHODS or counterpart(getattr(np, fun.__name__, None)))
+        and (fun.__name__ in arrays.METHODS or counterpart(getattr(np, fun.__name__, None)))
     ):
         return Route(builtin_method_forward, (fun, *args), kwargs)
     return None
@@ -431,7 +415,7 @@ _plans: dict[CodeType, tuple[IR, dict[tuple[Kind, ...], Plan], int]] = {}
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     """The adjoint of a function if it is there already, for arguments that are its parameters."""
     kept = _plans.get(fun.__code__)
-    if kept is None or len(args) != kept[2] or stale(fun):
+    if kept is None or len(args) != kept[2] or read.stale(fun):
         return None
     return kept[1].get((kind_of(fun), *map(kind_of, args)))
 
@@ -439,14 +423,14 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
     kept = _plans.get(fun.__code__)
-    if kept is None or stale(fun):
+    if kept is None or read.stale(fun):
         # without the function: it may close over arrays, which are not to be kept
-        ir, count = attrs.evolve(ir_of(fun), function=None), fun.__code__.co_argcount
+        ir, count = attrs.evolve(read.ir_of(fun), function=None), fun.__code__.co_argcount
         plain = len(ir.blocks[0].arguments) == 1 + count
         kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
     kinds = (kind_of(fun), *[kind_of(value) for value in values])
     plan = kept[1].get(kinds)
     if plan is None:
         adjoint = differentiate(kept[0], kinds, CALLEES)
-        plan = kept[1][kinds] = Plan(adjoint, compile_adjoint(adjoint, fun))
+        plan = kept[1][kinds] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
     return plan

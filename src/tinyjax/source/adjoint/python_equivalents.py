@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.nesting import raise_limit
-from tinyjax.source.adjoint.rules.arrays import METHODS
-from tinyjax.source.adjoint.rules.registry import inert
+from tinyjax.core import nesting
+from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
 
 
@@ -23,7 +22,7 @@ def method_function(method: Any) -> Callable[..., Any]:
         return tuple_replace
     if not isinstance(method.__self__, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(method.__self__), name]
-    function: Callable[..., Any] = METHODS.get(name) or getattr(np, name)
+    function: Callable[..., Any] = arrays.METHODS.get(name) or getattr(np, name)
     return function
 
 
@@ -122,11 +121,11 @@ def with_room(fun: Any, *args: Any) -> Any:
         if _room.given:
             raise
     _room.given = True
-    raise_limit(_FRAMES)
+    nesting.raise_limit(_FRAMES)
     try:
         return fun(*args)
     finally:
-        raise_limit(-_FRAMES)
+        nesting.raise_limit(-_FRAMES)
         _room.given = False
 
 
@@ -185,4 +184,4 @@ def is_written(fun: Any) -> bool:
     return runtime.is_in(fun, WRITTEN)
 
 
-inert.add(method_function)
+registry.inert.add(method_function)

@@ -13,45 +13,35 @@ import attrs
 from tinyjax.source.adjoint.activity import Activity
 from tinyjax.source.adjoint.cotangents import accumulate, number
 from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.rules.formulas import SHARED, vars_of
-from tinyjax.source.adjoint.rules.registry import Rule
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.program import (
-    Atom,
-    Block,
-    Branch,
-    Call,
-    Constant,
-    Return,
-    Statement,
-    Variable,
-)
-from tinyjax.source.ir.syntax import BINARY, UNARY
-from tinyjax.source.text.names import COTANGENT, STACK, TEMPORARY
+from tinyjax.source.adjoint.rules import formulas, registry
+from tinyjax.source.ir import program as ir, runtime, syntax
+from tinyjax.source.text import names
 
-NONE: Final = Constant(None, "None")
-ZERO: Final = Constant(0.0, "0.0")
+NONE: Final = ir.Constant(None, "None")
+ZERO: Final = ir.Constant(0.0, "0.0")
 
 
 class BlockWriter:
     """Writes the statements of one block."""
 
-    def __init__(self, arguments: Sequence[Variable] = ()) -> None:
-        self.arguments: list[Variable] = list(arguments)
-        self.statements: list[Statement] = []
-        self.exits: tuple[Branch | Return, ...] = ()
+    def __init__(self, arguments: Sequence[ir.Variable] = ()) -> None:
+        self.arguments: list[ir.Variable] = list(arguments)
+        self.statements: list[ir.Statement] = []
+        self.exits: tuple[ir.Branch | ir.Return, ...] = ()
         self.line = 0
 
-    def emit(self, function: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:
-        return self.emit_call(Call(Constant(function, function.__name__), args), name)
+    def emit(
+        self, function: Callable[..., Any], *args: ir.Atom, name: str | None = None
+    ) -> ir.Variable:
+        return self.emit_call(ir.Call(ir.Constant(function, function.__name__), args), name)
 
-    def emit_call(self, call: Call, name: str | None = None) -> Variable:
-        variable = Variable(0, name)
-        self.statements.append(Statement(variable, call, self.line))
+    def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
+        variable = ir.Variable(0, name)
+        self.statements.append(ir.Statement(variable, call, self.line))
         return variable
 
-    def block(self) -> Block:
-        return Block(tuple(self.arguments), tuple(self.statements), self.exits)
+    def block(self) -> ir.Block:
+        return ir.Block(tuple(self.arguments), tuple(self.statements), self.exits)
 
 
 @attrs.frozen(eq=False)
@@ -63,7 +53,7 @@ class Cotangent:
         definite: whether it is certainly not None.
     """
 
-    atom: Atom
+    atom: ir.Atom
     definite: bool
 
 
@@ -80,26 +70,26 @@ class ReverseBlock:
     """
 
     def __init__(
-        self, activity: Activity, index: int, writer: BlockWriter, stack: Variable
+        self, activity: Activity, index: int, writer: BlockWriter, stack: ir.Variable
     ) -> None:
         self.activity = activity
         self.index = index
-        self.block: Block = activity.ir.blocks[index]
+        self.block: ir.Block = activity.ir.blocks[index]
         self.writer = writer
         self.stack = stack
-        self.cotangents: dict[Variable, Cotangent] = {}
-        self.residuals: dict[Variable, Variable] = {}
+        self.cotangents: dict[ir.Variable, Cotangent] = {}
+        self.residuals: dict[ir.Variable, ir.Variable] = {}
 
-    def open(self) -> list[Variable]:
+    def open(self) -> list[ir.Variable]:
         """Take the cotangents of the live-out variables."""
         parameters = []
         for v in self.activity.live_out[self.index]:
-            parameter = Variable(0, cotangent_name(v))
+            parameter = ir.Variable(0, cotangent_name(v))
             parameters.append(parameter)
             self.cotangents[v] = Cotangent(parameter, self.activity.kind(v) is Kind.FLOAT)
         return parameters
 
-    def write(self) -> Atom:
+    def write(self) -> ir.Atom:
         """Write the reverse but for its exits; give the rest of the stack."""
         for statement in reversed(self.block.statements):
             ct = self.cotangents.pop(statement.variable, None)
@@ -109,10 +99,10 @@ class ReverseBlock:
         rest = self.unpack()
         if self.index == 0:
             gradients = [self.final(v) for v in self.block.arguments]
-            self.writer.exits = (Return(self.writer.emit(runtime.make_tuple, *gradients)),)
+            self.writer.exits = (ir.Return(self.writer.emit(runtime.make_tuple, *gradients)),)
         return rest
 
-    def unpack(self) -> Atom:
+    def unpack(self) -> ir.Atom:
         """Read the residuals, before everything else."""
         kept = list(self.residuals)
         self.activity.residuals[self.index] = kept
@@ -122,34 +112,34 @@ class ReverseBlock:
         later, writer.statements, writer.line = writer.statements, [], 0
         start = 0 if self.activity.single else 1
         for i, v in enumerate(kept, start):
-            writer.statements.append(Statement(self.residuals[v], item_of(self.stack, i)))
-        rest: Atom = NONE
+            writer.statements.append(ir.Statement(self.residuals[v], item_of(self.stack, i)))
+        rest: ir.Atom = NONE
         if not self.activity.single and self.index:
-            rest = Variable(0, STACK)
-            writer.statements.append(Statement(rest, item_of(self.stack, len(kept) + 1)))
+            rest = ir.Variable(0, names.STACK)
+            writer.statements.append(ir.Statement(rest, item_of(self.stack, len(kept) + 1)))
         writer.statements += later
         return rest
 
-    def final(self, v: Variable) -> Atom:
+    def final(self, v: ir.Variable) -> ir.Atom:
         return self.cotangents[v].atom if v in self.cotangents else NONE
 
-    def handed_back(self, writer: BlockWriter, source: int) -> list[Atom]:
+    def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """The cotangents that the reverse of a block before this one takes."""
         activity = self.activity
         branch = activity.branch_between(source, self.index)
-        cotangents: dict[Variable, list[Atom]] = {v: [] for v in activity.live_out[source]}
+        cotangents: dict[ir.Variable, list[ir.Atom]] = {v: [] for v in activity.live_out[source]}
         for v in activity.live_in[self.index]:
             if v in self.cotangents and v in cotangents:
                 cotangents[v].append(self.cotangents[v].atom)
         for parameter, arg in activity.ir.passed(branch):
-            if isinstance(arg, Variable) and arg in cotangents and parameter in self.cotangents:
+            if isinstance(arg, ir.Variable) and arg in cotangents and parameter in self.cotangents:
                 atom = self.cotangents[parameter].atom
                 if activity.kind(arg) is Kind.FLOAT and activity.kind(parameter) is not Kind.FLOAT:
                     atom = writer.emit(number, atom, name=cotangent_name(arg))
                 cotangents[arg].append(atom)
         return [self.total(writer, v, atoms) for v, atoms in cotangents.items()]
 
-    def total(self, writer: BlockWriter, v: Variable, atoms: list[Atom]) -> Atom:
+    def total(self, writer: BlockWriter, v: ir.Variable, atoms: list[ir.Atom]) -> ir.Atom:
         scalar = self.activity.kind(v) is Kind.FLOAT
         atoms = [a for a in atoms if a is not ZERO and a is not NONE]
         if not atoms:
@@ -162,17 +152,17 @@ class ReverseBlock:
 
     # One statement
 
-    def local(self, atom: Atom) -> Atom:
+    def local(self, atom: ir.Atom) -> ir.Atom:
         """A value of the forward program, which is kept for here."""
-        if isinstance(atom, Constant):
+        if isinstance(atom, ir.Constant):
             return atom
         if atom not in self.residuals:
-            self.residuals[atom] = Variable(0, atom.name)
+            self.residuals[atom] = ir.Variable(0, atom.name)
         return self.residuals[atom]
 
-    def give(self, target: Atom, atom: Atom, definite: bool) -> None:
+    def give(self, target: ir.Atom, atom: ir.Atom, definite: bool) -> None:
         """Add to the cotangent of a variable."""
-        if not isinstance(target, Variable) or not self.activity.active(target):
+        if not isinstance(target, ir.Variable) or not self.activity.active(target):
             return
         scalar = self.activity.kind(target) is Kind.FLOAT
         if scalar and not definite:
@@ -184,7 +174,7 @@ class ReverseBlock:
             definite = definite or before.definite
         self.cotangents[target] = Cotangent(atom, definite)
 
-    def statement(self, statement: Statement, ct: Cotangent) -> None:
+    def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
         call = statement.call
         if self.activity.pulled(statement):
             self.pulled(statement, ct)
@@ -200,16 +190,16 @@ class ReverseBlock:
         function = rule.adjoint
         if rule.of_rest is not None and not self.activity.active(call.args[0]):
             function = rule.of_rest
-        adjoint = Constant(function, function.__name__)
+        adjoint = ir.Constant(function, function.__name__)
         if ct.definite:
-            parts = writer.emit_call(Call(adjoint, (ct.atom, *operands), keywords))
+            parts = writer.emit_call(ir.Call(adjoint, (ct.atom, *operands), keywords))
         else:
             last = max([i for i in places if i is not None], default=-1)
             number = max(len(call.args), last + 1)
-            count = Constant(number, str(number))
+            count = ir.Constant(number, str(number))
             parts = writer.emit_call(
-                Call(
-                    Constant(self.activity.callees.guarded, "guarded"),
+                ir.Call(
+                    ir.Constant(self.activity.callees.guarded, "guarded"),
                     (adjoint, count, ct.atom, *operands),
                     keywords,
                 )
@@ -220,26 +210,26 @@ class ReverseBlock:
 
     def distribute(
         self,
-        parts: Variable,
-        targets: Sequence[tuple[int | None, Atom]],
+        parts: ir.Variable,
+        targets: Sequence[tuple[int | None, ir.Atom]],
         known: tuple[int, ...] = (),
     ) -> None:
         for i, target in targets:
             if i is not None and self.activity.active(target):
                 part = self.writer.emit(
-                    operator.getitem, parts, Constant(i, str(i)), name=cotangent_name(target)
+                    operator.getitem, parts, ir.Constant(i, str(i)), name=cotangent_name(target)
                 )
                 self.give(target, part, definite=i in known)
 
-    def pulled(self, statement: Statement, ct: Cotangent) -> None:
+    def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
         call = statement.call
         targets = [*call.atoms]
-        count = Constant(len(targets), str(len(targets)))
+        count = ir.Constant(len(targets), str(len(targets)))
         back = self.local(self.activity.back_of(statement.variable))
         parts = self.writer.emit(self.activity.callees.pull_back, back, ct.atom, count)
         self.distribute(parts, [*enumerate(targets)])
 
-    def written_out(self, statement: Statement, rule: Rule, ct: Cotangent) -> bool:
+    def written_out(self, statement: ir.Statement, rule: registry.Rule, ct: Cotangent) -> bool:
         """Write the formulas of a rule themselves, where nothing can have been broadcast."""
         call = statement.call
         if (
@@ -253,7 +243,7 @@ class ReverseBlock:
         if not floats and (len(call.args) > 1 or rule.overloaded):
             return False
         atoms = dict(zip(rule.parameters, call.args, strict=True))
-        cotangents: list[tuple[Atom, Atom]] = []
+        cotangents: list[tuple[ir.Atom, ir.Atom]] = []
         for target, text in zip(call.args, rule.formulas, strict=True):
             if not self.activity.active(target):
                 continue
@@ -266,19 +256,21 @@ class ReverseBlock:
             self.give(target, atom, definite=True)
         return True
 
-    def named(self, atom: Atom, target: Atom) -> Atom:
+    def named(self, atom: ir.Atom, target: ir.Atom) -> ir.Atom:
         """Call a cotangent after its variable."""
         statements = self.writer.statements
-        if isinstance(atom, Variable) and statements and statements[-1].variable is atom:
-            named = Variable(0, cotangent_name(target))
+        if isinstance(atom, ir.Variable) and statements and statements[-1].variable is atom:
+            named = ir.Variable(0, cotangent_name(target))
             statements[-1] = attrs.evolve(statements[-1], variable=named)
             return named
         return atom
 
-    def formula(self, node: ast.expr, rule: Rule, atoms: dict[str, Atom], ct: Atom) -> Atom:
+    def formula(
+        self, node: ast.expr, rule: registry.Rule, atoms: dict[str, ir.Atom], ct: ir.Atom
+    ) -> ir.Atom:
         """Write an expression of a formula."""
 
-        def write(part: ast.expr) -> Atom:
+        def write(part: ast.expr) -> ir.Atom:
             return self.formula(part, rule, atoms, ct)
 
         match node:
@@ -287,33 +279,35 @@ class ReverseBlock:
             case ast.Name(id=name):
                 return self.local(atoms[name])
             case ast.Constant(value=value):
-                return Constant(value, repr(value))
+                return ir.Constant(value, repr(value))
             case ast.UnaryOp(op=op, operand=operand):
-                return self.writer.emit(UNARY[type(op)], write(operand))
+                return self.writer.emit(syntax.UNARY[type(op)], write(operand))
             case ast.BinOp(left=left, op=op, right=right):
-                return self.writer.emit(BINARY[type(op)], write(left), write(right))
+                return self.writer.emit(syntax.BINARY[type(op)], write(left), write(right))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self.writer.emit_call(
-                    Call(_function(rule, name), tuple([write(arg) for arg in args]))
+                    ir.Call(_function(rule, name), tuple([write(arg) for arg in args]))
                 )
             case _:
                 raise AssertionError(f"a formula does not contain {ast.dump(node)}")
 
 
-def _function(rule: Rule, name: str) -> Constant:
+def _function(rule: registry.Rule, name: str) -> ir.Constant:
     """What a formula calls: a function of the rule's library, or a helper."""
-    function = vars_of(rule.library).get(name) or SHARED[name]
+    function = formulas.vars_of(rule.library).get(name) or formulas.SHARED[name]
     if getattr(rule.library, name, None) is function:
-        return Constant(function, f"{'math' if rule.library is math else 'np'}.{name}")
-    return Constant(function, name)
+        return ir.Constant(function, f"{'math' if rule.library is math else 'np'}.{name}")
+    return ir.Constant(function, name)
 
 
-def item_of(atom: Atom, index: int) -> Call:
+def item_of(atom: ir.Atom, index: int) -> ir.Call:
     """An item of a tuple."""
-    return Call(Constant(operator.getitem, "operator.getitem"), (atom, Constant(index, str(index))))
+    return ir.Call(
+        ir.Constant(operator.getitem, "operator.getitem"), (atom, ir.Constant(index, str(index)))
+    )
 
 
-def cotangent_name(target: Atom) -> str:
+def cotangent_name(target: ir.Atom) -> str:
     """What the cotangent of a variable is called."""
-    name = target.name if isinstance(target, Variable) else None
-    return f"{COTANGENT}{name or TEMPORARY}"
+    name = target.name if isinstance(target, ir.Variable) else None
+    return f"{names.COTANGENT}{name or names.TEMPORARY}"

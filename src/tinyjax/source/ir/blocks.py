@@ -14,25 +14,12 @@ from typing import Any, Final, NoReturn
 
 import attrs
 
-from tinyjax.errors import SourceError
-from tinyjax.frames import PACKAGE_DIRECTORY, Location
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.find import FunctionNode
-from tinyjax.source.ir.program import (
-    Atom,
-    Block,
-    Branch,
-    Call,
-    Constant,
-    Return,
-    Statement,
-    Variable,
-)
-from tinyjax.source.ir.signature import parameters_of
+from tinyjax import errors, frames
+from tinyjax.source.ir import find, program as ir, runtime, signature
 
-UNDEFINED: Final = Constant(runtime.UNDEFINED, "undefined")
-DEFINED: Final = Constant(runtime.defined, "defined")
-_known: dict[Callable[..., Any], Constant] = {}
+UNDEFINED: Final = ir.Constant(runtime.UNDEFINED, "undefined")
+DEFINED: Final = ir.Constant(runtime.defined, "defined")
+_known: dict[Callable[..., Any], ir.Constant] = {}
 
 
 @attrs.define(eq=False)
@@ -47,14 +34,14 @@ class OpenBlock:
     """
 
     index: int
-    arguments: list[Variable] = attrs.field(factory=list)
-    statements: list[Statement] = attrs.field(factory=list)
-    exits: list[Branch | Return] = attrs.field(factory=list)
+    arguments: list[ir.Variable] = attrs.field(factory=list)
+    statements: list[ir.Statement] = attrs.field(factory=list)
+    exits: list[ir.Branch | ir.Return] = attrs.field(factory=list)
     predecessors: list[OpenBlock] = attrs.field(factory=list)
     sealed: bool = False
-    values: dict[str, Atom] = attrs.field(factory=dict)
-    incomplete: dict[str, Variable] = attrs.field(factory=dict)
-    incoming: dict[Variable, dict[int, Atom]] = attrs.field(factory=dict)
+    values: dict[str, ir.Atom] = attrs.field(factory=dict)
+    incomplete: dict[str, ir.Variable] = attrs.field(factory=dict)
+    incoming: dict[ir.Variable, dict[int, ir.Atom]] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)
@@ -69,13 +56,13 @@ class Scope:
         outer: the scope that it is called from.
     """
 
-    node: FunctionNode
+    node: find.FunctionNode
     code: CodeType
     after: OpenBlock | None = None
     result: str = ""
     outer: Scope | None = None
 
-    def is_within(self, node: FunctionNode) -> bool:
+    def is_within(self, node: find.FunctionNode) -> bool:
         """Whether it is a function, or is called from it."""
         return self.node is node or (self.outer is not None and self.outer.is_within(node))
 
@@ -83,7 +70,7 @@ class Scope:
 class BlocksBuilder:
     """The blocks of one function, of which one is being written."""
 
-    def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
+    def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         self.fun = fun
         self.code: CodeType = fun.__code__
         self.node = node
@@ -92,41 +79,41 @@ class BlocksBuilder:
         #: The loops around what is being written.
         self.loop_nodes: list[ast.AST] = []
         self.renamed: list[dict[str, str]] = []
-        self.replaced: dict[Variable, Atom] = {}
+        self.replaced: dict[ir.Variable, ir.Atom] = {}
         self.line: int = node.lineno
         self.hidden: int = 0
         #: Generated programs name what they go through, and do so once.
-        self.generated: bool = self.code.co_filename.startswith(PACKAGE_DIRECTORY)
+        self.generated: bool = self.code.co_filename.startswith(frames.PACKAGE_DIRECTORY)
         self.locals: set[str] = {*self.code.co_varnames, *self.code.co_cellvars}
         self.scope: Scope = Scope(node, self.code)
         #: The names of variables that may have no value, as Python's locals.
-        self.unsure: set[str] = self.locals - {*parameters_of(self.code)}
+        self.unsure: set[str] = self.locals - {*signature.parameters_of(self.code)}
         #: The variables of comprehensions.
         self.iterated: set[str] = set()
         #: The variables that nested functions assign, and the nested functions that use one.
         self.shared: set[str] = set()
         self.draft: OpenBlock | None = None
         #: The function itself, whose captured values are read from it.
-        self.self_variable: Variable = Variable(0)
+        self.self_variable: ir.Variable = ir.Variable(0)
 
-    def finished(self) -> tuple[Block, ...]:
+    def finished(self) -> tuple[ir.Block, ...]:
         """The blocks as they are now."""
         self._drop_needless_checks()
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 
-    def _finished(self, draft: OpenBlock) -> Block:
-        exits: list[Branch | Return] = []
+    def _finished(self, draft: OpenBlock) -> ir.Block:
+        exits: list[ir.Branch | ir.Return] = []
         for exit_ in draft.exits:
-            if isinstance(exit_, Branch):
+            if isinstance(exit_, ir.Branch):
                 target = self.drafts[exit_.target]
                 args = [target.incoming[p][draft.index] for p in target.arguments]
                 exit_ = attrs.evolve(exit_, args=tuple(args))  # noqa: PLW2901
             exits.append(exit_)
-        return Block(tuple(draft.arguments), tuple(draft.statements), tuple(exits))
+        return ir.Block(tuple(draft.arguments), tuple(draft.statements), tuple(exits))
 
     def _drop_needless_checks(self) -> None:
         """Take out the checks of variables that every path gives a value."""
-        doubtful: set[Variable] = set()
+        doubtful: set[ir.Variable] = set()
         changed = True
         while changed:
             changed = False
@@ -151,9 +138,9 @@ class BlocksBuilder:
 
     def fail(self, construct: str, instead: str, node: ast.AST | None = None) -> NoReturn:
         line = getattr(node, "lineno", self.line)
-        raise SourceError(
+        raise errors.SourceError(
             f"{construct} is not taken by tinyjax.source. Instead, {instead}.",
-            Location(self.code.co_filename, line, self.code.co_qualname),
+            frames.Location(self.code.co_filename, line, self.code.co_qualname),
         )
 
     def new_block(self, sealed: bool = False) -> OpenBlock:
@@ -161,18 +148,18 @@ class BlocksBuilder:
         self.drafts.append(draft)
         return draft
 
-    def block_argument(self, draft: OpenBlock, name: str | None) -> Variable:
-        variable = Variable(0, (name or "").partition(".")[0] or None)
+    def block_argument(self, draft: OpenBlock, name: str | None) -> ir.Variable:
+        variable = ir.Variable(0, (name or "").partition(".")[0] or None)
         draft.arguments.append(variable)
         draft.incoming[variable] = {}
         return variable
 
-    def resolve(self, atom: Atom) -> Atom:
-        while isinstance(atom, Variable) and atom in self.replaced:
+    def resolve(self, atom: ir.Atom) -> ir.Atom:
+        while isinstance(atom, ir.Variable) and atom in self.replaced:
             atom = self.replaced[atom]
         return atom
 
-    def read(self, name: str, draft: OpenBlock) -> Atom:
+    def read(self, name: str, draft: OpenBlock) -> ir.Atom:
         if name in draft.values:
             return self.resolve(draft.values[name])
         if not draft.sealed:
@@ -190,13 +177,13 @@ class BlocksBuilder:
         draft.values[name] = variable
         return self.complete(draft, name, variable)
 
-    def complete(self, draft: OpenBlock, name: str, variable: Variable) -> Atom:
+    def complete(self, draft: OpenBlock, name: str, variable: ir.Variable) -> ir.Atom:
         incoming = draft.incoming[variable]
         for before in draft.predecessors:
             incoming[before.index] = self.read(name, before)
         return self.simplify(draft, variable)
 
-    def simplify(self, draft: OpenBlock, variable: Variable) -> Atom:
+    def simplify(self, draft: OpenBlock, variable: ir.Variable) -> ir.Atom:
         """Take a parameter out that has one value only."""
         values = {self.resolve(value) for value in draft.incoming[variable].values()} - {variable}
         if len(values) != 1:
@@ -222,34 +209,36 @@ class BlocksBuilder:
         """Go on with a block that all branches lead to already, if any does."""
         self.draft = self.seal(draft) if draft.predecessors else None
 
-    def leave(self, *exits: Branch | Return) -> None:
+    def leave(self, *exits: ir.Branch | ir.Return) -> None:
         """End the current block."""
         if self.draft is None:
             return
         self.draft.exits = [*exits]
         for exit_ in exits:
-            if isinstance(exit_, Branch):
+            if isinstance(exit_, ir.Branch):
                 self.drafts[exit_.target].predecessors.append(self.draft)
         self.draft = None
 
     def jump(self, target: OpenBlock) -> None:
-        self.leave(Branch(target.index))
+        self.leave(ir.Branch(target.index))
 
-    def emit(self, function: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:
+    def emit(
+        self, function: Callable[..., Any], *args: ir.Atom, name: str | None = None
+    ) -> ir.Variable:
         constant = _known.get(function)
         if constant is None:
-            constant = Constant(function, function.__name__)
+            constant = ir.Constant(function, function.__name__)
             _known[function] = constant
-        return self.emit_call(Call(constant, args), name)
+        return self.emit_call(ir.Call(constant, args), name)
 
-    def emit_call(self, call: Call, name: str | None = None) -> Variable:
-        variable = Variable(0, name)
+    def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
+        variable = ir.Variable(0, name)
         if self.draft is not None:
-            self.draft.statements.append(Statement(variable, call, self.line))
+            self.draft.statements.append(ir.Statement(variable, call, self.line))
         return variable
 
-    def literal(self, value: Any) -> Constant:
-        return Constant(value, repr(value), self.line)
+    def literal(self, value: Any) -> ir.Constant:
+        return ir.Constant(value, repr(value), self.line)
 
     def name_of(self, name: str) -> str:
         for names in reversed(self.renamed):
@@ -261,23 +250,23 @@ class BlocksBuilder:
         self.hidden += 1
         return f"{name}.{self.hidden}"
 
-    def write(self, name: str, value: Atom) -> None:
+    def write(self, name: str, value: ir.Atom) -> None:
         if self.draft is None:
             return
-        if isinstance(value, Variable) and value.name is None:
+        if isinstance(value, ir.Variable) and value.name is None:
             value = self._named(value, name.partition(".")[0])
         self.draft.values[name] = value
 
-    def _named(self, value: Variable, name: str) -> Variable:
+    def _named(self, value: ir.Variable, name: str) -> ir.Variable:
         """Give the variable that the last statement defines the name it is assigned to."""
         assert self.draft is not None, "a name is written in a block"
         statements = self.draft.statements
         if not statements or statements[-1].variable is not value or not name:
             return value
-        named = Variable(0, name)
+        named = ir.Variable(0, name)
         statements[-1] = attrs.evolve(statements[-1], variable=named)
         self.replaced[value] = named
         return named
 
-    def result(self, name: str) -> Atom:
+    def result(self, name: str) -> ir.Atom:
         return UNDEFINED if self.draft is None else self.read(name, self.draft)

@@ -8,22 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.blocks import OpenBlock
-from tinyjax.source.ir.functions import Functions, lookup
+from tinyjax.source.ir import blocks, functions, runtime, syntax
 from tinyjax.source.ir.program import Atom, Branch, Call, Constant, Variable
-from tinyjax.source.ir.syntax import (
-    BINARY,
-    COMPARISONS,
-    CONSUMERS,
-    ITERATORS,
-    REFUSED,
-    UNARY,
-    UNSUPPORTED,
-)
 
 
-class Expressions(Functions):
+class Expressions(functions.Functions):
     """Writes expressions."""
 
     def expression(self, node: ast.expr) -> Atom:
@@ -35,11 +24,11 @@ class Expressions(Functions):
                 return self.load(node.id)
             case ast.BinOp():
                 left, right = self.expression(node.left), self.expression(node.right)
-                return self.emit(BINARY[type(node.op)], left, right)
+                return self.emit(syntax.BINARY[type(node.op)], left, right)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as given)):
                 return self.literal(-given)
             case ast.UnaryOp():
-                return self.emit(UNARY[type(node.op)], self.expression(node.operand))
+                return self.emit(syntax.UNARY[type(node.op)], self.expression(node.operand))
             case ast.Compare(ops=[_]):
                 return next(self.compared(node))
             case ast.Compare():
@@ -107,7 +96,7 @@ class Expressions(Functions):
                 spec = self.expression(node.format_spec) if node.format_spec else self.literal("")
                 return self.emit(runtime.formatted, value, self.literal(node.conversion), spec)
             case _:
-                construct, instead = UNSUPPORTED.get(
+                construct, instead = syntax.UNSUPPORTED.get(
                     type(node), (type(node).__name__, "write it in another way")
                 )
                 self.fail(construct, instead, node)
@@ -131,7 +120,7 @@ class Expressions(Functions):
         left = self.expression(node.left)
         for op, right in zip(node.ops, node.comparators, strict=True):
             value = self.expression(right)
-            yield self.emit(COMPARISONS[type(op)], left, value)
+            yield self.emit(syntax.COMPARISONS[type(op)], left, value)
             left = value
 
     def attribute(self, node: ast.Attribute) -> Atom:
@@ -178,14 +167,14 @@ class Expressions(Functions):
             return self.call_shared(node, self.name_of(node.func.id))
         function = self.expression(node.func)
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
-        if isinstance(function, Constant) and runtime.is_in(function.value, REFUSED):
-            self.fail(f"{name}()", REFUSED[function.value], node)
+        if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
+            self.fail(f"{name}()", syntax.REFUSED[function.value], node)
         if isinstance(function, Constant) and function.value is super:
             self.fail("super()", "name the class: Base.method(self, ...)", node)
         if any(keyword.arg == "out" for keyword in node.keywords):
             self.fail("the keyword out", "assign the result to a name", node)
         plain = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
-        if plain and name in CONSUMERS:
+        if plain and name in syntax.CONSUMERS:
             (argument,) = node.args
             assert isinstance(argument, ast.GeneratorExp), "it was just asked"
             items = self.comprehension(argument.elt, argument.generators)
@@ -214,13 +203,13 @@ class Expressions(Functions):
     def makes_iterator(self, node: ast.Call) -> bool:
         """Whether it is a call of zip() or its like, whose result can be gone through once only."""
         function = self.known(node.func)
-        return any(function is kind for kind in ITERATORS)
+        return any(function is kind for kind in syntax.ITERATORS)
 
     def known(self, node: ast.expr) -> Any:
         """A global function or module that an expression names, before it is written."""
         match node:
             case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
-                found = None if name in self.code.co_freevars else lookup(self.fun, name)
+                found = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
                 return found if runtime.is_static(found) else None
             case ast.Attribute(value=ast.Name() as value, attr=attribute):
                 module = self.known(value)
@@ -251,7 +240,7 @@ class Expressions(Functions):
             self.jump(after)
         self.enter(after)
 
-    def branch(self, test: ast.expr, yes: OpenBlock, no: OpenBlock) -> None:
+    def branch(self, test: ast.expr, yes: blocks.OpenBlock, no: blocks.OpenBlock) -> None:
         """Jump to one of two blocks, without making values of ``and``, ``or`` and ``not``."""
         match test:
             case ast.BoolOp():
@@ -272,7 +261,7 @@ class Expressions(Functions):
             case _:
                 self.split(self.expression(test), yes, no)
 
-    def split(self, condition: Atom, yes: OpenBlock, no: OpenBlock) -> None:
+    def split(self, condition: Atom, yes: blocks.OpenBlock, no: blocks.OpenBlock) -> None:
         if yes is no:
             self.jump(yes)
         else:
@@ -322,8 +311,8 @@ class Expressions(Functions):
         return self.emit(runtime.items_of, items)
 
     def for_each(
-        self, items: Atom, target: ast.expr, body: Callable[[OpenBlock], None]
-    ) -> OpenBlock:
+        self, items: Atom, target: ast.expr, body: Callable[[blocks.OpenBlock], None]
+    ) -> blocks.OpenBlock:
         """Write a loop over items; ``body`` is given the block that goes on with the next one.
 
         Returns:
@@ -333,7 +322,7 @@ class Expressions(Functions):
         self.write(counter, self.literal(0))
         head, inside, step, outside = (self.new_block() for _ in range(4))
         self.jump(head)
-        self.draft: OpenBlock | None = head
+        self.draft: blocks.OpenBlock | None = head
         index = self.read(counter, head)
         self.split(self.emit(operator.lt, index, self.emit(len, items)), inside, outside)
         self.enter(inside)
@@ -373,7 +362,7 @@ class Expressions(Functions):
                 hidden = self.renamed[-1][target.id] = self.hide(target.id)
                 self.iterated.add(hidden)
 
-        def body(step: OpenBlock) -> None:
+        def body(step: blocks.OpenBlock) -> None:
             for condition in first.ifs:
                 kept = self.new_block()
                 self.branch(condition, kept, step)

@@ -8,13 +8,8 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
-from tinyjax.errors import SourceError
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, BlocksBuilder
-from tinyjax.source.ir.find import FunctionNode, find_function
-from tinyjax.source.ir.program import Atom, Call, Constant, Variable
-from tinyjax.source.ir.scopes import COMPREHENSIONS
-from tinyjax.source.ir.signature import parameters_of
+from tinyjax import errors
+from tinyjax.source.ir import blocks, find, program as ir, runtime, scopes, signature
 
 
 def lookup(fun: FunctionType, name: str) -> Any:
@@ -25,16 +20,16 @@ def lookup(fun: FunctionType, name: str) -> Any:
         return runtime.UNDEFINED
 
 
-class Functions(BlocksBuilder):
+class Functions(blocks.BlocksBuilder):
     """Writes what names stand for, and the functions that a function defines."""
 
-    def expression(self, node: ast.expr) -> Atom:
+    def expression(self, node: ast.expr) -> ir.Atom:
         """Write an expression."""
         raise NotImplementedError
 
-    def load(self, name: str) -> Atom:
+    def load(self, name: str) -> ir.Atom:
         if self.draft is None:
-            return UNDEFINED
+            return blocks.UNDEFINED
         name = self.name_of(name)
         if name in self.locals or "." in name:
             self.check_shared(name)
@@ -42,20 +37,20 @@ class Functions(BlocksBuilder):
             if name not in self.unsure:
                 return value
             plain = name.partition(".")[0]
-            return self.emit_call(Call(DEFINED, (value, self.literal(plain))), plain)
+            return self.emit_call(ir.Call(blocks.DEFINED, (value, self.literal(plain))), plain)
         if name in self.code.co_freevars:
             return self.emit(runtime.captured, self.self_variable, self.literal(name), name=name)
         found = lookup(self.fun, name)
         if found is not runtime.UNDEFINED and runtime.is_static(found):
             self.resolved[name] = found
-            return Constant(found, name)
+            return ir.Constant(found, name)
         return self.emit(runtime.global_value, self.self_variable, self.literal(name), name=name)
 
     def check_shared(self, name: str) -> None:
         """See that a function that is to be written out where it is called is only called."""
         raise NotImplementedError
 
-    def shares(self, node: FunctionNode) -> bool:
+    def shares(self, node: find.FunctionNode) -> bool:
         """Whether a nested function assigns variables outside, or uses one that such a one does."""
         return any(self.name_of(name) in self.shared for name in self.code_of(node).co_freevars)
 
@@ -67,9 +62,9 @@ class Functions(BlocksBuilder):
         if self.shares(node):
             self.shared_function(node)
             return
-        value: Atom = self.function(node, node.name)
+        value: ir.Atom = self.function(node, node.name)
         for decorator in reversed(node.decorator_list):
-            value = self.emit_call(Call(self.expression(decorator), (value,)))
+            value = self.emit_call(ir.Call(self.expression(decorator), (value,)))
         self.write(self.name_of(node.name), value)
 
     def group_at(self, statements: Sequence[ast.stmt], start: int) -> list[ast.FunctionDef]:
@@ -106,11 +101,11 @@ class Functions(BlocksBuilder):
             item = self.emit(operator.getitem, made, self.literal(i), name=node.name)
             self.write(self.name_of(node.name), item)
 
-    def make_functions(self, nodes: Sequence[FunctionNode]) -> Variable:
+    def make_functions(self, nodes: Sequence[find.FunctionNode]) -> ir.Variable:
         """Write the making of functions that may call each other."""
         codes = tuple([self.code_of(node) for node in nodes])
         defaults = [self.defaults(node) for node in nodes]
-        values: list[Atom] = []
+        values: list[ir.Atom] = []
         for free in runtime.free_names(codes):
             for node, code in zip(nodes, codes, strict=True):
                 if free in code.co_freevars:
@@ -119,23 +114,23 @@ class Functions(BlocksBuilder):
         return self.emit(
             runtime.make_functions,
             self.self_variable,
-            Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>"),
+            ir.Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>"),
             self.tuple_of([positional for positional, _ in defaults]),
             self.tuple_of([by_keyword for _, by_keyword in defaults]),
             *values,
         )
 
-    def tuple_of(self, items: Sequence[Atom]) -> Atom:
+    def tuple_of(self, items: Sequence[ir.Atom]) -> ir.Atom:
         """Write a tuple, which is a constant if its items are."""
-        known = [item.value for item in items if isinstance(item, Constant)]
+        known = [item.value for item in items if isinstance(item, ir.Constant)]
         if len(known) == len(items):
             return self.literal(tuple(known))
         return self.emit(runtime.make_tuple, *items)
 
-    def defaults(self, node: FunctionNode) -> tuple[Atom, Atom]:
+    def defaults(self, node: find.FunctionNode) -> tuple[ir.Atom, ir.Atom]:
         """A function's defaults: a tuple, and a dict of those by keyword only."""
         positional = [self.expression(d) for d in node.args.defaults]
-        by_keyword: list[Atom] = []
+        by_keyword: list[ir.Atom] = []
         for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
             if default is not None:
                 by_keyword += [self.literal(parameter.arg), self.expression(default)]
@@ -144,7 +139,7 @@ class Functions(BlocksBuilder):
             self.emit(runtime.make_dict, *by_keyword) if by_keyword else self.literal({}),
         )
 
-    def function(self, node: FunctionNode, name: str) -> Variable:
+    def function(self, node: find.FunctionNode, name: str) -> ir.Variable:
         code = self.code_of(node)
         if self.shares(node):  # a lambda: it cannot assign any, but would see only the first value
             self.fail_shared(
@@ -158,13 +153,13 @@ class Functions(BlocksBuilder):
             )
         return self.emit(operator.getitem, self.make_functions([node]), self.literal(0))
 
-    def code_of(self, node: FunctionNode) -> CodeType:
+    def code_of(self, node: find.FunctionNode) -> CodeType:
         def search(code: CodeType) -> CodeType | None:
             for constant in code.co_consts:
                 if isinstance(constant, CodeType):
                     if _same_place(constant, node):
                         return constant
-                    if constant.co_name in COMPREHENSIONS:
+                    if constant.co_name in scopes.COMPREHENSIONS:
                         inner = search(constant)
                         if inner is not None:
                             return inner
@@ -177,7 +172,7 @@ class Functions(BlocksBuilder):
             self.fail("this nested function", "define it in the module", node)
         return nested
 
-    def check_captured(self, name: str, node: FunctionNode) -> None:
+    def check_captured(self, name: str, node: find.FunctionNode) -> None:
         """Python looks up what a function closes over when it is called; here it is taken at once.
 
         The two differ where the variable is assigned again, and that is refused.
@@ -215,17 +210,17 @@ class Functions(BlocksBuilder):
         """Refuse a use of a shared variable or function that cannot be written out."""
         raise NotImplementedError
 
-    def assigned_before(self, name: str, node: FunctionNode) -> bool:
+    def assigned_before(self, name: str, node: find.FunctionNode) -> bool:
         """Whether a variable has a value before a function is defined that closes over it."""
-        return name in parameters_of(self.scope.code) or any(
+        return name in signature.parameters_of(self.scope.code) or any(
             isinstance(other, ast.Name)
             and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
             for other in self.assignments(name)
         )
 
 
-def _same_place(code: CodeType, node: FunctionNode) -> bool:
+def _same_place(code: CodeType, node: find.FunctionNode) -> bool:
     try:
-        return find_function(code) is node
-    except SourceError:
+        return find.find_function(code) is node
+    except errors.SourceError:
         return False

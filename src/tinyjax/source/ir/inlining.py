@@ -15,13 +15,11 @@ from typing import NoReturn
 
 import attrs
 
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import find, runtime, signature
 from tinyjax.source.ir.blocks import DEFINED, UNDEFINED, OpenBlock, Scope
 from tinyjax.source.ir.expressions import Expressions
-from tinyjax.source.ir.find import FunctionNode
 from tinyjax.source.ir.program import Atom, Call
 from tinyjax.source.ir.scopes import shared_names
-from tinyjax.source.ir.signature import parameters_of
 
 
 @attrs.frozen(eq=False)
@@ -53,7 +51,7 @@ class LoopTargets:
 class Inlining(Expressions):
     """Writes out nested functions."""
 
-    def __init__(self, fun: FunctionType, node: FunctionNode) -> None:
+    def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         super().__init__(fun, node)
         self.written_out: dict[str, WrittenOut] = {}
         self.loops: list[LoopTargets] = []
@@ -163,7 +161,7 @@ class Inlining(Expressions):
             )
         values: list[Atom] = [self.expression(arg) for arg in node.args]
         keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
-        declared = parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
+        declared = signature.parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
         arguments = dict(zip(declared[: code.co_argcount], values, strict=False))
         rest = values[code.co_argcount :]
         extra: dict[str, Atom] = {}

@@ -11,9 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import frames
-from tinyjax.errors import SourceError
-from tinyjax.frames import PACKAGE_DIRECTORY, Location
+from tinyjax import errors, frames
 
 
 @attrs.frozen
@@ -51,22 +49,22 @@ def run_text(
     return namespace
 
 
-def refusal(message: str) -> SourceError:
+def refusal(message: str) -> errors.SourceError:
     """An error of something without a derivative, at the user's line that runs."""
-    return SourceError(message, program_location())
+    return errors.SourceError(message, program_location())
 
 
-def program_location() -> Location | None:
+def program_location() -> frames.Location | None:
     """The innermost line of the user's programs that a generated function is at."""
     frame: FrameType | None = sys._getframe(1)
-    library: Location | None = None
+    library: frames.Location | None = None
     while frame is not None:
         origin, line = _origins.get(frame.f_code.co_filename), frame.f_lineno
         number: int | None = line
         while origin is not None and number is not None:  # an adjoint's adjoint is that of a text
             number = origin.lines.get(number)
-            if number is not None and not origin.filename.startswith(PACKAGE_DIRECTORY):
-                here = Location(origin.filename, number, origin.function)
+            if number is not None and not origin.filename.startswith(frames.PACKAGE_DIRECTORY):
+                here = frames.Location(origin.filename, number, origin.function)
                 if not is_library(origin.filename):
                     return here
                 library = library or here

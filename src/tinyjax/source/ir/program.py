@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.syntax import INFIX, PREFIX
+from tinyjax.source.ir import runtime, syntax
 
 
 @attrs.frozen(eq=False)
@@ -240,10 +239,10 @@ def is_attribute(call: Call) -> bool:
 def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
     """Write a call whose parts are written already, as Python writes it."""
     known = value_of(call.function)
-    if known in INFIX and len(args) == 2:
-        return f"{args[0]} {INFIX[known]} {args[1]}"
-    if known in PREFIX:
-        return f"{PREFIX[known]}{args[0]}"
+    if known in syntax.INFIX and len(args) == 2:
+        return f"{args[0]} {syntax.INFIX[known]} {args[1]}"
+    if known in syntax.PREFIX:
+        return f"{syntax.PREFIX[known]}{args[0]}"
     if known is operator.getitem:
         return f"{args[0]}[{args[1]}]"
     if is_attribute(call):

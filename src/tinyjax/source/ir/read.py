@@ -12,11 +12,9 @@ from typing import Any, TypeGuard
 
 import attrs
 
-from tinyjax.errors import ArgumentError
+from tinyjax import errors
+from tinyjax.source.ir import functions, program as ir, statements
 from tinyjax.source.ir.find import find_function
-from tinyjax.source.ir.functions import lookup
-from tinyjax.source.ir.program import IR
-from tinyjax.source.ir.statements import Builder
 
 
 def is_function(fun: object) -> TypeGuard[FunctionType]:
@@ -24,7 +22,7 @@ def is_function(fun: object) -> TypeGuard[FunctionType]:
     return isinstance(fun, FunctionType)
 
 
-def ir_of(fun: Callable[..., Any]) -> IR:
+def ir_of(fun: Callable[..., Any]) -> ir.IR:
     """Bring a Python function into static single assignment form.
 
     Args:
@@ -59,13 +57,13 @@ def ir_of(fun: Callable[..., Any]) -> IR:
     if isinstance(fun, MethodType):
         fun = fun.__func__
     if not is_function(fun):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"ir_of takes a Python function, but got {type(fun).__name__}. Functions written in C "
             "have no source."
         )
     kept = _programs.get(fun.__code__)
     if kept is None or stale(fun):
-        builder = Builder(fun, find_function(fun.__code__))
+        builder = statements.Builder(fun, find_function(fun.__code__))
         # without the function: it may close over arrays, which are not to be kept
         program = attrs.evolve(builder.build(), function=None)
         kept = (program, tuple(builder.resolved.items()))
@@ -74,7 +72,7 @@ def ir_of(fun: Callable[..., Any]) -> IR:
 
 
 #: Programs by code object, with the functions and modules that their globals were when read.
-_programs: dict[CodeType, tuple[IR, tuple[tuple[str, Any], ...]]] = {}
+_programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...]]] = {}
 
 
 def stale(fun: FunctionType) -> bool:
@@ -82,7 +80,7 @@ def stale(fun: FunctionType) -> bool:
     known = fun.__globals__
     for name, value in _programs[fun.__code__][1]:
         if known.get(name, value) is not value or (
-            name not in known and lookup(fun, name) is not value
+            name not in known and functions.lookup(fun, name) is not value
         ):
             return True
     return False

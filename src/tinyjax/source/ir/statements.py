@@ -5,32 +5,28 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from tinyjax.source.ir import runtime
+from tinyjax.source.ir import inlining, program as ir, runtime, signature, syntax
 from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
-from tinyjax.source.ir.inlining import Inlining, LoopTargets
-from tinyjax.source.ir.program import IR, Atom, Constant, Return, Variable
-from tinyjax.source.ir.signature import parameters_of
 from tinyjax.source.ir.simplify import simplified
-from tinyjax.source.ir.syntax import BINARY, MUTATORS, UNSUPPORTED
 from tinyjax.source.ir.verify import verify
 
 
-class Builder(Inlining):
+class Builder(inlining.Inlining):
     """Writes the program of one function."""
 
-    def build(self) -> IR:
+    def build(self) -> ir.IR:
         first = self.new_block(sealed=True)
-        self.self_variable: Variable = self.block_argument(first, None)
-        for name in parameters_of(self.code):
+        self.self_variable: ir.Variable = self.block_argument(first, None)
+        for name in signature.parameters_of(self.code):
             first.values[name] = self.block_argument(first, name)
         self.draft = first
         if isinstance(self.node, ast.Lambda):
-            self.leave(Return(self.expression(self.node.body)))
+            self.leave(ir.Return(self.expression(self.node.body)))
         else:
             self.body(self.node.body)
-            self.leave(Return(Constant(None, "None")))
+            self.leave(ir.Return(ir.Constant(None, "None")))
         blocks = self.finished()
-        return verify(IR(self.code.co_name, None, simplified(blocks), self.code.co_filename))
+        return verify(ir.IR(self.code.co_name, None, simplified(blocks), self.code.co_filename))
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         i = 0
@@ -49,7 +45,7 @@ class Builder(Inlining):
             case ast.Expr():
                 self.expression_statement(node)
             case ast.Return():
-                value = self.expression(node.value) if node.value else Constant(None, "None")
+                value = self.expression(node.value) if node.value else ir.Constant(None, "None")
                 self.return_(value)
             case ast.Assign():
                 self.assignment(node)
@@ -83,18 +79,18 @@ class Builder(Inlining):
             case ast.Pass():
                 pass
             case _:
-                construct, instead = UNSUPPORTED.get(
+                construct, instead = syntax.UNSUPPORTED.get(
                     type(node), (type(node).__name__.lower(), "write it in another way")
                 )
                 self.fail(construct, instead, node)
 
-    def return_(self, value: Atom) -> None:
+    def return_(self, value: ir.Atom) -> None:
         """Write the end of the function, or of one that is written out."""
         if self.scope.after is not None:
             self.write(self.scope.result, value)
         self.clean_up(0)
         if self.scope.after is None:
-            self.leave(Return(value))
+            self.leave(ir.Return(value))
         else:
             self.jump(self.scope.after)
 
@@ -124,10 +120,10 @@ class Builder(Inlining):
         match node.value:
             case ast.Constant():  # a docstring
                 pass
-            case ast.Call(func=ast.Attribute(attr=name)) if name in MUTATORS:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in syntax.MUTATORS:
                 self.fail(
                     f".{name}(), which changes an object in place,",
-                    f"write {MUTATORS[name]}",
+                    f"write {syntax.MUTATORS[name]}",
                     node,
                 )
             case _:
@@ -139,8 +135,8 @@ class Builder(Inlining):
             return
         before = self.load(node.target.id)
         by = self.expression(node.value)
-        operation = BINARY[type(node.op)]
-        constant = Constant(operation, f"operator.{operation.__name__}")
+        operation = syntax.BINARY[type(node.op)]
+        constant = ir.Constant(operation, f"operator.{operation.__name__}")
         self.assign(node.target, self.emit(runtime.updated, constant, before, by))
 
     # Loops
@@ -171,7 +167,7 @@ class Builder(Inlining):
 
     def repeated(self, node: ast.While | ast.For, again: OpenBlock, out: OpenBlock) -> None:
         """Write a loop's body, from which ``continue`` and ``break`` lead to two blocks."""
-        self.loops.append(LoopTargets(again, out, len(self.cleanups)))
+        self.loops.append(inlining.LoopTargets(again, out, len(self.cleanups)))
         self.loop_nodes.append(node)
         self.body(node.body)
         self.loop_nodes.pop()
@@ -199,9 +195,9 @@ class Builder(Inlining):
         error = self.expression(node.exc)
         self.raise_(error, self.expression(node.cause) if node.cause else None)
 
-    def raise_(self, error: Atom, cause: Atom | None = None) -> None:
+    def raise_(self, error: ir.Atom, cause: ir.Atom | None = None) -> None:
         self.emit(runtime.thrown, error, cause or self.literal(None))
-        self.leave(Return(Constant(None, "None")))
+        self.leave(ir.Return(ir.Constant(None, "None")))
 
     def clean_up(self, outside: int) -> None:
         """Write what a jump out of ``with`` and ``try`` statements does on its way."""

@@ -16,18 +16,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
+from tinyjax.core import avals as av, jaxpr as jx, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ExplicitArray, ShapedArray, Share
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr
-from tinyjax.core.operands import as_array, splat
-from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.program_rules import RECORDED_IN
 from tinyjax.core.sharded_array import placer
 from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
-from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, SourceError, shortened
 
 WEAK: Final = "weak "
@@ -36,7 +31,7 @@ _HOMES: Final = ("autodiff", "callbacks", "checkpointing", "custom_derivatives",
                  "implicit", "lax", "nn", "random", "scipy")  # fmt: skip
 
 
-def aval(text: str) -> ShapedArray:
+def aval(text: str) -> av.ShapedArray:
     """The type that a text such as ``"float32[3,4]"`` names; ``"weak float32[]"`` is a weak one.
 
     ``"float32[3]{V:x}"`` varies between the devices along the axis ``x`` of a mesh, and they share
@@ -57,15 +52,15 @@ def aval(text: str) -> ShapedArray:
     if not (bracket and whole and isinstance(dtype, np.dtype)):
         raise ArgumentError(f"a type is written as 'float32[3,4]', but got {shortened(text)}.")
     shape = tuple([int(size) for size in sizes[:-1].split(",") if size.strip()])
-    result = ShapedArray(shape, dtype, text.startswith(WEAK))
+    result = av.ShapedArray(shape, dtype, text.startswith(WEAK))
     across: set[Hashable] = set()
     for letter, names in re.findall(r"([VUR]):(\([^)]*\)|[^,)]*)", axes[:-1]):
         several = names.strip("()").split(",")
-        across.update(several if letter == "V" else [Share(letter, axis) for axis in several])
+        across.update(several if letter == "V" else [av.Share(letter, axis) for axis in several])
     return result.with_varying(frozenset(across))
 
 
-def lying(text: str, sharding: Sharding) -> ShapedArray:
+def lying(text: str, sharding: Sharding) -> av.ShapedArray:
     """The type that a text names, of values that lie as it says along axes that are ``Explicit``.
 
     Args:
@@ -83,7 +78,7 @@ def lying(text: str, sharding: Sharding) -> ShapedArray:
     return aval(text).lying(sharding)
 
 
-def _typed(kind: str | ShapedArray) -> ShapedArray:
+def _typed(kind: str | av.ShapedArray) -> av.ShapedArray:
     return aval(kind) if isinstance(kind, str) else kind
 
 
@@ -110,7 +105,7 @@ def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:
     return element
 
 
-def literal(kind: str | ShapedArray, value: complex | str) -> Array:
+def literal(kind: str | av.ShapedArray, value: complex | str) -> Array:
     """A number, repeated over the shape of a type.
 
     Args:
@@ -123,10 +118,10 @@ def literal(kind: str | ShapedArray, value: complex | str) -> Array:
         Array([0.5, 0.5], dtype=float32)
     """
     declared = _typed(kind)
-    return splat(_element(declared.dtype, value), declared)
+    return opd.splat(_element(declared.dtype, value), declared)
 
 
-def array(kind: str | ShapedArray, values: str) -> Array:
+def array(kind: str | av.ShapedArray, values: str) -> Array:
     """An array.
 
     Args:
@@ -142,7 +137,7 @@ def array(kind: str | ShapedArray, values: str) -> Array:
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
     whole = ConcreteArray(host.reshape(declared.shape), declared.plain)
-    return placer[0](whole, declared.sharding) if type(declared) is ExplicitArray else whole
+    return placer[0](whole, declared.sharding) if type(declared) is av.ExplicitArray else whole
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -156,11 +151,11 @@ class TypedFunction:
     """
 
     fun: Callable[..., tuple[Array, ...]]
-    types: tuple[ShapedArray, ...]
+    types: tuple[av.ShapedArray, ...]
     constants: tuple[Array, ...] | None
 
     @property
-    def jaxpr(self) -> Jaxpr:
+    def jaxpr(self) -> jx.Jaxpr:
         """The program as a jaxpr.
 
         Raises:
@@ -175,16 +170,16 @@ class TypedFunction:
         return staged.jaxpr
 
     @property
-    def closed(self) -> ClosedJaxpr:
+    def closed(self) -> jx.ClosedJaxpr:
         """The program with its constants."""
-        return ClosedJaxpr(self.jaxpr, self.constants or ())
+        return jx.ClosedJaxpr(self.jaxpr, self.constants or ())
 
     def __call__(self, *args: ArrayLike) -> tuple[Array, ...]:
-        return self.fun(*(self.constants or ()), *[as_array(x) for x in args])
+        return self.fun(*(self.constants or ()), *[opd.as_array(x) for x in args])
 
 
 def program(
-    *types: str | ShapedArray, constants: Sequence[Array] | None = None
+    *types: str | av.ShapedArray, constants: Sequence[Array] | None = None
 ) -> Callable[[Callable[..., tuple[Array, ...]]], TypedFunction]:
     """Make a program of a function of arrays.
 
@@ -218,7 +213,7 @@ def program(
 class Operation:
     """A primitive as a function of arrays; its parameters are keyword arguments."""
 
-    primitive: Primitive[Any]
+    primitive: prim.Primitive[Any]
 
     def __call__(self, *operands: Array, **params: Any) -> Any:
         extensions = self.primitive.rules.extensions
@@ -227,7 +222,7 @@ class Operation:
             within = self.primitive.rule(RECORDED_IN)(params)
         with within:
             values = {name: _parameter(value) for name, value in params.items()}
-        outs = bind(self.primitive, operands, self._kind(values)(**values))
+        outs = tr.bind(self.primitive, operands, self._kind(values)(**values))
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def _kind(self, values: Mapping[str, object]) -> type[Any]:
@@ -262,22 +257,22 @@ class Operations:
 
     def __getitem__(self, name: str) -> Operation:
         """The primitive of a name, which need not be an identifier."""
-        if name not in registry:
+        if name not in prim.registry:
             for home in _HOMES:
                 module = import_module(f"tinyjax.{home}")
                 for public in module.__all__:  # loads the modules that define them
                     getattr(module, public)
-        if name not in registry:
+        if name not in prim.registry:
             raise AttributeError(
                 f"there is no primitive '{name}'. Import the module that defines it."
             )
-        return Operation(registry[name].with_rules())
+        return Operation(prim.registry[name].with_rules())
 
 
 #: The primitives by name.
 op: Final = Operations()
 
 
-def bits_of(element: HostArray) -> str:
+def bits_of(element: dtypes.HostArray) -> str:
     """The bits of a number, as ``literal`` and ``array`` take them."""
     return f"0x{element.tobytes().hex()}"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors, tree
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.checking import explained
@@ -24,13 +24,11 @@ from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from tinyjax.core.operands import first_element
 from tinyjax.core.primitive import Primitive, registry
 from tinyjax.core.trace import Tracer
-from tinyjax.errors import ArgumentError, SourceError
 from tinyjax.source.ir.origins import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.imports import import_block
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
 from tinyjax.source.text.names import quoted
-from tinyjax.tree import PyTreeDef, structure
 
 #: How wide lines of numbers are.
 _WIDTH: Final = 90
@@ -79,7 +77,7 @@ def jaxpr_source(
         return writer.module(jaxpr.jaxpr, jaxpr.consts)
     if isinstance(jaxpr, Jaxpr):
         return writer.module(jaxpr, None)
-    raise ArgumentError(
+    raise errors.ArgumentError(
         f"jaxpr_source takes a jaxpr, but got {type(jaxpr).__name__}. Make one of a function with "
         "tinyjax.make_jaxpr."
     )
@@ -113,9 +111,9 @@ def jaxpr_of_source(
     try:
         main = run_text("jaxpr", text, dict(objects or {})).get("main")
     except NameError as error:
-        raise SourceError(f"the text uses what it does not define: {error}.") from None
+        raise errors.SourceError(f"the text uses what it does not define: {error}.") from None
     if not isinstance(main, TypedFunction):
-        raise SourceError(
+        raise errors.SourceError(
             "the text defines no program called main. Give jaxpr_of_source what jaxpr_source has "
             "written."
         )
@@ -170,7 +168,7 @@ class ModuleWriter:
 
     def constant(self, name: str, value: Array) -> list[str]:
         if isinstance(value, Tracer):
-            raise SourceError(
+            raise errors.SourceError(
                 "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
                 "outside of the transformation."
             )
@@ -229,7 +227,7 @@ class ModuleWriter:
 
     def operation(self, primitive: Primitive[Any]) -> str:
         if registry.get(primitive.name) is not primitive:
-            raise SourceError(
+            raise errors.SourceError(
                 f"the primitive '{primitive.name}' of this jaxpr was defined again since. Make the "
                 "jaxpr anew."
             )
@@ -318,7 +316,7 @@ class Parameter:
                 return self.dtype(value)
             case ConcreteArray():
                 return self.array(value)
-            case PyTreeDef():
+            case tree.PyTreeDef():
                 return self.treedef(value)
             case type():
                 return self.imported(value, value)
@@ -359,9 +357,9 @@ class Parameter:
         self.lines.extend([*([] if self.lines else [""]), *function, ""])
         return name
 
-    def treedef(self, value: PyTreeDef) -> Doc:
+    def treedef(self, value: tree.PyTreeDef) -> Doc:
         example = value.unflatten([0] * value.num_leaves)
-        if not _is_plain(example) or structure(example) != value:
+        if not _is_plain(example) or tree.structure(example) != value:
             return self.given(value)
         self.writer.imports.add(("tinyjax", "tree"))
         return f"tree.structure({example!r})"
@@ -405,7 +403,7 @@ class Parameter:
         if objects is None:
             what = "the function" if isinstance(value, (FunctionType, MethodType)) else "a value"
             shown = getattr(value, "__qualname__", None) or type(value).__qualname__
-            raise SourceError(
+            raise errors.SourceError(
                 f"{self.where} is {what} {shown}, which cannot be written as text. Give "
                 "jaxpr_source(jaxpr, objects) a dict: it is put there, and jaxpr_of_source(text, "
                 "objects) takes it from there."

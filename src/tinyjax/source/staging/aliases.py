@@ -20,8 +20,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.trace import bind
 from tinyjax.errors import SourceError
 from tinyjax.primitives.elementwise import ConvertParams, convert_element_type_p
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.program import Variable
+from tinyjax.source.ir import program as ir, runtime
 from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.source.staging.values import take_apart
 
@@ -53,7 +52,7 @@ class Frame:
     """
 
     graph: ControlFlowGraph
-    env: dict[Variable, Any]
+    env: dict[ir.Variable, Any]
     block: int
     place: int = 0
 

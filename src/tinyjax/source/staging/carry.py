@@ -9,27 +9,14 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.control_flow.common import match_carry
+from tinyjax.core import avals as av, operands as opd, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.operands import splat
-from tinyjax.core.staging import Staged, stage
-from tinyjax.core.trace import Tracer
 from tinyjax.errors import CarryTypeError
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging.exits import Arrival, Outcome, pruned
+from tinyjax.source.staging import exits, values as vals
 from tinyjax.source.staging.graph import Loop
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.values import (
-    as_array,
-    describe,
-    is_dynamic,
-    is_same,
-    join_avals,
-    paths_of,
-    take_apart,
-)
-from tinyjax.tree import PyTreeDef
 
 
 class RestructuredError(Exception):
@@ -81,13 +68,13 @@ class Carry:
     places: tuple[int, ...]
     iterates: bool
     parts: tuple[tuple[Any, ...], ...]
-    structures: tuple[PyTreeDef, ...]
+    structures: tuple[tree.PyTreeDef, ...]
     lines: tuple[int, ...]
     fixed: Mapping[tuple[int, int], Any] = attrs.field(factory=dict)
 
     @classmethod
     def of(
-        cls, run: Run, loop: Loop, arrival: Arrival, counter: int | None, iterates: bool
+        cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
     ) -> Carry:
         """What is carried by a loop that is come to so.
 
@@ -103,9 +90,9 @@ class Carry:
         empty = cls(run, loop, places, iterates, (), (), ())
         return empty.following(arrival)
 
-    def following(self, arrival: Arrival) -> Carry:
+    def following(self, arrival: exits.Arrival) -> Carry:
         """What is carried on from another arrival at the loop."""
-        taken = [take_apart(arrival.values[i]) for i in self.places]
+        taken = [vals.take_apart(arrival.values[i]) for i in self.places]
         return attrs.evolve(
             self,
             parts=tuple([tuple(parts) for parts, _ in taken]),
@@ -115,18 +102,18 @@ class Carry:
 
     def varies(self, i: int, j: int) -> bool:
         """Whether a part may change from iteration to iteration."""
-        return is_dynamic(self.parts[i][j]) and (i, j) not in self.fixed
+        return vals.is_dynamic(self.parts[i][j]) and (i, j) not in self.fixed
 
     def arrays(self) -> list[Array]:
         """The parts that may change from iteration to iteration."""
         return [
-            as_array(part)
+            vals.as_array(part)
             for i, parts in enumerate(self.parts)
             for j, part in enumerate(parts)
             if self.varies(i, j)
         ]
 
-    def arrival(self, arrays: Sequence[Array], count: Any = None) -> Arrival:
+    def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """The values for the first block, with other arrays, and a count if it is not carried."""
         aliases = self.run.session.aliases
         for array, part in zip(arrays, self.arrays(), strict=False):
@@ -144,9 +131,9 @@ class Carry:
             if place not in self.places:
                 values.insert(place, count)
                 lines.insert(place, 0)
-        return Arrival(tuple(values), tuple(lines))
+        return exits.Arrival(tuple(values), tuple(lines))
 
-    def next_arrays(self, outcome: Outcome, arrays: Sequence[Array]) -> list[Array]:
+    def next_arrays(self, outcome: exits.Outcome, arrays: Sequence[Array]) -> list[Array]:
         """The arrays that an iteration carries on.
 
         Args:
@@ -168,17 +155,17 @@ class Carry:
                 raise self._with_first_value(after, i)
             same = self.structures[i] == after.structures[i]
             for j, (old, new) in enumerate(zip(parts, others, strict=same)):
-                if self.varies(i, j) and is_dynamic(new):
-                    carry.append(_converted(as_array(new), next(before).aval))
+                if self.varies(i, j) and vals.is_dynamic(new):
+                    carry.append(_converted(vals.as_array(new), next(before).aval))
                 elif (i, j) not in self.fixed:
-                    same = same and is_same(old, new)
+                    same = same and vals.is_same(old, new)
             if not same:
                 raise RestructuredError(self._restructured(after, i))
         return carry
 
     def match(
-        self, iteration: Callable[..., list[Array]], rows: Sequence[ShapedArray] = ()
-    ) -> tuple[list[Array], Staged]:
+        self, iteration: Callable[..., list[Array]], rows: Sequence[av.ShapedArray] = ()
+    ) -> tuple[list[Array], stg.Staged]:
         """Stage an iteration so that what is carried keeps its types.
 
         Args:
@@ -194,12 +181,12 @@ class Carry:
         """
         arrays = self.arrays()
         state_tree = tree.structure(arrays)
-        seen: list[tuple[Sequence[ShapedArray], Sequence[ShapedArray]]] = []
+        seen: list[tuple[Sequence[av.ShapedArray], Sequence[av.ShapedArray]]] = []
 
-        def stage_iteration(avals: Sequence[ShapedArray]) -> tuple[Staged, PyTreeDef]:
+        def stage_iteration(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
             seen.clear()
             whole = self.run.session.conditional(iteration)
-            staged = pruned(stage(whole, [*avals, *rows], self.run.function))
+            staged = exits.pruned(stg.stage(whole, [*avals, *rows], self.run.function))
             seen.append((avals, staged.jaxpr.out_avals))
             return staged, state_tree
 
@@ -217,13 +204,13 @@ class Carry:
         return self.run.name_of(self.loop.header, self.places[i])
 
     def _retyped(
-        self, before: Sequence[ShapedArray], after: Sequence[ShapedArray]
+        self, before: Sequence[av.ShapedArray], after: Sequence[av.ShapedArray]
     ) -> CarryTypeError:
         """The error of an array that changes its type."""
         names = [
             (path, i)
             for i, structure in enumerate(self.structures)
-            for j, path in enumerate(paths_of(structure, self.name_of(i)))
+            for j, path in enumerate(vals.paths_of(structure, self.name_of(i)))
             if self.varies(i, j)
         ]
         for (path, i), a, b in zip(names, before, after, strict=False):
@@ -238,7 +225,7 @@ class Carry:
         raise AssertionError("the types differ somewhere")
 
     def _restructured(self, after: Carry, i: int) -> CarryTypeError:
-        shown = [describe(tree.unflatten(c.structures[i], c.parts[i])) for c in (self, after)]
+        shown = [vals.describe(tree.unflatten(c.structures[i], c.parts[i])) for c in (self, after)]
         return self._error(
             self.name_of(i),
             (shown[0], shown[1]),
@@ -281,7 +268,8 @@ class Carry:
                 "next iteration or afterwards. Give it a value of the same type before the loop."
             )
         parts = [
-            splat(0, part.aval) if isinstance(part, Tracer) else part for part in after.parts[i]
+            opd.splat(0, part.aval) if isinstance(part, tr.Tracer) else part
+            for part in after.parts[i]
         ]
         return RepeatedError(
             attrs.evolve(
@@ -292,9 +280,9 @@ class Carry:
         )
 
 
-def _converted(x: Array, aval: ShapedArray) -> Array:
+def _converted(x: Array, aval: av.ShapedArray) -> Array:
     """An array as one of a given type, if that is the type that both promote to."""
-    if x.aval is aval or x.shape != aval.shape or join_avals(aval, x.aval) is not aval:
+    if x.aval is aval or x.shape != aval.shape or vals.join_avals(aval, x.aval) is not aval:
         return x
     return convert_element_type(x, aval.dtype, aval.weak_type)
 

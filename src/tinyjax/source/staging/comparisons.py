@@ -9,21 +9,18 @@ from typing import Any
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax import errors
 from tinyjax.core.array import Array
-from tinyjax.errors import SourceError
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import items
-from tinyjax.source.staging.numbers import as_number
+from tinyjax.source.staging import items, numbers, texts, values as vals
 from tinyjax.source.staging.session import current_session
-from tinyjax.source.staging.texts import TracedText
-from tinyjax.source.staging.values import as_array, is_undecided, truth
 
 Binary = Callable[[Any, Any], Any]
 
 
 def negated(value: Any) -> Any:
     """``not value``."""
-    condition = truth(value)
+    condition = vals.truth(value)
     return jnp.logical_not(condition) if isinstance(condition, Array) else not condition
 
 
@@ -31,7 +28,7 @@ def any_of(values: Any) -> Any:
     """``any`` of values of which some may be traced."""
     condition: Any = False
     for value in runtime.items_of(values):
-        here = truth(value)
+        here = vals.truth(value)
         if here is True:
             return True
         if isinstance(here, Array):
@@ -52,8 +49,8 @@ def compare(operation: Binary) -> Binary:
             if isinstance(x, kind) and isinstance(y, kind):
                 return _compare_items(operation, x, y)
         if type(x) is int:
-            return operation(as_number(x, y), y)
-        return operation(x, as_number(y, x)) if type(y) is int else operation(x, y)
+            return operation(numbers.as_number(x, y), y)
+        return operation(x, numbers.as_number(y, x)) if type(y) is int else operation(x, y)
 
     return applied
 
@@ -65,7 +62,7 @@ def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
         return equal if operation is operator.eq else negated(equal)
     result: Any = operation(len(xs), len(ys))
     for x, y, equal in reversed([*zip(xs, ys, same, strict=False)]):
-        decided = truth(equal)
+        decided = vals.truth(equal)
         if decided is True:
             continue
         here = compare(operation)(x, y)
@@ -75,7 +72,7 @@ def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
 
 def contained(item: Any, container: Any) -> Any:
     """``item in container``."""
-    if isinstance(item, TracedText):
+    if isinstance(item, texts.TracedText):
         bool(item)  # which says that it is not known
     match container:
         case Array() | np.ndarray():
@@ -110,7 +107,7 @@ def same(x: Any, y: Any) -> bool:
         if isinstance(one, Array) and isinstance(
             other, (Array, bool, int, float, complex, np.generic)
         ):
-            raise SourceError(
+            raise errors.SourceError(
                 "whether a traced value is the same object as another number is not known (is, is "
                 "not). Compare with == or !=."
             )
@@ -132,7 +129,7 @@ def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any)
     measure = _measured(options, best)
     for value in rest:
         key = _measured(options, value)
-        better = truth(compared(key, measure))
+        better = vals.truth(compared(key, measure))
         if isinstance(better, Array):
             best, measure = _chosen(better, value, best), _chosen(better, key, measure)
         elif better:
@@ -151,7 +148,7 @@ def _chosen(better: Array, value: Any, best: Any) -> Any:
     """One of two values, of which the parts are chosen where they are tuples."""
     if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
         return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
-    return jnp.where(better, as_array(value), as_array(best))
+    return jnp.where(better, vals.as_array(value), vals.as_array(best))
 
 
 def least(*values: Any, **options: Any) -> Any:
@@ -167,9 +164,9 @@ def greatest(*values: Any, **options: Any) -> Any:
 def in_order(values: Any, **options: Any) -> Any:
     """``sorted`` of scalars."""
     values = [*runtime.items_of(values)]
-    if options.get("key") is not None or not any(map(is_undecided, values)):
+    if options.get("key") is not None or not any(map(vals.is_undecided, values)):
         return sorted(values, **options)
-    ordered = jnp.sort(jnp.stack([as_array(value) for value in values]))
+    ordered = jnp.sort(jnp.stack([vals.as_array(value) for value in values]))
     if options.get("reverse"):
         ordered = ordered[::-1]
     return [ordered[i] for i in range(ordered.shape[0])]

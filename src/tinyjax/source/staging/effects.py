@@ -30,9 +30,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.errors import SourceError
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.find import find_definition
-from tinyjax.source.ir.signature import parameters_of
+from tinyjax.source.ir import find, runtime, signature
 from tinyjax.source.staging.session import is_read
 
 #: Modules whose functions only compute.
@@ -221,7 +219,7 @@ def _effect_of_function(
     arguments: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     try:
-        node = find_definition(fun.__code__)
+        node = find.find_definition(fun.__code__)
     except SourceError:
         return "may do more than return a value, as its source cannot be read"
     body = Body(fun, node, seen | {fun.__code__}, own, arguments)
@@ -259,7 +257,7 @@ class Body:
         self.local: set[str] = {*code.co_varnames, *code.co_cellvars}
         self.defined: set[str] = {n.name for n in self.nodes if isinstance(n, ast.FunctionDef)}
         bound: dict[str, list[ast.expr | None]] = {}
-        for name in parameters_of(code):
+        for name in signature.parameters_of(code):
             bound[name] = [] if name in own else [None]
         for inner in self.nodes:
             for name, value in _bindings(inner):

@@ -13,34 +13,19 @@ from typing import Any, Final, Protocol
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.control_flow.common import convert_all, convert_outputs
-from tinyjax.control_flow.cond import bind_branches
+from tinyjax import dtypes, errors, tree
+from tinyjax.control_flow import common as cf, cond
+from tinyjax.core import avals as av, jaxpr as jx, staging as stg
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import Atom, Jaxpr, Lit, Var, zero_literal
 from tinyjax.core.operands import is_splat
-from tinyjax.core.staging import Staged, StagingTracer, stage
 from tinyjax.core.trace import current_trace
-from tinyjax.errors import BranchTypeError, PromotionError
 from tinyjax.frames import Location
+from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import convert_element_type, select
+from tinyjax.source.staging import values as vals
 from tinyjax.source.staging.aliases import Aliases, Roots, current_aliases
-from tinyjax.source.staging.values import (
-    NOTHING,
-    as_array,
-    aval_of,
-    describe,
-    is_dynamic,
-    is_same,
-    join_avals,
-    paths_of,
-    take_apart,
-)
-from tinyjax.tree import PyTreeDef
 
 
 @attrs.frozen(eq=False)
@@ -129,9 +114,9 @@ class Piece:
             read may hold the same lists.
     """
 
-    staged: Staged
+    staged: stg.Staged
     parts: dict[int, list[list[Any]]]
-    structures: dict[int, list[PyTreeDef]]
+    structures: dict[int, list[tree.PyTreeDef]]
     lines: dict[int, tuple[int, ...]]
     exit_part: Any
     wholes: dict[tuple[int, int], Any]
@@ -161,58 +146,64 @@ class Piece:
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
-    def aval(self, part: Any) -> ShapedArray:
+    def aval(self, part: Any) -> av.ShapedArray:
         """The type of a part."""
-        return self.staged.jaxpr.out_avals[part.index] if isinstance(part, Slot) else aval_of(part)
+        return (
+            self.staged.jaxpr.out_avals[part.index]
+            if isinstance(part, Slot)
+            else vals.aval_of(part)
+        )
 
     def describe(self, part: Any) -> str:
         """Say of what kind a part is."""
-        return str(self.aval(part)) if isinstance(part, Slot) else describe(part)
+        return str(self.aval(part)) if isinstance(part, Slot) else vals.describe(part)
 
-    def with_results(self, parts: Sequence[Any], avals: Sequence[ShapedArray]) -> Staged:
+    def with_results(self, parts: Sequence[Any], avals: Sequence[av.ShapedArray]) -> stg.Staged:
         """The program with other results: parts of its values, or None for zeros."""
         binders = list(self.staged.jaxpr.in_binders)
         consts = list(self.staged.consts)
         places = {id(c): v for c, v in zip(consts, binders, strict=False)}
-        outs: list[Atom] = []
+        outs: list[jx.Atom] = []
         for part, aval in zip(parts, avals, strict=True):
             if part is None:
-                outs.append(zero_literal(aval))
+                outs.append(jx.zero_literal(aval))
             elif isinstance(part, Slot):
                 outs.append(self.staged.jaxpr.outs[part.index])
             else:
-                array = as_array(part)
+                array = vals.as_array(part)
                 if isinstance(array, ConcreteArray) and is_splat(array):
-                    outs.append(Lit(array, array.aval))
+                    outs.append(jx.Lit(array, array.aval))
                     continue
                 if id(array) not in places:
-                    places[id(array)] = Var(array.aval)
+                    places[id(array)] = jx.Var(array.aval)
                     consts.append(array)
                     binders.append(places[id(array)])
                 outs.append(places[id(array)])
-        jaxpr = Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
+        jaxpr = jx.Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
         if [*jaxpr.out_avals] != [*avals]:  # in weakness too: a Python number stays one
-            jaxpr = convert_outputs(jaxpr, lambda outs: convert_all(outs, avals))
-        return pruned(Staged(jaxpr, tuple(consts)))
+            jaxpr = cf.convert_outputs(jaxpr, lambda outs: cf.convert_all(outs, avals))
+        return pruned(stg.Staged(jaxpr, tuple(consts)))
 
 
-def pruned(staged: Staged) -> Staged:
+def pruned(staged: stg.Staged) -> stg.Staged:
     """A program without the equations and the constants that it does not need."""
     jaxpr, n = dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     kept = [i for i in range(n) if jaxpr.in_binders[i] in used]
     binders = (*[jaxpr.in_binders[i] for i in kept], *jaxpr.in_binders[n:])
-    return Staged(Jaxpr(binders, jaxpr.eqns, jaxpr.outs), tuple([staged.consts[i] for i in kept]))
+    return stg.Staged(
+        jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), tuple([staged.consts[i] for i in kept])
+    )
 
 
-def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], Piece]]:
+def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged], Piece]]:
     """The arrays that a staged outcome computes, and how to make a piece of the program."""
     trace, aliases = current_trace(), current_aliases.get()
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
     def hold(part: Any) -> Any:
-        if not (isinstance(part, StagingTracer) and part._trace is trace):
+        if not (isinstance(part, stg.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
             roots = Roots() if aliases is None else aliases.outer_roots(part)
@@ -221,10 +212,10 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
         return slots[id(part)]
 
     parts: dict[int, list[list[Any]]] = {}
-    structures: dict[int, list[PyTreeDef]] = {}
+    structures: dict[int, list[tree.PyTreeDef]] = {}
     lines = {key: arrival.lines for key, arrival in outcome.arrivals.items()}
     for key, arrival in outcome.arrivals.items():
-        taken = [take_apart(value) for value in arrival.values]
+        taken = [vals.take_apart(value) for value in arrival.values]
         parts[key] = [[hold(part) for part in leaves] for leaves, _ in taken]
         structures[key] = [structure for _, structure in taken]
     wholes = {
@@ -240,7 +231,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[Staged], P
 def stage_piece(
     run: Callable[..., Outcome],
     fun: Callable[..., Any] | None,
-    avals: Sequence[ShapedArray] = (),
+    avals: Sequence[av.ShapedArray] = (),
 ) -> Piece:
     """Stage a piece of a program: a function of arrays of some types, and of what it closes over.
 
@@ -249,14 +240,14 @@ def stage_piece(
         fun: the user's function, for messages.
         avals: the types of its arguments.
     """
-    finish: list[Callable[[Staged], Piece]] = []
+    finish: list[Callable[[stg.Staged], Piece]] = []
 
     def flat(*args: Array) -> list[Array]:
         arrays, make = flatten_outcome(run(*args))
         finish.append(make)
         return arrays
 
-    staged = stage(flat, avals, fun)
+    staged = stg.stage(flat, avals, fun)
     (make,) = finish
     return make(pruned(staged))
 
@@ -267,7 +258,7 @@ class Wanted:
 
     first: Any
     second: Any
-    aval: ShapedArray
+    aval: av.ShapedArray
 
 
 def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) -> Outcome:
@@ -300,7 +291,7 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     if len(parts) > 1:
         exit_part = Slot(len(choices))
         choices.append(
-            Wanted(first.exit_part, second.exit_part, ShapedArray((), dtypes.int32, False))
+            Wanted(first.exit_part, second.exit_part, av.ShapedArray((), dtypes.int32, False))
         )
     arrays = _take(pred, first, second, choices)
     aliases = current_aliases.get()
@@ -347,21 +338,21 @@ def _join(
         if first.structures[key][position] != second.structures[key][position]:
             shown = [_whole(p, key, position) for p in (first, second)]
             raise mismatch(name, shown)
-        paths = paths_of(first.structures[key][position], name)
+        paths = vals.paths_of(first.structures[key][position], name)
         joined = []
         for path, a, b in zip(paths, x, y, strict=True):
-            if not isinstance(a, Slot) and not isinstance(b, Slot) and is_same(a, b):
+            if not isinstance(a, Slot) and not isinstance(b, Slot) and vals.is_same(a, b):
                 joined.append(a)
                 continue
             shown = [first.describe(a), second.describe(b)]
-            if not all(isinstance(part, Slot) or is_dynamic(part) for part in (a, b)):
+            if not all(isinstance(part, Slot) or vals.is_dynamic(part) for part in (a, b)):
                 raise mismatch(path, shown)
             avals = first.aval(a), second.aval(b)
             if avals[0].shape != avals[1].shape:
                 raise mismatch(path, shown)
             try:
-                aval = join_avals(*avals)
-            except PromotionError:
+                aval = vals.join_avals(*avals)
+            except errors.PromotionError:
                 raise mismatch(path, shown) from None
             choices.append(Wanted(a, b, aval))
             joined.append(Slot(len(choices) - 1))
@@ -373,7 +364,7 @@ def _whole(piece: Piece, key: int, position: int) -> str:
     parts, structure = piece.parts[key][position], piece.structures[key][position]
     if structure is tree.LEAF:
         return piece.describe(parts[0])
-    return describe(tree.unflatten(structure, parts))
+    return vals.describe(tree.unflatten(structure, parts))
 
 
 def _differ(
@@ -383,15 +374,15 @@ def _differ(
     line: int,
     name: str,
     shown: Sequence[str],
-) -> BranchTypeError:
+) -> errors.BranchTypeError:
     """The error of a variable that is not of one kind whatever the condition."""
     key, position = place
     assigned = places.lines_of_sides(key, position, line)
     computed = [piece.lines[key][position] for piece in pieces]
     known = [a or c for a, c in zip(assigned, computed, strict=True)]
     where = [f" (line {n})" if n else "" for n in known]
-    if NOTHING in shown:
-        holds = shown[1] == NOTHING
+    if vals.NOTHING in shown:
+        holds = shown[1] == vals.NOTHING
         at_line = where[0 if holds else 1]
         text = (
             f"{name} has a value{at_line} only if the traced condition of line {line} "
@@ -410,7 +401,7 @@ def _differ(
             f"that holds, and {shown[1]}{where[1]} if not. Both must be arrays or numbers of one "
             "shape, in containers of one structure; anything else must be the same in both."
         )
-    error = BranchTypeError(text)
+    error = errors.BranchTypeError(text)
     error.location = places.at(line)
     return error
 
@@ -423,13 +414,13 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Wanted]) -
     yes = first.with_results([w.first for w in choices], avals)
     if not no.jaxpr.eqns and not yes.jaxpr.eqns and not choices:
         return []
-    return bind_branches(convert_element_type(pred, dtypes.int32), [no, yes], [])
+    return cond.bind_branches(ew.convert_element_type(pred, dtypes.int32), [no, yes], [])
 
 
 def _select(pred: Array, choice: Wanted) -> Array:
     """A part of which both pieces know the value."""
     x, y = [
-        None if part is None else convert_all([as_array(part)], [choice.aval])[0]
+        None if part is None else cf.convert_all([vals.as_array(part)], [choice.aval])[0]
         for part in (choice.first, choice.second)
     ]
     if x is None or y is None:
@@ -437,4 +428,4 @@ def _select(pred: Array, choice: Wanted) -> Array:
         assert value is not None, "a part is wanted of a piece that has it"
         return value
     shape = choice.aval.shape
-    return select(broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)
+    return ew.select(broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)

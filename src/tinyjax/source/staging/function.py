@@ -10,29 +10,27 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
-from tinyjax import tree
+from tinyjax import errors, frames, tree
+from tinyjax.core import closures, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.closures import closed_over
-from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
-from tinyjax.errors import ArgumentError, ConcretizationError, SourceError
-from tinyjax.frames import describe_function, imitate
 from tinyjax.jit import JitParams, jit_p
-from tinyjax.source.adjoint.python_equivalents import WRITTEN
-from tinyjax.source.ir import runtime
+from tinyjax.source.adjoint import python_equivalents
+from tinyjax.source.ir import read, runtime, signature
 from tinyjax.source.ir.program import IR
-from tinyjax.source.ir.read import ir_of
-from tinyjax.source.ir.signature import bound
-from tinyjax.source.staging import loop_invariants, opaque_calls
+from tinyjax.source.staging import (
+    effects,
+    exits,
+    loop_invariants,
+    loops,
+    numbers,
+    opaque_calls,
+    run,
+    texts,
+    values as vals,
+)
 from tinyjax.source.staging.aliases import current_aliases
-from tinyjax.source.staging.effects import check_effects, check_manager, is_pure, property_of
-from tinyjax.source.staging.exits import Arrival, Outcome, stage_piece
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
-from tinyjax.source.staging.loops import run_loop
-from tinyjax.source.staging.numbers import widened
-from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, Shared, current_session, is_read
-from tinyjax.source.staging.texts import as_texts, print_when_run
-from tinyjax.source.staging.values import holds_tracer, take_apart
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,7 +43,7 @@ class StagedFunction(Generic[P, R]):
     __wrapped__: Callable[P, R]
 
     def __init__(self, fun: Callable[P, R]) -> None:
-        imitate(self, fun)
+        frames.imitate(self, fun)
         self.fun = fun
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,7 +55,7 @@ class StagedFunction(Generic[P, R]):
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
-        return f"<staging of {describe_function(self.fun)}>"
+        return f"<staging of {frames.describe_function(self.fun)}>"
 
 
 def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
@@ -98,7 +96,7 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
         0.25
     """
     if not callable(fun):
-        raise ArgumentError(f"stage takes a function, but got {type(fun).__name__}.")
+        raise errors.ArgumentError(f"stage takes a function, but got {type(fun).__name__}.")
     return StagedFunction(fun)
 
 
@@ -119,22 +117,22 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
         case FunctionType() if is_read(fun):
-            if holds_tracer((args, kwargs)) or holds_tracer(fun):
+            if vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun):
                 return _run(fun, args, kwargs)
-            if _is_conditional() and not is_pure(fun, args):
+            if _is_conditional() and not effects.is_pure(fun, args):
                 return _run(fun, args, kwargs)
             return fun(*args, **kwargs)
         case _ if fun is runtime.enter or fun is runtime.leave:
             if fun is runtime.enter and _is_conditional():
-                check_manager(*args)
+                effects.check_manager(*args)
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
-        case _ if fun is print and (holds_tracer(args) or _is_conditional()):
-            return print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
-        case _ if fun is getattr and is_read(getter := property_of(*args[:2])):
+        case _ if fun is print and (vals.holds_tracer(args) or _is_conditional()):
+            return texts.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
+        case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if runtime.is_in(fun, _CALLING) and (
-            is_read(args[0]) or holds_tracer((args, kwargs))
+            is_read(args[0]) or vals.holds_tracer((args, kwargs))
         ):
             return _run(_CALLING[fun], args, kwargs)
         case _:
@@ -143,7 +141,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 #: Functions of Python's that call others, in Python.
 _CALLING: Final[dict[Any, Any]] = {
-    fun: WRITTEN[fun] for fun in (map, functools.reduce, itertools.accumulate)
+    fun: python_equivalents.WRITTEN[fun] for fun in (map, functools.reduce, itertools.accumulate)
 }
 #: What makes containers, or takes them apart.
 _CONTAINERS: Final = frozenset(
@@ -175,12 +173,12 @@ def _call_known(
         return args[0][args[1]], args, kwargs
     sample = loop_invariants.replaced((args, kwargs), iterations, lambda value: value.sample)
     if not (
-        holds_tracer(sample)
+        vals.holds_tracer(sample)
         or fun is print
         or opaque_calls.takes_functions(fun)
         or opaque_calls.makes_text(fun)
     ):
-        check_effects(fun, *sample)
+        effects.check_effects(fun, *sample)
         result = loop_invariants.in_each_iteration(iterations, fun, args, kwargs)
         if result is not loop_invariants.NOT_KNOWN:
             return result, args, kwargs
@@ -200,14 +198,14 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if is_read(method):
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
-        return fun(*as_texts(args), **kwargs)
+        return fun(*texts.as_texts(args), **kwargs)
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)
     if opaque_calls.takes_functions(fun):
         return fun(*map(_staged, args), **{name: _staged(v) for name, v in kwargs.items()})
     if _is_conditional():
-        check_effects(fun, args, kwargs)
+        effects.check_effects(fun, args, kwargs)
     return fun(*opaque_calls.plain_arguments(args), **kwargs)
 
 
@@ -227,7 +225,7 @@ def _in_session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    new_session = Session(call, run_loop)
+    new_session = Session(call, loops.run_loop)
     token, aliases = current_session.set(new_session), current_aliases.set(new_session.aliases)
     try:
         yield new_session
@@ -241,7 +239,7 @@ _graphs: dict[CodeType, ControlFlowGraph] = {}
 
 def _program_of(fun: FunctionType) -> tuple[IR, ControlFlowGraph]:
     """The program of a function, and its graph."""
-    ir = ir_of(fun)
+    ir = read.ir_of(fun)
     kept = _graphs.get(fun.__code__)
     if kept is None or kept.blocks is not ir.blocks:
         kept = _graphs[fun.__code__] = ControlFlowGraph(ir)
@@ -253,14 +251,14 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     with _in_session() as session:
         try:
             ir, graph = _program_of(fun)
-        except SourceError as error:
+        except errors.SourceError as error:
             if not session.entered:
                 raise
             return _run_plainly(fun, args, kwargs, error)
-        values = (fun, *bound(fun, args, kwargs).values)
+        values = (fun, *signature.bound(fun, args, kwargs).values)
         if not session.entered:
-            values = tuple(map(widened, values))
-        parts, _ = take_apart((_closed_over(fun), values[1:]))
+            values = tuple(map(numbers.widened, values))
+        parts, _ = vals.take_apart((_closed_over(fun), values[1:]))
         entered = Entered(fun.__code__, parts, session.conditions)
         session.check_recursion(entered)
         again = session.conditions and any(e.code is fun.__code__ for e in session.entered)
@@ -279,61 +277,61 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 def _run_here(
     session: Session, ir: IR, graph: ControlFlowGraph, values: tuple[Any, ...]
-) -> Outcome:
-    return Run(session, ir, graph).execute(0, Arrival(values, (0,) * len(values)))
+) -> exits.Outcome:
+    return run.Run(session, ir, graph).execute(0, exits.Arrival(values, (0,) * len(values)))
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
     """Whether tracers come to a call in another way than as parts of its arguments."""
-    parts, _ = take_apart(values[1:])
-    return holds_tracer([_closed_over(fun), [p for p in parts if not isinstance(p, Array)]])
+    parts, _ = vals.take_apart(values[1:])
+    return vals.holds_tracer([_closed_over(fun), [p for p in parts if not isinstance(p, Array)]])
 
 
 def _run_shared(
     session: Session, ir: IR, graph: ControlFlowGraph, values: tuple[Any, ...]
-) -> Outcome:
+) -> exits.Outcome:
     """Run a function that calls itself as a program that other calls of it may share.
 
     Without this a function that calls itself twice, to a static depth, would be staged two to the
     depth times.
     """
     fun, *args = values
-    parts, structure = take_apart(args)
+    parts, structure = vals.take_apart(args)
     arrays = [part for part in parts if isinstance(part, Array)]
     known = [part.aval if isinstance(part, Array) else part for part in parts]
-    known += take_apart(_closed_over(fun))[0]
+    known += vals.take_apart(_closed_over(fun))[0]
     serving = [shared for shared in session.shared if shared.serves(fun.__code__, structure, known)]
     if serving:
         piece = serving[0].piece
     else:
 
-        def again(*arrays: Array) -> Outcome:
+        def again(*arrays: Array) -> exits.Outcome:
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
             return _run_here(session, ir, graph, (fun, *tree.unflatten(structure, filled)))
 
-        piece = stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
+        piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))
     staged = piece.staged
-    outs = bind(jit_p, (*staged.consts, *arrays), JitParams(staged.jaxpr, fun.__name__))
+    outs = tr.bind(jit_p, (*staged.consts, *arrays), JitParams(staged.jaxpr, fun.__name__))
     return piece.outcome(outs)
 
 
 def _run_plainly(
-    fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], reason: SourceError
+    fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any], reason: errors.SourceError
 ) -> Any:
     """Call a function that cannot be read, which goes well where its conditions are static."""
     if _is_conditional():
-        check_effects(fun, args, kwargs)
-    before = evaluated_source()
-    set_evaluated_source(None)
+        effects.check_effects(fun, args, kwargs)
+    before = tr.evaluated_source()
+    tr.set_evaluated_source(None)
     try:
         return fun(*args, **kwargs)
-    except ConcretizationError:
+    except errors.ConcretizationError:
         raise reason from None
     finally:
-        set_evaluated_source(before)
+        tr.set_evaluated_source(before)
 
 
 def _closed_over(fun: FunctionType) -> list[Any]:
-    return [value for value in closed_over(fun) if not isinstance(value, FunctionType)]
+    return [value for value in closures.closed_over(fun) if not isinstance(value, FunctionType)]

@@ -8,8 +8,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.analysis import liveness, natural_loops, predecessors, reverse_postorder
+from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import IR, Atom, Block, Branch, Constant, Return, Variable
 
 #: Stands for the block behind every return, whose parameter is the value returned.
@@ -80,13 +79,13 @@ class ControlFlowGraph:
 
     def __init__(self, ir: IR) -> None:
         self.blocks: tuple[Block, ...] = ir.blocks
-        self.predecessors: list[list[int]] = predecessors(ir.blocks)
+        self.predecessors: list[list[int]] = analysis.predecessors(ir.blocks)
         self.order: dict[int, int] = {
-            block: place for place, block in enumerate(reverse_postorder(ir.blocks))
+            block: place for place, block in enumerate(analysis.reverse_postorder(ir.blocks))
         }
         self.order[RETURN] = len(ir.blocks)
         self._gone_through = {s.variable for s in ir.statements if s.function is runtime.items_of}
-        bodies = natural_loops(ir.blocks)
+        bodies = analysis.natural_loops(ir.blocks)
         self.loops: dict[int, Loop] = {
             header: self._loop(header, body) for header, body in bodies.items()
         }
@@ -95,7 +94,7 @@ class ControlFlowGraph:
         self._collecting = _collecting_variables(ir.blocks)
         self._live = [
             (*block.arguments, *sorted(variables, key=lambda v: v.number))
-            for block, variables in zip(ir.blocks, liveness(ir.blocks).entry, strict=True)
+            for block, variables in zip(ir.blocks, analysis.liveness(ir.blocks).entry, strict=True)
         ]
         self._lines = {s.variable: s.line for s in ir.statements}
 

@@ -10,21 +10,11 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import tree
+from tinyjax import errors, tree
 from tinyjax.core.array import Array
-from tinyjax.errors import PromotionError, SourceError
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging.numbers import as_number, check, integer, is_integer
-from tinyjax.source.staging.values import (
-    as_array,
-    is_dynamic,
-    is_same,
-    is_undecided,
-    join_avals,
-    take_apart,
-)
-from tinyjax.tree import PyTreeDef
+from tinyjax.source.staging import numbers, values as vals
 
 
 @attrs.frozen(eq=False)
@@ -39,7 +29,7 @@ class Rows:
 
     arrays: tuple[Array, ...]
     length: int
-    structure: PyTreeDef
+    structure: tree.PyTreeDef
 
     def at(self, index: Any) -> Any:
         return tree.unflatten(self.structure, [array[index] for array in self.arrays])
@@ -58,8 +48,8 @@ class Steps:
     arrays: tuple[Array, ...] = ()
 
     def at(self, index: Any) -> Any:
-        distance = index if is_same(self.step, 1) else self.step * index
-        return distance if is_same(self.start, 0) else self.start + distance
+        distance = index if vals.is_same(self.step, 1) else self.step * index
+        return distance if vals.is_same(self.start, 0) else self.start + distance
 
     def row(self, slices: Sequence[Array], index: Any) -> Any:
         return self.at(index)
@@ -100,9 +90,9 @@ class Current:
 
 def is_scanned(value: object) -> TypeGuard[Items]:
     """Whether a loop over a value becomes a scan: some of it is traced, and its length is known."""
-    if not isinstance(value, Items) or is_undecided(value.length) or not value.length:
+    if not isinstance(value, Items) or vals.is_undecided(value.length) or not value.length:
         return False
-    return any(map(is_undecided, value.arrays))
+    return any(map(vals.is_undecided, value.arrays))
 
 
 def items_of(value: Any) -> Any:
@@ -114,19 +104,19 @@ def items_of(value: Any) -> Any:
 
 def stacked(values: Sequence[Any]) -> Rows | None:
     """Values of one structure and shapes, stacked; None where they are not."""
-    taken = [take_apart(value) for value in values]
+    taken = [vals.take_apart(value) for value in values]
     if not taken or any(structure != taken[0][1] for _, structure in taken):
         return None
     columns = []
     for column in zip(*(parts for parts, _ in taken), strict=True):
-        if not all(map(is_dynamic, column)):
+        if not all(map(vals.is_dynamic, column)):
             return None
-        arrays = [as_array(part) for part in column]
+        arrays = [vals.as_array(part) for part in column]
         if any(a.shape != arrays[0].shape for a in arrays):
             return None
         try:
-            aval = functools.reduce(join_avals, [a.aval for a in arrays])
-        except PromotionError:
+            aval = functools.reduce(vals.join_avals, [a.aval for a in arrays])
+        except errors.PromotionError:
             return None
         columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
     return Rows(tuple(columns), len(values), taken[0][1])
@@ -140,7 +130,7 @@ def as_items(value: Any) -> Items | None:
         case range():
             return Steps(value.start, value.step, len(value))
         case Array() | np.ndarray() if value.ndim:
-            return Rows((as_array(value),), value.shape[0], tree.LEAF)
+            return Rows((vals.as_array(value),), value.shape[0], tree.LEAF)
         case _:
             return stacked(runtime.items_of(value))
 
@@ -148,12 +138,12 @@ def as_items(value: Any) -> Items | None:
 def traced_range(*bounds: Any) -> Steps:
     """``range`` of traced bounds."""
     for bound in bounds:
-        if not is_integer(bound) or jnp.ndim(bound):
+        if not numbers.is_integer(bound) or jnp.ndim(bound):
             shown = bound.aval if isinstance(bound, Array) else type(bound).__name__
             raise TypeError(f"range() takes integers, but got {shown}")
     start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
-    start, stop, step = [as_number(bound) for bound in (start, stop, step)]
-    check(as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
+    start, stop, step = [numbers.as_number(bound) for bound in (start, stop, step)]
+    numbers.check(vals.as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
     iterations = -((start - stop) // step)
     return Steps(start, step, jnp.maximum(iterations, 0))
 
@@ -173,7 +163,7 @@ def zipped(*values: Any, strict: bool = False) -> Any:
     if len(known) < len(items):
         return zip(*values, strict=strict)
     lengths = [part.length for part in known]
-    if any(map(is_undecided, lengths)):
+    if any(map(vals.is_undecided, lengths)):
         length = lengths[0]
         for other in lengths[1:]:
             length = jnp.minimum(length, other)
@@ -201,8 +191,8 @@ def expanded(value: Items) -> list[Any]:
     Raises:
         SourceError: how many there are depends on a traced value.
     """
-    if is_undecided(value.length):
-        raise SourceError(
+    if vals.is_undecided(value.length):
+        raise errors.SourceError(
             "a list or a tuple whose length depends on a traced value cannot be made, since arrays "
             "have fixed shapes. Loop over the items, or compute with masks (jnp.where)."
         )
@@ -212,7 +202,7 @@ def expanded(value: Items) -> list[Any]:
 def item_at(value: Any, index: Any) -> Any:
     """The item at a traced index of a sequence."""
     if index.dtype.kind == "b":
-        index = integer(index)
+        index = numbers.integer(index)
     items = as_items(value) if isinstance(value, (tuple, list, range)) else None
     if items is not None:
         if isinstance(items, Steps):

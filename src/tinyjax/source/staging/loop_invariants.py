@@ -20,7 +20,6 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.dtypes import DType
 
 #: A function, and the arguments it is called with.
 Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -108,7 +107,7 @@ current_iterations: ContextVar[Iterations | None] = ContextVar(
 NOT_KNOWN: Final = object()
 
 
-def _type_of(values: Sequence[Any]) -> tuple[DType, bool]:
+def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
     kinds = {type(value) for value in values}
     if not all(issubclass(kind, _NUMBERS) for kind in kinds):
         raise NotUniformError

@@ -16,24 +16,19 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.primitives.scan import ScanParams
-from tinyjax.control_flow.scan import bind_scan
-from tinyjax.control_flow.while_loop import bind_while
+from tinyjax.control_flow import scan as sc, while_loop as wl
+from tinyjax.control_flow.primitives import scan as scp
+from tinyjax.core import avals as av, operands as opd, staging as stg
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.operands import as_array, splat
-from tinyjax.core.staging import Staged, stage
-from tinyjax.primitives.elementwise import and_, eq, not_
+from tinyjax.primitives import elementwise as ew
+from tinyjax.source.staging import numbers, rolling, values as vals
 from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError, RestructuredError
 from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.items import Current, Items, Steps, Together, as_items, is_scanned
-from tinyjax.source.staging.numbers import integer
-from tinyjax.source.staging.rolling import Roller
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
-from tinyjax.source.staging.values import is_undecided
 
 #: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
@@ -86,7 +81,7 @@ class TracedLoop:
 
     def _repeat(self, carry: Carry) -> Outcome:
         test = self._cheap_test(carry)
-        pieces: list[Callable[[Staged], Piece]] = []
+        pieces: list[Callable[[stg.Staged], Piece]] = []
 
         def iteration(*arrays: Array) -> list[Array]:
             aside = self.run.aside()
@@ -109,11 +104,11 @@ class TracedLoop:
         exits = pieces[-1](body)
         more = body.jaxpr.out_avals[m:]
         state += [
-            as_array(np.int32(self.header)) if place == exits.exit_slot else splat(0, aval)
+            opd.as_array(np.int32(self.header)) if place == exits.exit_slot else opd.splat(0, aval)
             for place, aval in enumerate(more)
         ]
         condition = self._condition(carry, test, [x.aval for x in state], m, exits.exit_slot)
-        outs = bind_while(
+        outs = wl.bind_while(
             condition.jaxpr,
             condition.consts,
             Jaxpr((*body.jaxpr.in_binders, *map(Var, more)), body.jaxpr.eqns, body.jaxpr.outs),
@@ -132,7 +127,7 @@ class TracedLoop:
         costly = len(jaxpr.eqns) > _CHEAP or any(any(subjaxprs(e.params)) for e in jaxpr.eqns)
         return None if effects(jaxpr).any or (test.shares and costly) else test
 
-    def _stage_test(self, carry: Carry, test: Test, avals: Sequence[ShapedArray]) -> Staged:
+    def _stage_test(self, carry: Carry, test: Test, avals: Sequence[av.ShapedArray]) -> stg.Staged:
         graph, out, inside = self.run.graph, test.out.target, test.inside.target
 
         def goes_on(*arrays: Array) -> list[Array]:
@@ -143,37 +138,37 @@ class TracedLoop:
                 aside.enter(self.header, start)
                 aside.run_statements(self.header)
                 assert first.unless is not None, "a test is a conditional branch"
-                held = as_array(aside.truth(first.unless))
-                return [not_(held) if first.target == inside else held]
+                held = opd.as_array(aside.truth(first.unless))
+                return [ew.not_(held) if first.target == inside else held]
             outcome = aside.execute(self.header, start, frozenset((out, inside)), within=True)
             if outcome.exit_index is None:
-                return [as_array(outcome.only == inside)]
-            return [eq(outcome.exit_index, as_array(np.int32(inside)))]
+                return [opd.as_array(outcome.only == inside)]
+            return [ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))]
 
-        return pruned(stage(self.run.session.conditional(goes_on), avals))
+        return pruned(stg.stage(self.run.session.conditional(goes_on), avals))
 
     def _condition(
         self,
         carry: Carry,
         test: Test | None,
-        avals: Sequence[ShapedArray],
+        avals: Sequence[av.ShapedArray],
         m: int,
         exit_part: int | None,
-    ) -> Staged:
+    ) -> stg.Staged:
         """The program that says whether there is another iteration."""
         staged = None if test is None else self._stage_test(carry, test, avals[:m])
 
         def goes_on(*state: Array) -> list[Array]:
             condition = None
             if exit_part is not None:
-                condition = eq(state[m + exit_part], as_array(np.int32(self.header)))
+                condition = ew.eq(state[m + exit_part], opd.as_array(np.int32(self.header)))
             if staged is not None:
                 (holds,) = eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
-                condition = holds if condition is None else and_(condition, holds)
+                condition = holds if condition is None else ew.and_(condition, holds)
             assert condition is not None, "a loop ends by its condition or is left"
             return [condition]
 
-        return pruned(stage(goes_on, avals))
+        return pruned(stg.stage(goes_on, avals))
 
     def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
         """Where the loop leads to: by its condition, or because it was left."""
@@ -208,7 +203,7 @@ class TracedLoop:
         items: Items = self.items
         rows = list(items.arrays)
         if _counts(items):
-            rows.append(integer(jnp.arange(items.length)))
+            rows.append(numbers.integer(jnp.arange(items.length)))
 
         def iteration(*arrays: Array) -> list[Array]:
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
@@ -226,8 +221,8 @@ class TracedLoop:
             return carry.next_arrays(outcome, state)
 
         state, body = carry.match(iteration, [x.aval.row() for x in rows])
-        params = ScanParams(body.jaxpr, len(body.consts), len(state), items.length)
-        outs = bind_scan(body.jaxpr, body.consts, state, rows, params)
+        params = scp.ScanParams(body.jaxpr, len(body.consts), len(state), items.length)
+        outs = sc.bind_scan(body.jaxpr, body.consts, state, rows, params)
         run = self.run.aside()
         run.enter(self.header, carry.arrival(outs, items.length))
         run.run_statements(self.header)
@@ -247,7 +242,7 @@ def static_length(items: Any) -> int | None:
     if items is None:
         return None
     length = items.length if isinstance(items, Items) else len(items)
-    return None if is_undecided(length) else int(length)
+    return None if vals.is_undecided(length) else int(length)
 
 
 def _counts(items: Items) -> bool:
@@ -281,7 +276,7 @@ def _in_python(
     """Make the iterations of a loop one by one, until one does not say whether there is another."""
     header = loop.header
     count = len(run.graph.blocks[header].arguments)
-    roller = Roller(run, loop, inner, items, items is None or isinstance(items, Items))
+    roller = rolling.Roller(run, loop, inner, items, items is None or isinstance(items, Items))
     while True:
         mark = run.session.mark()
         roller.begin()

@@ -15,15 +15,13 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.array import Array
 from tinyjax.core.trace import evaluated_source
-from tinyjax.errors import SourceError
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
+from tinyjax.source.staging import texts, values as vals
 from tinyjax.source.staging.session import current_session, raised_by
-from tinyjax.source.staging.texts import TracedText, text_of
-from tinyjax.source.staging.values import as_array, truth
 
 Binary = Callable[[Any, Any], Any]
 
@@ -49,7 +47,7 @@ def floating(x: Any) -> Any:
     """A number as a float, where it is an integer."""
     if not is_integer(x):
         return x
-    return convert(as_array(x), dtypes.default_float(), True)
+    return convert(vals.as_array(x), dtypes.default_float(), True)
 
 
 def as_number(x: Any, other: Any = None) -> Any:
@@ -62,7 +60,7 @@ def as_number(x: Any, other: Any = None) -> Any:
     if is_scalar(x):
         return integer(x) if x.dtype == dtypes.bool_ else widened(x)
     if type(x) is int and not -(2**31) <= x < 2**31 and is_scalar(other) and other.weak_type:
-        return as_array(x) if is_integer(other) else float(x)
+        return vals.as_array(x) if is_integer(other) else float(x)
     return x
 
 
@@ -111,7 +109,7 @@ def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
         return
     if operation in _SUMS and (_is_small(x) or _is_small(y)):
         return  # no program counts that far
-    size = abs(operation(*[convert(as_array(z), dtypes.float64, False) for z in (x, y)]))
+    size = abs(operation(*[convert(vals.as_array(z), dtypes.float64, False) for z in (x, y)]))
     check(
         size >= 2.0**63,
         OverflowError("an integer has more than 64 bits, the most that a traced one may have"),
@@ -170,7 +168,7 @@ def by_divisor(operation: Binary, message: str) -> Binary:
             return operation(x, y)
         _check_divisor(x, y)
         if is_integer(x) and is_integer(y):
-            check(as_array(y) == 0, ZeroDivisionError(message))
+            check(vals.as_array(y) == 0, ZeroDivisionError(message))
         return operation(as_number(x, y), as_number(y, x))
 
     return applied
@@ -182,8 +180,8 @@ remainder: Final = by_divisor(operator.mod, "integer modulo by zero")
 
 def modulo(x: Any, y: Any) -> Any:
     """``x % y``, of numbers or of a text."""
-    if isinstance(x, (str, TracedText)):
-        return text_of(operator.mod)(x, y)
+    if isinstance(x, (str, texts.TracedText)):
+        return texts.text_of(operator.mod)(x, y)
     return remainder(x, y)
 
 
@@ -195,7 +193,7 @@ def quotient_and_rest(x: Any, y: Any) -> Any:
 def power(x: Any, y: Any, modulus: Any = None) -> Any:
     """``x ** y`` and ``pow``."""
     if modulus is not None:
-        raise SourceError("pow with a modulus is not taken of traced values. Write a loop.")
+        raise errors.SourceError("pow with a modulus is not taken of traced values. Write a loop.")
     if not is_numeric(x, y):
         return x**y
     x, y = as_number(x, y), as_number(y, x)
@@ -222,7 +220,7 @@ def shift(operation: Binary) -> Binary:
         if not (is_numeric(x, y) and is_integer(x) and is_integer(y)):
             return operation(x, y)
         x, y = as_number(x, y), as_number(y, x)
-        check(as_array(y) < 0, ValueError("negative shift count"))
+        check(vals.as_array(y) < 0, ValueError("negative shift count"))
         result = operation(x, y)
         if operation is operator.lshift:
             _check_size(_times_power, x, y, result)
@@ -243,7 +241,7 @@ def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def invert(x: Any) -> Any:
     """``~x``."""
     if is_scalar(x) and x.dtype == dtypes.bool_:
-        raise SourceError(
+        raise errors.SourceError(
             "~ of a traced truth value is not taken: Python's ~True is -2, and NumPy's is False. "
             "Write not x, or ~int(x)."
         )
@@ -252,7 +250,7 @@ def invert(x: Any) -> Any:
 
 def check(failed: Any, error: Exception) -> None:
     """Raise an exception if a condition holds, which may only be known when the program runs."""
-    condition = truth(failed)
+    condition = vals.truth(failed)
     if condition is True:
         raise error
     session, place = current_session.get(), evaluated_source()
@@ -306,7 +304,7 @@ def complex_number(real: Any = 0, imag: Any = 0) -> Any:
 
 def true_or_false(value: Any) -> Any:
     """``bool`` of a scalar."""
-    return truth(value)
+    return vals.truth(value)
 
 
 def rounded(value: Any, ndigits: int | None = None) -> Any:

@@ -19,11 +19,10 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.array import Array
-from tinyjax.scipy import special
+from tinyjax.scipy import special as sps
 from tinyjax.source.adjoint.counterparts import INDEXED, counterpart, taking_lists
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import classes, comparisons, items, numbers, texts
-from tinyjax.source.staging.numbers import is_integer
 from tinyjax.source.staging.values import holds_tracer, is_undecided
 
 Leaf = Callable[..., Any]
@@ -71,7 +70,7 @@ def distance(p: Sequence[Any], q: Sequence[Any]) -> Any:
 
 def factorial(n: Any) -> Any:
     """``math.factorial``, as far as it fits 64 bits."""
-    if not is_integer(n):
+    if not numbers.is_integer(n):
         raise TypeError(f"math.factorial takes an integer, but got {n.aval}")
     n = numbers.integer(n)
     numbers.check(n < 0, ValueError("factorial() not defined for negative values"))
@@ -218,11 +217,11 @@ REPLACED: Final[dict[Any, Leaf]] = {
         "hypot isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
         jnp,
     ),
-    **_by_name("erf erfc gamma", special),
+    **_by_name("erf erfc gamma", sps),
     math.factorial: factorial,
     math.fmod: of_floats(jnp.fmod),
     math.pow: of_floats(jnp.pow),
-    math.lgamma: special.gammaln,
+    math.lgamma: sps.gammaln,
     math.floor: numbers.floor_of,
     math.ceil: numbers.ceil_of,
     math.trunc: numbers.whole,

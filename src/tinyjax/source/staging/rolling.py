@@ -16,29 +16,14 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow.primitives.scan import ScanParams
-from tinyjax.control_flow.scan import bind_scan
+from tinyjax.control_flow import scan as sc
+from tinyjax.control_flow.primitives import scan as scp
+from tinyjax.core import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import JaxprEqn, subjaxprs
-from tinyjax.core.staging import StagingTrace
-from tinyjax.core.trace import Trace, current_trace
+from tinyjax.source.staging import exits, graph, loop_invariants, numbers, values as vals
 from tinyjax.source.staging.carry import Carry
-from tinyjax.source.staging.exits import Arrival
-from tinyjax.source.staging.graph import Counting, Loop
 from tinyjax.source.staging.items import Current, stacked
-from tinyjax.source.staging.loop_invariants import (
-    NOT_KNOWN,
-    Iterations,
-    Known,
-    NotUniformError,
-    current_iterations,
-    is_equal,
-    known_of,
-    simulated,
-)
-from tinyjax.source.staging.numbers import integer
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.values import aval_of, is_dynamic, take_apart
 
 #: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
 _CONTROL_FLOW: Final = 40
@@ -53,21 +38,21 @@ _ATTEMPTS: Final = 6
 CarriedPart: TypeAlias = tuple[int, int]
 
 
-def _recording() -> StagingTrace | None:
+def _recording() -> stg.StagingTrace | None:
     """The program that is being recorded, if one is."""
-    trace: Trace = current_trace()
-    while not isinstance(trace, StagingTrace):
+    trace: tr.Trace = tr.current_trace()
+    while not isinstance(trace, stg.StagingTrace):
         if trace.parent is trace:
             return None
         trace = trace.parent
     return trace
 
 
-def _cost(eqns: Sequence[JaxprEqn]) -> int:
+def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
     """How long equations take to compile, in milliseconds."""
     cost = len(eqns)
     for eqn in eqns:
-        inner = [_cost(jaxpr.eqns) for jaxpr in subjaxprs(eqn.params)]
+        inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
         cost += sum(inner) + _CONTROL_FLOW * (eqn.primitive.name in ("cond", "scan", "while"))
     return cost
 
@@ -85,7 +70,7 @@ class Roller:
     """
 
     run: Run
-    loop: Loop
+    loop: graph.Loop
     inner: frozenset[int]
     items: Any
     done: bool
@@ -99,7 +84,7 @@ class Roller:
         self._recorded = 0 if trace is None else len(trace.eqns)
         self._choices = self.run.session.choices
 
-    def end(self, after: Arrival) -> Arrival | None:
+    def end(self, after: exits.Arrival) -> exits.Arrival | None:
         """Roll up the iterations that follow, if that is worth while and possible.
 
         Args:
@@ -141,7 +126,7 @@ class Rolled:
     """
 
     def __init__(
-        self, run: Run, loop: Loop, inner: frozenset[int], items: Any, carry: Carry
+        self, run: Run, loop: graph.Loop, inner: frozenset[int], items: Any, carry: Carry
     ) -> None:
         self.run = run
         self.loop = loop
@@ -153,13 +138,13 @@ class Rolled:
             (i, j)
             for i, parts in enumerate(carry.parts)
             for j, part in enumerate(parts)
-            if is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
+            if vals.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
         }
         self.changing: dict[CarriedPart, list[Any] | None] = {}
-        self.leaves: dict[CarriedPart, Known] = {}
+        self.leaves: dict[CarriedPart, loop_invariants.Known] = {}
         self.following: dict[CarriedPart, Any] = {}
 
-    def made(self, counting: Counting) -> Arrival:
+    def made(self, counting: graph.Counting) -> exits.Arrival:
         """Make the loop.
 
         Raises:
@@ -170,17 +155,17 @@ class Rolled:
                 return self._made(counting)
             except AgainError:
                 continue
-        raise NotUniformError
+        raise loop_invariants.NotUniformError
 
-    def _made(self, counting: Counting) -> Arrival:
+    def _made(self, counting: graph.Counting) -> exits.Arrival:
         fixed = {*self.constant, *self.changing}
         carry = attrs.evolve(self.carry, fixed={(i, j): self._start(i, j) for i, j in fixed})
 
         def iteration(*arrays: Array) -> list[Array]:
             *state, index = arrays
-            iterations = Iterations(index, self.count)
+            iterations = loop_invariants.Iterations(index, self.count)
             self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
-            token = current_iterations.set(iterations)
+            token = loop_invariants.current_iterations.set(iterations)
             try:
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
                 aside = self.run.aside()
@@ -189,18 +174,18 @@ class Rolled:
                 branch = counting.inside
                 outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
                 if outcome.only != self.loop.header:
-                    raise NotUniformError
+                    raise loop_invariants.NotUniformError
                 after = here.following(outcome.arrivals[self.loop.header])
                 self.following = {(i, j): after.parts[i][j] for i, j in fixed}
                 return here.next_arrays(outcome, state)
             finally:
-                current_iterations.reset(token)
+                loop_invariants.current_iterations.reset(token)
 
-        index = integer(jnp.arange(self.count))
+        index = numbers.integer(jnp.arange(self.count))
         state, body = carry.match(iteration, [index.aval.row()])
         self._decide()
-        params = ScanParams(body.jaxpr, len(body.consts), len(state), self.count)
-        outs = bind_scan(body.jaxpr, body.consts, state, [index], params)
+        params = scp.ScanParams(body.jaxpr, len(body.consts), len(state), self.count)
+        outs = sc.bind_scan(body.jaxpr, body.consts, state, [index], params)
         ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
         return done.arrival(outs, len(self.run.env[counting.items]))
@@ -208,20 +193,22 @@ class Rolled:
     def _start(self, i: int, j: int) -> Any:
         return self.carry.parts[i][j]
 
-    def _leaf(self, place: CarriedPart, iterations: Iterations) -> Known:
-        return Known(iterations, self.changing[place], self._start(*place))
+    def _leaf(
+        self, place: CarriedPart, iterations: loop_invariants.Iterations
+    ) -> loop_invariants.Known:
+        return loop_invariants.Known(iterations, self.changing[place], self._start(*place))
 
-    def _item(self, iterations: Iterations) -> Any:
+    def _item(self, iterations: loop_invariants.Iterations) -> Any:
         """The item of an iteration."""
-        found = known_of(self.items, iterations)
-        if found is not NOT_KNOWN:
+        found = loop_invariants.known_of(self.items, iterations)
+        if found is not loop_invariants.NOT_KNOWN:
             return found
-        parts = [part for item in self.items for part in take_apart(item)[0]]
+        parts = [part for item in self.items for part in vals.take_apart(item)[0]]
         rows = (
             stacked(self.items) if all(isinstance(x, (Array, np.ndarray)) for x in parts) else None
         )
-        if rows is None or len({aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
-            raise NotUniformError
+        if rows is None or len({vals.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
+            raise loop_invariants.NotUniformError
         return rows.at(iterations.index)
 
     def _decide(self) -> None:
@@ -237,17 +224,21 @@ class Rolled:
                 self.constant.discard(place)
                 self.changing.pop(place, None)
                 again = True
-            elif place in self.constant and not is_equal(value, self._start(*place)):
+            elif place in self.constant and not loop_invariants.is_equal(
+                value, self._start(*place)
+            ):
                 self.constant.discard(place)
                 self.changing[place] = None
                 again = True
         if not again and self.changing:
             starts = {place: self._start(*place) for place in self.changing}
             following = {place: self.following[place] for place in self.changing}
-            carried = simulated(following, self.leaves, starts, self.count)
+            carried = loop_invariants.simulated(following, self.leaves, starts, self.count)
             for place, values in carried.items():
                 known = self.changing[place]
-                again = again or known is None or not all(map(is_equal, known, values))
+                again = (
+                    again or known is None or not all(map(loop_invariants.is_equal, known, values))
+                )
             self.changing.update(carried)
         if again:
             raise AgainError

@@ -15,20 +15,18 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax.core import operands as opd, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import evaluated_source, set_evaluated_source
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
-from tinyjax.primitives.elementwise import eq, not_
+from tinyjax.primitives import elementwise as ew
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
-from tinyjax.source.staging.aliases import Frame
+from tinyjax.source.staging import aliases, values as vals
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
 from tinyjax.source.staging.lines import loop_lines, side_lines
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
-from tinyjax.source.staging.values import truth
 
 _NOWHERE: Final[frozenset[int]] = frozenset()
 
@@ -133,16 +131,16 @@ class Run:
     # Statements
 
     def run_statements(self, block: int) -> None:
-        before, frames = evaluated_source(), self.session.frames
-        frames.append(frame := Frame(self.graph, self.env, block))
+        before, frames = tr.evaluated_source(), self.session.frames
+        frames.append(frame := aliases.Frame(self.graph, self.env, block))
         try:
             for frame.place, statement in enumerate(self.graph.blocks[block].statements):
                 if self.located:
-                    set_evaluated_source(self.source(statement.line))
+                    tr.set_evaluated_source(self.source(statement.line))
                 self.env[statement.variable] = self.evaluate(statement)
         finally:
             frames.pop()
-            set_evaluated_source(before)
+            tr.set_evaluated_source(before)
 
     def source(self, line: int) -> Source:
         return Source(self.function.__code__, _instruction(self.function.__code__, line))
@@ -248,7 +246,7 @@ class Run:
 
     def truth(self, condition: Atom) -> bool | Array:
         try:
-            return truth(self.read(condition))
+            return vals.truth(self.read(condition))
         except TinyjaxError as error:
             error.location = self.at(self.line_of(condition))
             raise
@@ -259,7 +257,7 @@ class Run:
             if self.graph.raises(bad.target) and not self.graph.raises(good.target):
                 raised = self.exception_of(bad)
                 if raised is not None:
-                    self.session.check(held if bad is yes else not_(held), raised)
+                    self.session.check(held if bad is yes else ew.not_(held), raised)
                     return good
         return None
 
@@ -300,17 +298,17 @@ class Run:
         return stage_piece(self.session.conditional(run), self.function)
 
     def choose(self, pred: Array, yes: Part, no: Part, line: int) -> Outcome:
-        before = evaluated_source()
-        set_evaluated_source(self.source(line))
+        before = tr.evaluated_source()
+        tr.set_evaluated_source(self.source(line))
         self.session.choices += 1
         try:
             if yes.raised is not None:
                 self.session.check(pred, yes.raised)
             if no.raised is not None:
-                self.session.check(not_(pred), no.raised)
+                self.session.check(ew.not_(pred), no.raised)
             return choose(pred, yes.piece, no.piece, self, line)
         finally:
-            set_evaluated_source(before)
+            tr.set_evaluated_source(before)
 
     def settle(self, outcome: Outcome, stops: frozenset[int]) -> Outcome:
         """Run on from the blocks of an outcome until one is left, or none that is no stop."""
@@ -340,7 +338,7 @@ class Run:
     def chosen(self, outcome: Outcome, key: int) -> Array:
         """Whether it is this block that an outcome comes to."""
         assert outcome.exit_index is not None, "there are several"
-        return eq(outcome.exit_index, as_array(np.int32(key)))
+        return ew.eq(outcome.exit_index, opd.as_array(np.int32(key)))
 
 
 def _raised_at(error: Exception) -> Location | None:

@@ -11,20 +11,15 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import dtypes
-from tinyjax.callbacks.checks import ErrorIfParams, error_if_p
+from tinyjax import dtypes, errors, tree
+from tinyjax.callbacks import checks
+from tinyjax.core import staging as stg, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.staging import Recorder
-from tinyjax.core.trace import Trace, bind, current_trace
-from tinyjax.errors import SourceError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
-from tinyjax.primitives.elementwise import and_, convert_element_type, not_
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.origins import is_library
+from tinyjax.primitives import elementwise as ew
+from tinyjax.source.ir import origins, runtime
+from tinyjax.source.staging import exits, values as vals
 from tinyjax.source.staging.aliases import Aliases, Frame
-from tinyjax.source.staging.exits import Outcome, Piece
-from tinyjax.source.staging.values import is_same
-from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,7 +85,7 @@ class Mark:
         failures: how many checks there were.
     """
 
-    trace: Trace
+    trace: tr.Trace
     recorded: tuple[int, int, int] | None
     managers: int
     failures: int
@@ -109,17 +104,17 @@ class Shared:
     """
 
     code: CodeType
-    structure: PyTreeDef
+    structure: tree.PyTreeDef
     parts: list[Any]
-    piece: Piece
+    piece: exits.Piece
 
-    def serves(self, code: CodeType, structure: PyTreeDef, parts: list[Any]) -> bool:
+    def serves(self, code: CodeType, structure: tree.PyTreeDef, parts: list[Any]) -> bool:
         """Whether a call may use the program."""
         return (
             self.code is code
             and self.structure == structure
             and len(self.parts) == len(parts)
-            and all(map(is_same, self.parts, parts))
+            and all(map(vals.is_same, self.parts, parts))
         )
 
 
@@ -141,7 +136,7 @@ class Session:
     """
 
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-    run_loop: Callable[..., Outcome]
+    run_loop: Callable[..., exits.Outcome]
     entered: list[Entered] = attrs.field(factory=list)
     conditions: int = 0
     choices: int = 0
@@ -167,21 +162,21 @@ class Session:
 
     def check(self, failed: Array, raised: RaisedError) -> None:
         """Raise an exception when the program runs and a condition holds."""
-        first = convert_element_type(failed, dtypes.bool_)
+        first = ew.convert_element_type(failed, dtypes.bool_)
         for earlier in self.failures:
-            first = and_(first, not_(earlier))
+            first = ew.and_(first, ew.not_(earlier))
         self.failures.append(first)
-        bind(error_if_p, (first,), ErrorIfParams(raised.message, raised.location))
+        tr.bind(checks.error_if_p, (first,), checks.ErrorIfParams(raised.message, raised.location))
 
     def mark(self) -> Mark:
         """Remember how far the staging is."""
-        trace = current_trace()
-        recorded = trace.mark() if isinstance(trace, Recorder) else None
+        trace = tr.current_trace()
+        recorded = trace.mark() if isinstance(trace, stg.Recorder) else None
         return Mark(trace, recorded, len(self.managers), len(self.failures))
 
     def rewind(self, mark: Mark) -> None:
         """Forget what was staged since, which is staged again in another way."""
-        if isinstance(mark.trace, Recorder) and mark.recorded is not None:
+        if isinstance(mark.trace, stg.Recorder) and mark.recorded is not None:
             mark.trace.rewind(mark.recorded)
         self.leave_all(mark.managers)
         del self.failures[mark.failures :]
@@ -221,7 +216,7 @@ class Session:
         )
         if again or len({e.conditions for e in earlier}) > _MOST_CALLS:
             code = now.code
-            raise SourceError(
+            raise errors.SourceError(
                 f"{code.co_qualname} calls itself under a condition that depends on traced values, "
                 "so how deep it goes is not known when it is staged. Write a loop, or let a static "
                 "argument (static_argnums, static_argnames) end it.",
@@ -232,7 +227,7 @@ class Session:
 def _is_alike(x: Any, y: Any) -> bool:
     if isinstance(x, Array) and isinstance(y, Array):
         return x.aval.strip_weak() is y.aval.strip_weak()
-    return is_same(x, y)
+    return vals.is_same(x, y)
 
 
 current_session: ContextVar[Session | None] = ContextVar("tinyjax_source_staging", default=None)
@@ -248,4 +243,4 @@ def is_read(fun: object) -> bool:
 @functools.cache
 def _is_users_file(filename: str) -> bool:
     generated = filename.startswith((PACKAGE_DIRECTORY, "<frozen", "<attrs generated"))
-    return not generated and not is_library(filename)
+    return not generated and not origins.is_library(filename)

@@ -10,15 +10,13 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax import tree
+from tinyjax import errors, tree
 from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.errors import SourceError
+from tinyjax.source.staging import values as vals
 from tinyjax.source.staging.loop_invariants import Known
-from tinyjax.source.staging.values import holds_tracer, take_apart
 from tinyjax.transforms.jvp import JVPTracer
-from tinyjax.tree import PyTreeDef
 
 _print: Final = print
 _METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
@@ -87,8 +85,8 @@ class TracedText:
         raise AttributeError(name)
 
 
-def _refused() -> SourceError:
-    return SourceError(
+def _refused() -> errors.SourceError:
+    return errors.SourceError(
         "what a text of traced values says is not known when the program is staged: it may be "
         "printed, or be the text of an exception. Compare the values themselves."
     )
@@ -135,7 +133,7 @@ def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
         case dict():
             return {key: _with_values(part, of) for key, part in value.items()}
         case _:
-            parts, structure = take_apart(value)
+            parts, structure = vals.take_apart(value)
             if structure is tree.LEAF:
                 return value
             return tree.unflatten(structure, [_with_values(part, of) for part in parts])
@@ -146,19 +144,19 @@ def text_of(function: Callable[..., str]) -> Callable[..., Any]:
 
     def made(*args: Any, **kwargs: Any) -> Any:
         text = TracedText(function, args, kwargs)
-        return text if holds_tracer((args, kwargs), True) else text.with_values(python_number)
+        return text if vals.holds_tracer((args, kwargs), True) else text.with_values(python_number)
 
     return made
 
 
 def print_when_run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """``print``, of what the program comes to when it runs."""
-    parts, structure = take_apart((args, kwargs))
+    parts, structure = vals.take_apart((args, kwargs))
     debug_callback(_printing(structure), tuple(parts), {}, False)
 
 
 @lru_cache(maxsize=256)  # so that programs with equal calls are equal
-def _printing(structure: PyTreeDef) -> Callable[..., None]:
+def _printing(structure: tree.PyTreeDef) -> Callable[..., None]:
     def write(*parts: Any) -> None:
         args, kwargs = _with_values(tree.unflatten(structure, parts), python_number)
         _print(*args, **kwargs)

@@ -16,21 +16,15 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.core import operands
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import avals as av, closures, operands as opd, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.closures import closed_over
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import splat
-from tinyjax.core.trace import Tracer
-from tinyjax.errors import ArgumentError
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.source.adjoint.cotangents import field_names, is_record
+from tinyjax.primitives import elementwise as ew
+from tinyjax.source.adjoint import cotangents as ct
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging.loop_invariants import Known
-from tinyjax.transforms.jvp import JVPTracer
-from tinyjax.tree import PyTreeDef
+from tinyjax.source.staging import loop_invariants
+from tinyjax.transforms import jvp as jv
 
 
 @attrs.frozen
@@ -43,7 +37,7 @@ class Shell:
     def filled(self, values: Sequence[Any]) -> Any:
         """An object of the class with these values."""
         made = copy.copy(self.like)
-        for name, value in zip(field_names(self.kind), values, strict=True):
+        for name, value in zip(ct.field_names(self.kind), values, strict=True):
             object.__setattr__(made, name, value)
         return made
 
@@ -57,7 +51,7 @@ class Opened:
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
         """Its fields, and what is left of it."""
         kind = type(self.value)
-        attributes = [(name, getattr(self.value, name)) for name in field_names(kind)]
+        attributes = [(name, getattr(self.value, name)) for name in ct.field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
         empty = Shell(kind, shell.filled([None] * len(attributes)))
         return [(tree.GetAttrKey(name), opened(value)) for name, value in attributes], empty
@@ -73,7 +67,7 @@ tree.register_pytree_node(Opened, _children, Shell.filled, Opened.fields)
 
 def is_opened(leaf: Any) -> bool:
     """Whether a leaf is an object with fields of its own."""
-    return is_record(leaf) and not isinstance(leaf, PyTreeDef)
+    return ct.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
 
 
 def opened(value: Any) -> Any:
@@ -81,13 +75,13 @@ def opened(value: Any) -> Any:
     return tree.map(lambda leaf: Opened(leaf) if is_opened(leaf) else leaf, value)
 
 
-def take_apart(value: Any) -> tuple[list[Any], PyTreeDef]:
+def take_apart(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
     """The parts of a value, and its structure."""
     parts, structure = tree.flatten(value)
     return tree.flatten(opened(value)) if any(map(is_opened, parts)) else (parts, structure)
 
 
-def paths_of(structure: PyTreeDef, name: str) -> list[str]:
+def paths_of(structure: tree.PyTreeDef, name: str) -> list[str]:
     """An expression for each part, starting from a variable."""
     numbered = tree.unflatten(structure, range(structure.num_leaves))
     return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(opened(numbered))]
@@ -100,7 +94,7 @@ def is_dynamic(part: Any) -> bool:
     """Whether a part is an array or a number, and so can depend on a traced condition."""
     if isinstance(part, (Array, *_NUMBERS)):
         return True
-    if isinstance(part, Known):
+    if isinstance(part, loop_invariants.Known):
         return isinstance(part.sample, (*_NUMBERS, np.generic))
     return isinstance(part, (np.ndarray, np.generic)) and part.dtype.kind in "biufc"
 
@@ -130,7 +124,7 @@ def is_same(x: Any, y: Any) -> bool:
 
 
 #: What a Python integer is: weakly typed as ever, and of 64 bits whatever the default.
-INTEGER: Final = ShapedArray((), dtypes.int64, True)
+INTEGER: Final = av.ShapedArray((), dtypes.int64, True)
 
 
 def as_array(part: Any) -> Array:
@@ -139,25 +133,25 @@ def as_array(part: Any) -> Array:
     Raises:
         ArgumentError: it is an integer of more than 64 bits.
     """
-    if isinstance(part, Known):
+    if isinstance(part, loop_invariants.Known):
         return part.array()
     if type(part) is not int:
-        return operands.as_array(part)
+        return opd.as_array(part)
     try:
-        return splat(part, INTEGER)
+        return opd.splat(part, INTEGER)
     except OverflowError:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{part} does not fit in 64 bits, as integers must beside traced values. Make it a "
             "float."
         ) from None
 
 
-def aval_of(part: Any) -> ShapedArray:
+def aval_of(part: Any) -> av.ShapedArray:
     """The type of an array or a number."""
-    return part.aval if isinstance(part, Known) else as_array(part).aval
+    return part.aval if isinstance(part, loop_invariants.Known) else as_array(part).aval
 
 
-def join_avals(x: ShapedArray, y: ShapedArray) -> ShapedArray:
+def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
     """The type of what is one or the other; the shapes must be equal.
 
     Raises:
@@ -166,12 +160,12 @@ def join_avals(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     if x is y:
         return x
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
-    return ShapedArray(x.shape, dtypes.int64 if weak and dtype.kind == "i" else dtype, weak)
+    return av.ShapedArray(x.shape, dtypes.int64 if weak and dtype.kind == "i" else dtype, weak)
 
 
 def is_undecided(x: object) -> bool:
     """Whether a value is an array whose data is not known yet."""
-    while isinstance(x, JVPTracer):
+    while isinstance(x, jv.JVPTracer):
         x = x.primal
     return isinstance(x, Array) and not isinstance(x, ConcreteArray)
 
@@ -182,16 +176,16 @@ def truth(value: Any) -> bool | Array:
     Raises:
         ArgumentError: it is an array with axes.
     """
-    if isinstance(value, Known):
+    if isinstance(value, loop_invariants.Known):
         value = value.array()
     if not is_undecided(value):
         return bool(value)
     if value.shape:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"a condition must be a scalar, but this one is an array of type {value.aval}. Reduce "
             "it with jnp.any(...) or jnp.all(...); for a choice element by element use jnp.where."
         )
-    condition = convert_element_type(value, dtypes.bool_)
+    condition = ew.convert_element_type(value, dtypes.bool_)
     return condition if is_undecided(condition) else bool(condition)
 
 
@@ -227,9 +221,9 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
         undecided: whether only those count whose data is not known.
         seen: what was looked at already, by identity.
     """
-    if isinstance(value, Tracer):
+    if isinstance(value, tr.Tracer):
         return is_undecided(value) if undecided else True
-    if isinstance(value, Known):
+    if isinstance(value, loop_invariants.Known):
         return True
     if isinstance(value, (Array, *_PLAIN)) or value is runtime.UNDEFINED:
         return False
@@ -247,7 +241,7 @@ def _contents(value: object) -> list[Any]:
         case dict():
             return [*value.values()]
         case FunctionType():
-            return [*closed_over(value), value.__defaults__, value.__kwdefaults__]
+            return [*closures.closed_over(value), value.__defaults__, value.__kwdefaults__]
         case MethodType():
             return [value.__func__, value.__self__]
         case partial():

@@ -14,11 +14,9 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import Array
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.analysis import propagate
+from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
-from tinyjax.source.text.coalescing import Conventions
-from tinyjax.source.text.names import COTANGENT
+from tinyjax.source.text import coalescing, names
 
 ANY: Final = "Any"
 #: A list or a dict without items, of which a checker asks what its items would be.
@@ -99,7 +97,7 @@ class Annotations:
 
     def _joined(self, name: str, types: list[str]) -> str:
         whole = "float" in types and "None" not in types
-        if name.startswith(COTANGENT) and whole:  # no other value has such cotangents
+        if name.startswith(names.COTANGENT) and whole:  # no other value has such cotangents
             return "float"
         return joined(types)
 
@@ -113,7 +111,7 @@ def constant_type(constant: Constant) -> str:
 
 
 def annotated(
-    ir: IR, parameters: Sequence[str], result: str, conventions: Conventions
+    ir: IR, parameters: Sequence[str], result: str, conventions: coalescing.Conventions
 ) -> Annotations:
     """Find the types of a program's variables from those of its parameters."""
     known = dict(zip(ir.blocks[0].arguments, parameters, strict=True))
@@ -121,11 +119,11 @@ def annotated(
     def of_call(call: Call, types: list[str]) -> str:
         return call_type(call, types[1 : 1 + len(call.args)], conventions)
 
-    types = propagate(ir, known, constant_type, of_call, lambda a, b: joined([a, b]))
+    types = analysis.propagate(ir, known, constant_type, of_call, lambda a, b: joined([a, b]))
     return Annotations(ir, types, result)
 
 
-def call_type(call: Call, args: list[str], conventions: Conventions) -> str:
+def call_type(call: Call, args: list[str], conventions: coalescing.Conventions) -> str:
     """The type of a result, from those of the arguments."""
     function = value_of(call.function)
     numeric = bool(args) and all(kind in _NUMBERS for kind in args)

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.analysis import liveness
+from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import IR, Block, Call, Constant, Statement, Variable, value_of
 from tinyjax.source.ir.syntax import INFIX, PREFIX
 from tinyjax.source.text.names import COTANGENT, STACK, TAG, TEMPORARY, Names
@@ -186,7 +185,7 @@ class Coalescing:
         self.unused: set[Variable] = {s.variable for s in ir.statements} - used
         self.inlined = inlined
         self.conflicts: dict[Variable, set[Variable]] = {}
-        live = liveness(ir.blocks, self._used_by, self._used_at_end)
+        live = analysis.liveness(ir.blocks, self._used_by, self._used_at_end)
         for block, after in zip(ir.blocks, live.exit, strict=True):
             self._conflicts(block, after | self._used_at_end(block))
 

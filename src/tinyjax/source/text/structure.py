@@ -11,13 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.analysis import (
-    dominators,
-    natural_loops,
-    predecessors,
-    reverse_postorder,
-)
+from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import (
     IR,
     Atom,
@@ -29,27 +23,9 @@ from tinyjax.source.ir.program import (
     Variable,
     value_of,
 )
+from tinyjax.source.text import coalescing, layout
 from tinyjax.source.text.annotations import Annotations
-from tinyjax.source.text.coalescing import (
-    Coalescing,
-    Conventions,
-    choose_inlined,
-    gathered,
-    taken_from,
-)
 from tinyjax.source.text.expressions import ExpressionWriter, is_syntax
-from tinyjax.source.text.layout import (
-    Doc,
-    Group,
-    Line,
-    appended,
-    flat,
-    group,
-    inserted,
-    is_chain,
-    prefixed,
-    rendered,
-)
 from tinyjax.source.text.names import STACK, Names
 
 #: How deeply blocks are written into blocks: Python takes 20 loops in each other.
@@ -69,22 +45,22 @@ class NotStructuredError(Exception):
 class Text:
     """The text of one program."""
 
-    def __init__(self, ir: IR, names: Names, conventions: Conventions) -> None:
-        ir = gathered(ir, conventions)
+    def __init__(self, ir: IR, names: Names, conventions: coalescing.Conventions) -> None:
+        ir = coalescing.gathered(ir, conventions)
         self.ir: IR = ir
         self.conventions = conventions
-        self.lines: list[Line] = []
+        self.lines: list[layout.Line] = []
         self.depth: int = 1
-        self.predecessors: list[list[int]] = predecessors(ir.blocks)
-        self.dominating: list[set[int]] = dominators(ir.blocks)
-        self.loops: dict[int, frozenset[int]] = natural_loops(ir.blocks)
-        self.order: list[int] = reverse_postorder(ir.blocks)
+        self.predecessors: list[list[int]] = analysis.predecessors(ir.blocks)
+        self.dominating: list[set[int]] = analysis.dominators(ir.blocks)
+        self.loops: dict[int, frozenset[int]] = analysis.natural_loops(ir.blocks)
+        self.order: list[int] = analysis.reverse_postorder(ir.blocks)
         self.merges: dict[int, list[int]] = self._merges()
         self.labels: list[int] = []
         self.frames: dict[Variable, int] = _frames(ir)
         self._reserve(names)
-        inlined = choose_inlined(ir, conventions)
-        self.coalescing: Coalescing = Coalescing(ir, inlined, conventions)
+        inlined = coalescing.choose_inlined(ir, conventions)
+        self.coalescing: coalescing.Coalescing = coalescing.Coalescing(ir, inlined, conventions)
         self.called: dict[Variable, str] = self.coalescing.names(names)
         self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
@@ -96,7 +72,7 @@ class Text:
                 if isinstance(atom, Constant):
                     names.constant(atom)
 
-    def function(self, annotations: Annotations | None) -> list[Line]:
+    def function(self, annotations: Annotations | None) -> list[layout.Line]:
         """Write the whole."""
         first = self.ir.blocks[0].arguments
         try:
@@ -104,35 +80,38 @@ class Text:
         except NotStructuredError:
             self.lines, self.depth = [], 1
             self.dispatched()
-        parameters: list[Doc] = [self.called[v] for v in first]
+        parameters: list[layout.Doc] = [self.called[v] for v in first]
         if annotations is None:
-            return [Line(0, group(f"def {self.ir.name}(", parameters, "):")), *self.lines]
+            return [
+                layout.Line(0, layout.group(f"def {self.ir.name}(", parameters, "):")),
+                *self.lines,
+            ]
         kinds = annotations.of_names(self.called)
         parameters = [f"{self.called[v]}: {kinds[self.called[v]]}" for v in first]
-        head = group(f"def {self.ir.name}(", parameters, f") -> {annotations.result}:")
+        head = layout.group(f"def {self.ir.name}(", parameters, f") -> {annotations.result}:")
         several = annotations.declared(self.called)
         seen = {self.called[v] for v in first}
-        lines = [Line(0, head)]
+        lines = [layout.Line(0, head)]
         if self.labels:  # what comes first in the text need not come first
             early = [name for name in several if name not in seen]
-            lines += [Line(1, f"{name}: {several[name]}") for name in early]
+            lines += [layout.Line(1, f"{name}: {several[name]}") for name in early]
             seen |= set(early)
         for line in self.lines:
             new = [name for name in line.targets if name not in seen and name in several]
             seen |= set(line.targets)
-            unpacks = isinstance(line.text, Group) and line.text.bare
+            unpacks = isinstance(line.text, layout.Group) and line.text.bare
             if len(line.targets) == 1 and new and not unpacks:
-                typed = inserted(line.text, len(new[0]), f": {several[new[0]]}")
+                typed = layout.inserted(line.text, len(new[0]), f": {several[new[0]]}")
                 lines.append(attrs.evolve(line, text=typed))
                 continue
-            lines += [Line(line.depth, f"{name}: {several[name]}") for name in new]
+            lines += [layout.Line(line.depth, f"{name}: {several[name]}") for name in new]
             lines.append(line)
         return lines
 
     # Statements
 
-    def put(self, text: Doc, origin: int = 0, targets: Sequence[str] = ()) -> None:
-        self.lines.append(Line(self.depth, text, origin, tuple(targets)))
+    def put(self, text: layout.Doc, origin: int = 0, targets: Sequence[str] = ()) -> None:
+        self.lines.append(layout.Line(self.depth, text, origin, tuple(targets)))
 
     def statements(self, block: Block) -> None:
         statements = [s for s in block.statements if s.variable not in self.written.inlined]
@@ -165,7 +144,9 @@ class Text:
         names = [self.called[v] for _, v in taken]
         targets = ["_"] * first + names
         self.put(
-            Group("(", tuple(targets), f") = {self.written.atom(source)}", bare=True), 0, names
+            layout.Group("(", tuple(targets), f") = {self.written.atom(source)}", bare=True),
+            0,
+            names,
         )
         return len(taken)
 
@@ -177,12 +158,12 @@ class Text:
         first, count = self.coalescing.apart[whole.variable]
         names = [self.called[s.variable] for s in statements[start + 1 : start + 1 + count]]
         if count == 1:
-            text = appended(self.written.doc(f"{names[0]} = ", whole.call), f"[{first}]")
+            text = layout.appended(self.written.doc(f"{names[0]} = ", whole.call), f"[{first}]")
         else:
             targets = ", ".join(["_"] * first + names)
             text = self.written.doc(f"{targets} = ", whole.call)
             if self.conventions.count(whole.call) != first + count:
-                text = appended(text, f"[:{first + count}]")
+                text = layout.appended(text, f"[:{first + count}]")
         self.put(text, whole.line, names)
         return 1 + count
 
@@ -223,10 +204,10 @@ class Text:
     def finish(self, value: Atom) -> None:
         """Write a return."""
         call = self.written.inlined.get(value) if isinstance(value, Variable) else None
-        text: Doc = f"return {self.written.atom(value)}"
+        text: layout.Doc = f"return {self.written.atom(value)}"
         if call is not None and value_of(call.function) is runtime.make_tuple:
-            parts = group("(", [self.written.atom(a) for a in call.args], ")")
-            text = prefixed("return ", parts)
+            parts = layout.group("(", [self.written.atom(a) for a in call.args], ")")
+            text = layout.prefixed("return ", parts)
         self.put(text)
 
     # Structured programs
@@ -271,7 +252,7 @@ class Text:
         if len(self.lines) < start + 2:
             return
         first, second = self.lines[start : start + 2]
-        test = flat(first.text)
+        test = layout.flat(first.text)
         if not test.startswith("if ") or (second.depth, second.text) != (self.depth + 1, "break"):
             return
         condition = test.removeprefix("if ").removesuffix(":")
@@ -281,7 +262,7 @@ class Text:
             condition = condition.replace(" == ", " != ")
         else:
             return
-        self.lines[start - 1 : start + 2] = [Line(self.depth - 1, f"while {condition}:")]
+        self.lines[start - 1 : start + 2] = [layout.Line(self.depth - 1, f"while {condition}:")]
         if len(self.lines) == start:
             self.put("pass")
 
@@ -320,18 +301,20 @@ class Text:
             self.lines += [line.outwards() for line in then]
             return falls_then
         self.put(f"if {self.written.atom(condition)}:")
-        self.lines += then or [Line(self.depth + 1, "pass")]
+        self.lines += then or [layout.Line(self.depth + 1, "pass")]
         if otherwise and not falls_then:
             self.lines += [line.outwards() for line in otherwise]
-        elif otherwise and is_chain(otherwise):
+        elif otherwise and layout.is_chain(otherwise):
             first, *rest = [line.outwards() for line in otherwise]
-            self.lines += [attrs.evolve(first, text=f"el{flat(first.text)}"), *rest]
+            self.lines += [attrs.evolve(first, text=f"el{layout.flat(first.text)}"), *rest]
         elif otherwise:
             self.put("else:")
             self.lines += otherwise
         return falls_then or falls_otherwise
 
-    def indented(self, branch: Branch, follow: Follow, loop: Around) -> tuple[list[Line], bool]:
+    def indented(
+        self, branch: Branch, follow: Follow, loop: Around
+    ) -> tuple[list[layout.Line], bool]:
         outer, self.lines = self.lines, []
         self.depth += 1
         falls = self.jump(branch, follow, loop)
@@ -409,7 +392,7 @@ def _frames(ir: IR) -> dict[Variable, int]:
     """The lengths of what reverse blocks take from the stack."""
     lengths: dict[Variable, int] = {}
     for statement in ir.statements:
-        source = taken_from(statement.call)
+        source = coalescing.taken_from(statement.call)
         if source is not None:
             length = 1 + value_of(statement.call.args[1])
             lengths[source] = max(lengths.get(source, 0), length)
@@ -420,7 +403,7 @@ def _items(statements: Sequence[Statement], source: Variable) -> list[tuple[int,
     """The items of a variable that statements take one after the other, with their indices."""
     items = []
     for statement in statements:
-        if taken_from(statement.call) is not source:
+        if coalescing.taken_from(statement.call) is not source:
             break
         items.append((value_of(statement.call.args[1]), statement.variable))
     return items
@@ -430,12 +413,12 @@ def write(
     ir: IR,
     scope: Callable[[str], Any],
     namespace: dict[str, Any],
-    conventions: Conventions,
+    conventions: coalescing.Conventions,
     annotations: Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
     names = Names(scope)
     names.namespace.update(namespace)
     names.taken |= {ir.name, LABEL}
-    text, origins = rendered(Text(ir, names, conventions).function(annotations))
+    text, origins = layout.rendered(Text(ir, names, conventions).function(annotations))
     return text, names.namespace, origins

@@ -13,9 +13,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ConcretizationError, TinyjaxError
+from tinyjax import dtypes, errors
 from tinyjax.testing.libraries.drawn_calls import Call, Library
 from tinyjax.testing.libraries.results import Outcome, differences, in_phase, movement, run
 
@@ -70,7 +68,7 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
         expected = run(reference, call.program(reference), call.arrays(reference))
     hosts = [x.host for x in call.operands()]
 
-    def moved() -> list[HostArray]:
+    def moved() -> list[dtypes.HostArray]:
         with library.precise(call.wide):
             slack = movement(library, call.program(library), hosts, eager)
         if not ROUNDED.search(call.path):
@@ -82,7 +80,7 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
                     slack[i] += 0.5 + 1e-6 * np.abs(leaf.value.astype(np.float64))
         return slack
 
-    def anywhere() -> list[HostArray]:
+    def anywhere() -> list[dtypes.HostArray]:
         """The reference rounds integers to 32 bits, after which floats may be anything."""
         return [np.full(np.shape(leaf.value), np.inf) for leaf in eager.leaves]
 
@@ -95,9 +93,9 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
         if text:
             mismatches.append(Mismatch(call, between, text))
 
-    if eager.error is not None and not isinstance(eager.error, TinyjaxError):
+    if eager.error is not None and not isinstance(eager.error, errors.TinyjaxError):
         note("error class", described(eager))
-    needs_data = isinstance(compiled.error, ConcretizationError)
+    needs_data = isinstance(compiled.error, errors.ConcretizationError)
     if needs_data and (eager.error is not None or reference.transforms is None):
         pass
     elif needs_data:
@@ -150,13 +148,13 @@ def described(outcome: Outcome) -> str:
 # Derivatives
 
 
-def inexact(hosts: Sequence[HostArray]) -> list[int]:
+def inexact(hosts: Sequence[dtypes.HostArray]) -> list[int]:
     return [i for i, x in enumerate(hosts) if dtypes.is_inexact(x.dtype)]
 
 
-def direction(x: HostArray, seed: int) -> HostArray:
+def direction(x: dtypes.HostArray, seed: int) -> dtypes.HostArray:
     rng = np.random.default_rng(seed)
-    values: HostArray = np.asarray(rng.uniform(-1, 1, x.shape))
+    values: dtypes.HostArray = np.asarray(rng.uniform(-1, 1, x.shape))
     if x.dtype.kind == "c":
         values = values + 1j * rng.uniform(-1, 1, x.shape)
     return values.astype(x.dtype)
@@ -211,7 +209,7 @@ def check_derivatives(
             if theirs.error is not None:  # it may need the data
                 fun = of(reference, mode)
                 theirs = run(reference, fun, [reference.array(x) for x in operands])
-        if ours.error is not None and not isinstance(ours.error, TinyjaxError):
+        if ours.error is not None and not isinstance(ours.error, errors.TinyjaxError):
             mismatches.append(Mismatch(call, "error class", f"{mode} {described(ours)}"))
         if (ours.error is None) != (theirs.error is None):
             text = f"{described(ours)}, the reference {described(theirs)}"
@@ -219,7 +217,7 @@ def check_derivatives(
         elif ours.error is None:
 
             def moved(
-                mode: str = mode, operands: list[HostArray] = operands, ours: Outcome = ours
+                mode: str = mode, operands: list[dtypes.HostArray] = operands, ours: Outcome = ours
             ) -> Any:
                 with library.precise(call.wide):
                     return movement(library, of(library, mode), operands, ours)

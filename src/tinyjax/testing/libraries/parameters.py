@@ -14,8 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.dtypes import DType
-from tinyjax.testing.libraries.drawing import Draw, Shape
+from tinyjax.testing.libraries import drawing
 from tinyjax.testing.libraries.drawn_calls import Operand
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "UNSET", "Drawn", "Strategy"]
@@ -43,9 +42,9 @@ class Drawn:
     """
 
     path: str
-    draw: Draw
-    shape: Shape | None = None
-    dtype: DType | None = None
+    draw: drawing.Draw
+    shape: drawing.Shape | None = None
+    dtype: dtypes.DType | None = None
     values: dict[str, Any] = attrs.field(factory=dict)
 
     @property
@@ -59,8 +58,8 @@ class Drawn:
 
     def operand(
         self,
-        shape: Shape | None = None,
-        dtype: DType | None = None,
+        shape: drawing.Shape | None = None,
+        dtype: dtypes.DType | None = None,
         kinds: str = "biufc",
         **options: Any,
     ) -> Operand:
@@ -73,7 +72,7 @@ class Drawn:
             self.shape, self.dtype = shape, dtype
         return Operand(self.draw.array(shape, dtype, **options), self.draw.chance(0.1))
 
-    def shape_beside(self) -> Shape:
+    def shape_beside(self) -> drawing.Shape:
         """A shape that most often goes with the first array's."""
         d = self.draw
         if self.shape is None:
@@ -82,7 +81,7 @@ class Drawn:
             return self.shape
         return d.beside(self.shape) if d.chance(0.8) else d.shape()
 
-    def dtype_beside(self, kinds: str = "biufc") -> DType:
+    def dtype_beside(self, kinds: str = "biufc") -> dtypes.DType:
         """A dtype that most often is the first array's."""
         d = self.draw
         if d.smooth:
@@ -176,11 +175,11 @@ def mask(call: Drawn) -> Any:
     return call.operand(shape=call.shape_beside(), dtype=dtypes.bool_)
 
 
-def any_dtype(call: Drawn) -> DType:
+def any_dtype(call: Drawn) -> dtypes.DType:
     return call.draw.dtype()
 
 
-def float_dtype(call: Drawn) -> DType:
+def float_dtype(call: Drawn) -> dtypes.DType:
     return call.draw.dtype("f" if call.draw.chance(0.9) else "biufc")
 
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
-from tinyjax.source.adjoint.rules.containers import like_items, placed_array
-from tinyjax.source.adjoint.rules.formulas import nested_like
-from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert
+from tinyjax.source.adjoint.rules import containers, formulas, registry
 from tinyjax.source.ir.origins import refusal
 
 
@@ -33,17 +31,17 @@ def nested_shape(x: Any) -> tuple[int, ...]:
 # Sums
 
 
-@adjoint_of(np.sum)
+@registry.adjoint_of(np.sum)
 def np_sum_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The derivative of np.sum."""
-    return nested_like(np_spread(ct, a, axis, keepdims), a), None
+    return formulas.nested_like(np_spread(ct, a, axis, keepdims), a), None
 
 
-@adjoint_of(np.mean)
+@registry.adjoint_of(np.mean)
 def np_mean_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The derivative of np.mean."""
     whole = np_spread(ct, a, axis, keepdims) * (np.size(y) / np.size(a))
-    return nested_like(whole, a), None
+    return formulas.nested_like(whole, a), None
 
 
 def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
@@ -53,11 +51,11 @@ def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     return np.broadcast_to(ct, np.shape(x))
 
 
-@adjoint_of(np.trace, definite=(0,))
+@registry.adjoint_of(np.trace, definite=(0,))
 def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.trace."""
     if isinstance(a, (list, tuple)):
-        return (nested_like(np_trace_adjoint(ct, y, np.array(a))[0], a),)
+        return (formulas.nested_like(np_trace_adjoint(ct, y, np.array(a))[0], a),)
     if np.ndim(a) == 2:
         return (on_diagonal(ct, a),)
     rows, columns, *others = np.shape(a)
@@ -74,7 +72,7 @@ def on_diagonal(ct: Any, a: Any) -> Any:
     return matrix
 
 
-@adjoint_of(on_diagonal, definite=(0,))
+@registry.adjoint_of(on_diagonal, definite=(0,))
 def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
     """The derivative of on_diagonal."""
     return np.trace(ct), None
@@ -83,54 +81,54 @@ def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
 # Shapes
 
 
-@adjoint_of(np.reshape)
+@registry.adjoint_of(np.reshape)
 def np_reshape_adjoint(ct: Any, y: Any, a: Any, shape: Any) -> Any:
     """The derivative of np.reshape."""
-    return nested_like(np.reshape(ct, np.shape(a)), a), None
+    return formulas.nested_like(np.reshape(ct, np.shape(a)), a), None
 
 
-@adjoint_of(np.ravel)
+@registry.adjoint_of(np.ravel)
 def np_ravel_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.ravel."""
-    return (nested_like(np.reshape(ct, np.shape(a)), a),)
+    return (formulas.nested_like(np.reshape(ct, np.shape(a)), a),)
 
 
-@adjoint_of(np.expand_dims, np.squeeze)
+@registry.adjoint_of(np.expand_dims, np.squeeze)
 def np_squeeze_adjoint(ct: Any, y: Any, a: Any, axis: Any = None) -> Any:
     """The derivative of np.expand_dims and np.squeeze."""
-    return nested_like(np.reshape(ct, np.shape(a)), a), None
+    return formulas.nested_like(np.reshape(ct, np.shape(a)), a), None
 
 
-@adjoint_of(np.broadcast_to)
+@registry.adjoint_of(np.broadcast_to)
 def np_broadcast_to_adjoint(ct: Any, y: Any, array: Any, shape: Any) -> Any:
     """The derivative of np.broadcast_to."""
-    return nested_like(reduce_to(ct, array), array), None
+    return formulas.nested_like(reduce_to(ct, array), array), None
 
 
-@adjoint_of(np.transpose, definite=(0,))
+@registry.adjoint_of(np.transpose, definite=(0,))
 def np_transpose_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.transpose."""
     return (np.transpose(ct),)
 
 
-@adjoint_of(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy)
+@registry.adjoint_of(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy)
 def np_array_adjoint(
     ct: Any, y: Any, a: Any, dtype: Any = None, *, copy: Any = None, ndmin: Any = 0, order: Any = 0
 ) -> Any:
     """The derivative of np.array and np.asarray."""
     if not is_inexact_value(y):
         return None, None
-    return nested_like(np.reshape(ct, nested_shape(a)), a), None
+    return formulas.nested_like(np.reshape(ct, nested_shape(a)), a), None
 
 
-@adjoint_of(np.stack)
+@registry.adjoint_of(np.stack)
 def np_stack_adjoint(ct: Any, y: Any, arrays: Any, axis: int = 0) -> Any:
     """The derivative of np.stack."""
     moved = np.moveaxis(ct, axis, 0)
-    return like_items([moved[i] for i in range(len(arrays))], arrays), None
+    return containers.like_items([moved[i] for i in range(len(arrays))], arrays), None
 
 
-@adjoint_of(np.arange)
+@registry.adjoint_of(np.arange)
 def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any = 1) -> Any:
     """The derivative of np.arange: the length is constant."""
     if stop is None:
@@ -138,13 +136,13 @@ def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any =
     return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
 
 
-@adjoint_of(np.real, definite=(0,))
+@registry.adjoint_of(np.real, definite=(0,))
 def np_real_adjoint(ct: Any, y: Any, val: Any) -> Any:
     """The derivative of np.real."""
     return (ct,)
 
 
-@adjoint_of(np.imag)
+@registry.adjoint_of(np.imag)
 def np_imag_adjoint(ct: Any, y: Any, val: Any) -> Any:
     """The derivative of np.imag."""
     return (ct * -1j if is_complex(val) else None,)
@@ -153,19 +151,19 @@ def np_imag_adjoint(ct: Any, y: Any, val: Any) -> Any:
 # Transforms, which tinyjax.numpy does not have
 
 
-@adjoint_of(np.fft.fft, definite=(0,))
+@registry.adjoint_of(np.fft.fft, definite=(0,))
 def np_fft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
     """The derivative of np.fft.fft: the length is that of the axis."""
     return reduce_to(np.fft.fft(ct, whole_length(n, a, axis), axis), a), None, None
 
 
-@adjoint_of(np.fft.ifft, definite=(0,))
+@registry.adjoint_of(np.fft.ifft, definite=(0,))
 def np_ifft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
     """The derivative of np.fft.ifft: the length is that of the axis."""
     return reduce_to(np.fft.ifft(ct, whole_length(n, a, axis), axis), a), None, None
 
 
-@adjoint_of(np.fft.rfft, definite=(0,))
+@registry.adjoint_of(np.fft.rfft, definite=(0,))
 def np_rfft_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.fft.rfft."""
     rest = np.zeros((*np.shape(ct)[:-1], np.shape(a)[-1] - np.shape(ct)[-1]))
@@ -209,7 +207,7 @@ def converted(a: Any, dtype: Any) -> Any:
     return np.asarray(a).astype(dtype)
 
 
-@adjoint_of(converted)
+@registry.adjoint_of(converted)
 def converted_adjoint(ct: Any, y: Any, a: Any, dtype: Any) -> Any:
     """The derivative of converted."""
     return reduce_to(ct, a) if is_inexact_value(y) else None, None
@@ -225,7 +223,7 @@ def listed(a: Any) -> Any:
     return np.asarray(a).tolist()
 
 
-@adjoint_of(listed, definite=(0,))
+@registry.adjoint_of(listed, definite=(0,))
 def listed_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of listed."""
     return (array_of(ct, y),)
@@ -243,12 +241,12 @@ def single(a: Any, *index: Any) -> Any:
     return np.asarray(a).item(*index)
 
 
-@adjoint_of(single)
+@registry.adjoint_of(single)
 def single_adjoint(ct: Any, y: Any, a: Any, *index: Any) -> Any:
     """The derivative of single."""
     if np.ndim(a) == 0:
         return (ct, *[None for _ in index])
-    return (placed_array(ct, a, place_of_item(a, index)), *[None for _ in index])
+    return (containers.placed_array(ct, a, place_of_item(a, index)), *[None for _ in index])
 
 
 def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
@@ -260,7 +258,7 @@ def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
 
 
 #: Functions that do what a method of NumPy's arrays does, but for those of the same name.
-METHODS: Final[dict[str, Function]] = {
+METHODS: Final[dict[str, registry.Function]] = {
     "astype": converted,
     "compress": compressed,
     "flatten": flattened,
@@ -270,7 +268,7 @@ METHODS: Final[dict[str, Function]] = {
     "transpose": permuted,
 }
 
-inert.update(
+registry.inert.update(
     (is_inexact_value, nested_shape, whole_length, place_of_item,
      np.shape, np.ndim, np.size, np.zeros, np.ones, np.empty, np.eye, np.identity,
      np.zeros_like, np.ones_like, np.empty_like, np.argmax, np.argmin, np.argsort, np.sign,

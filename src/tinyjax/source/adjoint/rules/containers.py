@@ -22,19 +22,17 @@ from tinyjax.source.adjoint.cotangents import (
     number,
     reduce_to,
 )
-from tinyjax.source.adjoint.rules.formulas import is_foreign
-from tinyjax.source.adjoint.rules.registry import adjoint_of, inert
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.origins import refusal
+from tinyjax.source.adjoint.rules import formulas, registry
+from tinyjax.source.ir import origins, runtime
 
 
-@adjoint_of(runtime.make_tuple, runtime.make_list)
+@registry.adjoint_of(runtime.make_tuple, runtime.make_list)
 def make_tuple_adjoint(ct: Any, y: Any, *items: Any) -> Any:
     """The derivative of runtime.make_tuple and runtime.make_list."""
     return tuple(ct)
 
 
-@adjoint_of(runtime.make_dict)
+@registry.adjoint_of(runtime.make_dict)
 def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
     """The derivative of runtime.make_dict."""
     keys = items[::2]
@@ -42,7 +40,7 @@ def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
     return tuple([part for value in values for part in (None, value)])
 
 
-@adjoint_of(list, tuple, runtime.items_of)
+@registry.adjoint_of(list, tuple, runtime.items_of)
 def as_list_adjoint(ct: Any, y: Any, items: Any = ()) -> Any:
     """The derivative of list, tuple and runtime.items_of."""
     return (like_items(ct, items),)
@@ -54,8 +52,8 @@ def like_items(ct: Any, items: Any) -> Any:
         return filled(ct, items)
     if isinstance(items, (range, dict, str, set, frozenset)):
         return None
-    if is_foreign(items) and hasattr(type(items), "__iter__") and is_record(items):
-        raise refusal(
+    if formulas.is_foreign(items) and hasattr(type(items), "__iter__") and is_record(items):
+        raise origins.refusal(
             f"going through a {type(items).__name__} has no derivative. Go through a list or a "
             "tuple that a method of it returns."
         )
@@ -75,7 +73,7 @@ def filled(ct: Any, items: Any) -> Any:
     return np.stack([zero if part is None else part for part in ct])
 
 
-@adjoint_of(runtime.joined)
+@registry.adjoint_of(runtime.joined)
 def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     """The derivative of runtime.joined."""
     starts = [sum([len(part) for part in parts[:i]]) for i in range(len(parts))]
@@ -83,7 +81,7 @@ def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     return tuple([like_items(ct[s : s + len(part)], part) for s, part in pairs])
 
 
-@adjoint_of(runtime.merged)
+@registry.adjoint_of(runtime.merged)
 def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     """The derivative of runtime.merged."""
     cotangents: Any = ()
@@ -93,13 +91,13 @@ def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     return cotangents
 
 
-@adjoint_of(runtime.unpacked)
+@registry.adjoint_of(runtime.unpacked)
 def unpacked_adjoint(ct: Any, y: Any, value: Any, count: int) -> Any:
     """The derivative of runtime.unpacked."""
     return like_items(ct, value), None
 
 
-@adjoint_of(runtime.unpacked_star)
+@registry.adjoint_of(runtime.unpacked_star)
 def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) -> Any:
     """The derivative of runtime.unpacked_star."""
     end = len(ct) - after
@@ -107,7 +105,7 @@ def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) 
     return like_items([*ct[:before], *middle, *ct[end:]], value), None, None
 
 
-@adjoint_of(runtime.collected)
+@registry.adjoint_of(runtime.collected)
 def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
     """The derivative of runtime.collected."""
     chain_ct: Any = None
@@ -116,7 +114,7 @@ def collected_adjoint(ct: Any, y: Any, chain: Any) -> Any:
     return (chain_ct,)
 
 
-@adjoint_of(dict)
+@registry.adjoint_of(dict)
 def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
     """The derivative of dict."""
     entry_cts = [ct.get(name) for name in entries]
@@ -126,39 +124,39 @@ def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
         keys = [key for key, _ in items]
         last = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
         return like_items([(None, part) for part in last], items), *entry_cts
-    raise refusal(
+    raise origins.refusal(
         f"dict() of a {type(items).__name__} has no derivative. Write {{k: v for k, v in ...}}."
     )
 
 
-@adjoint_of(attrs.evolve, dataclasses.replace)
+@registry.adjoint_of(attrs.evolve, dataclasses.replace)
 def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
     """The derivative of attrs.evolve and dataclasses.replace."""
     return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
 
 
-@adjoint_of(runtime.defined, definite=(0,))
+@registry.adjoint_of(runtime.defined, definite=(0,))
 def defined_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
     """The derivative of runtime.defined."""
     return ct, None
 
 
-@adjoint_of(runtime.enter)
+@registry.adjoint_of(runtime.enter)
 def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
     """The derivative of runtime.enter."""
-    raise refusal(
+    raise origins.refusal(
         f"what a `with` statement binds ({type(manager).__name__}) cannot be differentiated. Use "
         "the value itself."
     )
 
 
-@adjoint_of(runtime.captured)
+@registry.adjoint_of(runtime.captured)
 def captured_adjoint(ct: Any, y: Any, fun: Any, name: str) -> Any:
     """The derivative of runtime.captured."""
     return {name: ct}, None
 
 
-@adjoint_of(runtime.make_functions)
+@registry.adjoint_of(runtime.make_functions)
 def make_functions_adjoint(
     ct: Any, y: Any, maker: Any, codes: Any, defaults: Any, keyword_defaults: Any, *values: Any
 ) -> Any:
@@ -218,7 +216,7 @@ def placed(ct: Any, container: Any, index: Any) -> Any:
         return placed_array(ct, container, index)
     if isinstance(container, (str, bytes, range)):
         return None
-    raise refusal(
+    raise origins.refusal(
         f"an item of a {type(container).__name__} has no derivative. Use a list, a tuple, a dict "
         "or an array."
     )
@@ -236,7 +234,7 @@ def placed_item(ct: Any, container: Any, index: Any) -> Any:
     return cotangents if isinstance(container, list) else tuple(cotangents)
 
 
-@adjoint_of(placed_item)
+@registry.adjoint_of(placed_item)
 def placed_item_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
     """The derivative of placed_item."""
     return ct[index], None, None
@@ -260,7 +258,7 @@ def _is_basic(index: Any) -> bool:
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
-@adjoint_of(placed_array)
+@registry.adjoint_of(placed_array)
 def placed_array_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
     """The derivative of placed_array."""
     return ct[index], None, None
@@ -271,14 +269,14 @@ def is_method(value: Any) -> bool:
     return isinstance(value, (MethodType, BuiltinFunctionType))
 
 
-@adjoint_of(builtins.max, builtins.min)
+@registry.adjoint_of(builtins.max, builtins.min)
 def extreme_adjoint(ct: Any, y: Any, *items: Any, key: Any = None, default: Any = None) -> Any:
     """The derivative of builtins.max and builtins.min."""
     if len(items) == 1:
         if isinstance(items[0], (dict, str, range, set, frozenset)):
             return (None,)
         if not len(items[0]):
-            raise refusal(
+            raise origins.refusal(
                 "the default of max() and min() has no derivative. Ask first whether there are "
                 "items."
             )
@@ -300,14 +298,14 @@ def place_of(best: Any, items: Any) -> int:
     return [bool(item == best) for item in items].index(True)
 
 
-@adjoint_of(builtins.enumerate)
+@registry.adjoint_of(builtins.enumerate)
 def enumerate_adjoint(ct: Any, y: Any, items: Any, start: int = 0) -> Any:
     """The derivative of builtins.enumerate."""
     parts = [None if pair is None else pair[1] for pair in ct]
     return like_items(parts, items), None
 
 
-@adjoint_of(builtins.zip)
+@registry.adjoint_of(builtins.zip)
 def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     """The derivative of builtins.zip."""
     cotangents: Any = ()
@@ -320,13 +318,13 @@ def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     return cotangents
 
 
-@adjoint_of(builtins.reversed)
+@registry.adjoint_of(builtins.reversed)
 def reversed_adjoint(ct: Any, y: Any, items: Any) -> Any:
     """The derivative of builtins.reversed."""
     return (like_items(ct[::-1], items),)
 
 
-@adjoint_of(builtins.sorted)
+@registry.adjoint_of(builtins.sorted)
 def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
     """The derivative of builtins.sorted."""
     if isinstance(items, (dict, str, range, set, frozenset)):
@@ -341,7 +339,7 @@ def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
     return sorted(range(len(items)), key=lambda i: measured[i], reverse=reverse)
 
 
-@adjoint_of(partial)
+@registry.adjoint_of(partial)
 def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
     """The derivative of partial."""
     keywords = ct.get("keywords")
@@ -352,13 +350,13 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
     )
 
 
-@adjoint_of(copy.copy, copy.deepcopy, number, definite=(0,))
+@registry.adjoint_of(copy.copy, copy.deepcopy, number, definite=(0,))
 def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
     """The derivative of copy.copy, copy.deepcopy and number."""
     return (ct,)
 
 
-@adjoint_of(gradient_like, definite=(0,))
+@registry.adjoint_of(gradient_like, definite=(0,))
 def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     """The derivative of gradient_like."""
     if isinstance(x, (np.ndarray, np.generic, Array)) and cotangent is not None:
@@ -366,13 +364,13 @@ def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     return ct, None
 
 
-@adjoint_of(broadcast_like, definite=(0,))
+@registry.adjoint_of(broadcast_like, definite=(0,))
 def broadcast_like_adjoint(ct: Any, y: Any, x: Any, shape: Any) -> Any:
     """The derivative of broadcast_like."""
     return reduce_to(ct, x), None
 
 
-@adjoint_of(reduce_to, definite=(0,))
+@registry.adjoint_of(reduce_to, definite=(0,))
 def reduce_to_adjoint(ct: Any, y: Any, x: Any, like: Any) -> Any:
     """The derivative of reduce_to."""
     return reduce_to(spread_back(ct, x), x), None
@@ -385,4 +383,4 @@ def spread_back(ct: Any, x: Any) -> Any:
     return broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
 
 
-inert.update((place_of, ordering, is_method, runtime.free_names))
+registry.inert.update((place_of, ordering, is_method, runtime.free_names))

@@ -16,6 +16,7 @@ import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.dtypes import is_inexact
+from tinyjax.source.adjoint import counterparts, pullbacks
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
     field_names,
@@ -23,10 +24,7 @@ from tinyjax.source.adjoint.cotangents import (
     is_record,
     reduce_to,
 )
-from tinyjax.source.adjoint.counterparts import INDEXED
-from tinyjax.source.adjoint.pullbacks import pull
-from tinyjax.source.adjoint.rules.containers import is_method, joined_adjoint, like_items, placed
-from tinyjax.source.adjoint.rules.formulas import formula, is_foreign, is_overloaded, matmul_adjoint
+from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.origins import refusal
@@ -38,8 +36,8 @@ def overloaded(fun: Function, ct: Any, *operands: Any) -> Any:
     """The cotangents of the operands of a method that an operator stands for."""
     method, swapped = method_of(fun, operands)
     if swapped:
-        return pull(method, operands[1], operands[0])[1](ct)[:0:-1]
-    return pull(method, *operands)[1](ct)[1:]
+        return pullbacks.pull(method, operands[1], operands[0])[1](ct)[:0:-1]
+    return pullbacks.pull(method, *operands)[1](ct)[1:]
 
 
 def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]:
@@ -68,15 +66,15 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
 
 inert.add(method_of)
 
-formula(operator.neg, "x", "-ct", overloaded=overloaded)
-formula(operator.pos, "x", "ct", overloaded=overloaded)
-formula(operator.sub, "x y_", "ct", "-ct", overloaded=overloaded)
-formula(operator.truediv, "x d", "ct / d", "-ct * y / d", overloaded=overloaded)
-formula(operator.mod, "x d", "ct", "-ct * ((x - y) / d)", overloaded=overloaded)
-formula(
+formulas.formula(operator.neg, "x", "-ct", overloaded=overloaded)
+formulas.formula(operator.pos, "x", "ct", overloaded=overloaded)
+formulas.formula(operator.sub, "x y_", "ct", "-ct", overloaded=overloaded)
+formulas.formula(operator.truediv, "x d", "ct / d", "-ct * y / d", overloaded=overloaded)
+formulas.formula(operator.mod, "x d", "ct", "-ct * ((x - y) / d)", overloaded=overloaded)
+formulas.formula(
     operator.pow, "x n", "ct * power_slope(x, n)", "exponent_slope(ct, y, x)", overloaded=overloaded
 )
-formula(abs, "x", "ct * slope_of_abs(x)", overloaded=overloaded)
+formulas.formula(abs, "x", "ct * slope_of_abs(x)", overloaded=overloaded)
 
 
 @adjoint_of(operator.add)
@@ -84,7 +82,7 @@ def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of operator.add."""
     if isinstance(y, (list, tuple)):
         return ct[: len(a)], ct[len(a) :]
-    if is_overloaded(a, b):
+    if formulas.is_overloaded(a, b):
         parts = overloaded(operator.add, ct, a, b)
         return parts[0], parts[1]
     return reduce_to(ct, a), reduce_to(ct, b)
@@ -97,7 +95,7 @@ def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
         if isinstance(b, int):
             return repeated_adjoint(ct, a), None
         return None, repeated_adjoint(ct, b)
-    if is_overloaded(a, b):
+    if formulas.is_overloaded(a, b):
         parts = overloaded(operator.mul, ct, a, b)
         return parts[0], parts[1]
     return reduce_to(ct * b, a), reduce_to(a * ct, b)
@@ -136,10 +134,10 @@ def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of operator.matmul."""
     if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2:  # as most are
         return ct @ b.T, a.T @ ct
-    if is_overloaded(a, b):
+    if formulas.is_overloaded(a, b):
         parts = overloaded(operator.matmul, ct, a, b)
         return parts[0], parts[1]
-    parts = matmul_adjoint(ct, y, a, b)
+    parts = formulas.matmul_adjoint(ct, y, a, b)
     return parts[0], parts[1]
 
 
@@ -154,22 +152,22 @@ def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 @adjoint_of(operator.getitem)
 def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem."""
-    if is_foreign(container) and computing(container) is None:
+    if formulas.is_foreign(container) and computing(container) is None:
         both = overloaded(operator.getitem, ct, container, index)
         return both[0], both[1]
-    return placed(ct, container, index), index_adjoint(ct, y, container, index)[1]
+    return containers.placed(ct, container, index), index_adjoint(ct, y, container, index)[1]
 
 
 def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem by the index, of which some objects compute an item."""
-    if not is_foreign(container) or not holds_float(index):
+    if not formulas.is_foreign(container) or not holds_float(index):
         return None, None
     computes = computing(container)
     if computes is None:
         return None, overloaded(operator.getitem, ct, container, index)[1]
     if isinstance(index, tuple):
-        return None, pull(computes, *index)[1](ct)[1:]
-    return None, pull(computes, index)[1](ct)[1]
+        return None, pullbacks.pull(computes, *index)[1](ct)[1:]
+    return None, pullbacks.pull(computes, index)[1](ct)[1]
 
 
 rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_adjoint)
@@ -177,7 +175,7 @@ rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_ad
 
 def computing(container: Any) -> Callable[..., Any] | None:
     """The function that computes the items of an object of NumPy's, if it is such an object."""
-    return next((fun for known, fun, _ in INDEXED if container is known), None)
+    return next((fun for known, fun, _ in counterparts.INDEXED if container is known), None)
 
 
 def holds_float(index: Any) -> bool:
@@ -196,13 +194,13 @@ inert.update((computing, holds_float))
 def sum_adjoint(ct: Any, y: Any, items: Any, start: Any = 0) -> Any:
     """The derivative of builtins.sum."""
     if isinstance(y, (list, tuple)):
-        parts = joined_adjoint(ct, y, start, *items)
-        return like_items(parts[1:], items), parts[0]
-    if is_overloaded(y):
-        parts = pull(summed, items, start)[1](ct)
+        parts = containers.joined_adjoint(ct, y, start, *items)
+        return containers.like_items(parts[1:], items), parts[0]
+    if formulas.is_overloaded(y):
+        parts = pullbacks.pull(summed, items, start)[1](ct)
         return parts[1], parts[2]
     parts = [reduce_to(ct, items[i]) for i in range(len(items))]
-    return like_items(parts, items), reduce_to(ct, start)
+    return containers.like_items(parts, items), reduce_to(ct, start)
 
 
 def summed(items: Any, start: Any) -> Any:
@@ -217,7 +215,7 @@ def float_adjoint(ct: Any, y: Any, x: Any = 0.0) -> Any:
     """The derivative of float and of NumPy's types of floats."""
     if isinstance(x, str):
         return (None,)
-    if is_foreign(x):
+    if formulas.is_foreign(x):
         return (overloaded(float, ct, x)[0],)
     return (np.reshape(ct, np.shape(x)) if isinstance(x, np.ndarray) else ct,)
 
@@ -228,13 +226,13 @@ def float_adjoint(ct: Any, y: Any, x: Any = 0.0) -> Any:
 @adjoint_of(getattr)
 def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None) -> Any:
     """The derivative of getattr."""
-    if is_method(y):
+    if containers.is_method(y):
         return ct["__self__"], None, None
     if not hasattr(value, name):
         return None, None, ct
     getter = getter_of(value, name)
     if getter is not None:
-        return pull(getter, value)[1](ct)[1], None, None
+        return pullbacks.pull(getter, value)[1](ct)[1], None, None
     if name == "T" and isinstance(value, (np.ndarray, Array)):
         return ct.T, None, None
     if name == "mT" and isinstance(value, (np.ndarray, Array)):

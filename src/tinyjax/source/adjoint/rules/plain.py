@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import operator
 
-from tinyjax.source.adjoint.cotangents import is_complex, is_record, one_like
+from tinyjax.source.adjoint import cotangents as ct
 from tinyjax.source.adjoint.rules.registry import inert
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.origins import program_location, refusal
+from tinyjax.source.ir import origins, runtime
 
 inert.update(
     (len, range, isinstance, issubclass, int, bool, str, repr, format, type, id, callable, hasattr,
@@ -22,5 +21,5 @@ inert.update(
      NotImplementedError, StopIteration, Exception,
      math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,
      math.factorial, math.comb, math.perm, math.gcd, math.lcm, math.isqrt, math.ulp,
-     is_complex, is_record, one_like, program_location, refusal)
+     ct.is_complex, ct.is_record, ct.one_like, origins.program_location, origins.refusal)
 )  # fmt: skip

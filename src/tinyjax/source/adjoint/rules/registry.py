@@ -9,10 +9,8 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax.errors import SourceError
-from tinyjax.frames import Location
-from tinyjax.source.ir.origins import program_location
-from tinyjax.source.ir.runtime import is_in
+from tinyjax import errors, frames
+from tinyjax.source.ir import origins, runtime
 
 Function = Callable[..., Any]
 R = TypeVar("R", bound=Function)
@@ -57,7 +55,7 @@ def fits(fun: Function, count: int, names: tuple[str, ...]) -> bool:
 
 
 def places(
-    fun: Function, count: int, names: tuple[str, ...] = (), location: Location | None = None
+    fun: Function, count: int, names: tuple[str, ...] = (), location: frames.Location | None = None
 ) -> tuple[int | None, ...]:
     """Where a function's rule gives the cotangents of arguments given by keyword; None: nowhere.
 
@@ -76,16 +74,16 @@ def unknown_arguments(
     count: int,
     names: tuple[str, ...],
     taken: Iterable[inspect.Parameter],
-    location: Location | None = None,
-) -> SourceError:
+    location: frames.Location | None = None,
+) -> errors.SourceError:
     """The error of a function whose derivative is known of other arguments only."""
     name = getattr(fun, "__name__", str(fun))
     known = ", ".join([str(p).partition(":")[0] for p in taken])
     arguments = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
-    return SourceError(
+    return errors.SourceError(
         f"no derivative is known of {name} with these arguments ({arguments}). It is known of "
         f"{name}({known}).",
-        location or program_location(),
+        location or origins.program_location(),
     )
 
 
@@ -115,12 +113,12 @@ def _places(adjoint: Function, count: int, names: tuple[str, ...]) -> tuple[int 
 
 def rule_of(fun: Any) -> Rule | None:
     """The rule of a function, if there is one."""
-    return rules[fun] if is_in(fun, rules) else None
+    return rules[fun] if runtime.is_in(fun, rules) else None
 
 
 def is_inert(fun: Any) -> bool:
     """Whether a function's results have no derivative."""
-    return is_in(fun, inert)
+    return runtime.is_in(fun, inert)
 
 
 def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable[[R], R]:
