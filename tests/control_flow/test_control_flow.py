@@ -442,6 +442,25 @@ def test_a_predicate_at_hand_calls_the_branch() -> None:
     assert len(calls) == 5
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16"])
+def test_stacks_of_narrow_floats_are_not_converted_in_each_iteration(
+    dtype: str, reverse: bool
+) -> None:
+    def stack(x: Any) -> Any:
+        def body(carry: Any, _: None) -> Any:
+            return carry * 0.5, (carry.astype(dtype), carry)
+
+        return lax.scan(body, x, None, length=37, reverse=reverse, unroll=2)[1]
+
+    x = np.array([3.0, -0.0, np.inf, np.nan, 0.1], np.float32)
+    compiled = tinyjax.jit(stack).lower(x).compile()
+    assert not re.search(r"\[37,5\]\S* convert\(", compiled.as_text())
+    narrow, wide = compiled(x)
+    expected = np.asarray(wide).astype(narrow.dtype)
+    np.testing.assert_array_equal(np.asarray(narrow).view("u1"), expected.view("u1"))
+
+
 #: Branches, of which the first is called, and the operands.
 DIFFERENT: Any = {
     "shapes": lambda m: ([lambda: m.numpy.zeros(2), lambda: m.numpy.zeros(3)],),
