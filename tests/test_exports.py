@@ -4,9 +4,22 @@ import sys
 from importlib import import_module
 
 import pytest
-from exports import FUNCTIONS, PACKAGE, forgotten, namespaces, path_of, stub, stub_of_functions
+from exports import (
+    FUNCTIONS,
+    PACKAGE,
+    SOURCES,
+    forgotten,
+    namespaces,
+    path_of,
+    stub,
+    stub_of_functions,
+)
 
 NAMESPACES = namespaces()
+#: Public modules that define their names themselves.
+MODULES = [
+    n for n, path in SOURCES.items() if "\nanswer_for(__name__)\n" in path.read_text("utf-8")
+]
 REMEDY = "run `python -m exports` in tests/"
 
 
@@ -34,7 +47,24 @@ def test_what_is_defined_is_exported() -> None:
     assert forgotten() == []
 
 
-@pytest.mark.parametrize("name", ["tinyjax", "tinyjax.numpy", "tinyjax.lax", "tinyjax.random"])
+@pytest.mark.parametrize("name", MODULES)
+def test_a_misspelt_name_is_answered_with_the_public_one(name: str) -> None:
+    module = import_module(name)
+    for public in module.__all__:
+        absent = f"module '{name}' has no attribute '{public}_'. Did you mean '{public}'"
+        with pytest.raises(AttributeError, match=absent):
+            getattr(module, f"{public}_")
+
+
+def test_single_files_answer_misspelt_names() -> None:
+    assert {"tinyjax.tree_util", "tinyjax.scipy.signal", "tinyjax.debug"} <= {*MODULES}
+    with pytest.raises(AttributeError, match="Did you mean 'tree_map'"):
+        vars(import_module("tinyjax.tree_util"))["__getattr__"]("tree_mpa")
+
+
+@pytest.mark.parametrize(
+    "name", ["tinyjax", "tinyjax.numpy", "tinyjax.lax", "tinyjax.random", *MODULES]
+)
 def test_completion_shows_public_names_alone(name: str) -> None:
     module = import_module(name)
     shown = dir(module)

@@ -11,6 +11,7 @@ from tinyjax.checkpointing import (
     saved_residuals,
 )
 from tinyjax.checkpointing.policies import Offloadable
+from tinyjax.lazy import answer_for
 
 #: What a policy may answer for a value: to compute it again, or to save it.
 Recompute: Final = False
@@ -27,3 +28,4 @@ __all__ = [
     "remat",
     "saved_residuals",
 ]
+answer_for(__name__)

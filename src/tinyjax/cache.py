@@ -9,8 +9,10 @@ from __future__ import annotations
 import attrs
 
 from tinyjax import xla
+from tinyjax.lazy import answer_for
 
 __all__ = ["CacheInfo", "clear", "info"]
+answer_for(__name__)
 
 
 @attrs.frozen

@@ -7,8 +7,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import lax, tree
 from tinyjax.custom_derivatives import custom_batch as custom_vmap
+from tinyjax.lazy import answer_for
 
 __all__ = ["custom_vmap", "sequential_vmap"]
+answer_for(__name__)
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -33,6 +33,7 @@ from tinyjax.display.runs import AFTER, Screen, shown_on
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ShardingError, TinyjaxError
 from tinyjax.frames import user_frame, wraps
+from tinyjax.lazy import answer_for
 from tinyjax.tracebacks import folded
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "visualize_array_sharding",
     "visualize_sharding",
 ]
+answer_for(__name__)
 
 
 P = ParamSpec("P")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tinyjax import dtypes
 from tinyjax.dtypes import DTypeLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.standard import from_dlpack
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
+answer_for(__name__)
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:

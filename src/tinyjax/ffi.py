@@ -23,6 +23,7 @@ from tinyjax.control_flow import scan as sc
 from tinyjax.core import avals as av, checking, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.primitive import Primitive
+from tinyjax.lazy import answer_for
 from tinyjax.primitives import broadcast as bc, shape as sh
 from tinyjax.stablehlo import lowering as lw, types as hlo
 from tinyjax.stablehlo.lowering import Lowering
@@ -35,6 +36,7 @@ __all__ = [
     "register_ffi_target_as_batch_partitionable",
     "register_ffi_type",
 ]
+answer_for(__name__)
 
 #: The order of an array's axes in memory: the axes, from the one along which elements lie farthest
 #: apart; or what has them as ``major_to_minor``; None for NumPy's order.

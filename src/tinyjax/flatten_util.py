@@ -12,10 +12,12 @@ import attrs
 from tinyjax import dtypes, errors, numpy as jnp, tree
 from tinyjax.core.array import Array
 from tinyjax.core.operands import as_array
+from tinyjax.lazy import answer_for
 
 T = TypeVar("T")
 
 __all__ = ["ravel_pytree"]
+answer_for(__name__)
 
 
 def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:

@@ -16,9 +16,11 @@ import attrs
 from tinyjax import dtypes, errors, numpy as jnp
 from tinyjax.core import axes as ax, checking, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+answer_for(__name__)
 
 
 class ResizeMethod(enum.Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 #: Of each module with a table: the home of every name, and what it is called there. Of a module in
 #: the table's own room the home is that room.
@@ -25,6 +25,23 @@ def unknown(module: str, name: str, why: str = "") -> AttributeError:
     hint = "" if why else did_you_mean(name, vars(sys.modules[module]).get("__all__", ()))
     # with the name, but not the module: Python would answer once more
     return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}", name=name)
+
+
+def answer_for(module: str) -> None:
+    """Let a module list only its public names, and say which of them a name that it lacks may mean.
+
+    Type checkers see nothing of it, and so know which names there are.
+
+    Args:
+        module: the name of a module with an ``__all__``, which calls this.
+    """
+    scope = vars(sys.modules[module])
+
+    def absent(name: str) -> NoReturn:
+        raise unknown(module, name)
+
+    scope["__getattr__"] = absent
+    scope["__dir__"] = lambda: sorted(scope["__all__"])
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

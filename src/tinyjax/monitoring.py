@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tinyjax.core.events import durations
 from tinyjax.errors import ArgumentError, shortened
+from tinyjax.lazy import answer_for
 
 __all__ = [
     "clear_event_listeners",
@@ -28,6 +29,7 @@ __all__ = [
     "unregister_event_time_span_listener",
     "unregister_scalar_listener",
 ]
+answer_for(__name__)
 
 _Listener = Callable[..., Any]
 _events: Final[list[_Listener]] = []

@@ -14,9 +14,11 @@ from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
 from tinyjax.core.result_placement import placed
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.lazy import answer_for
 from tinyjax.primitives.reduce import highest, lowest
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+answer_for(__name__)
 
 
 @placed

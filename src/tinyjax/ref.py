@@ -9,6 +9,7 @@ from tinyjax.core import avals as av, checking
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.refs import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 from tinyjax.errors import ArgumentError
+from tinyjax.lazy import answer_for
 
 __all__ = [
     "AbstractRef",
@@ -23,6 +24,7 @@ __all__ = [
     "set",
     "swap",
 ]
+answer_for(__name__)
 
 
 @checking.explained

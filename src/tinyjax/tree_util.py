@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tinyjax import errors
 from tinyjax.core import checking, integers as ints
+from tinyjax.lazy import answer_for
 from tinyjax.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -80,6 +81,7 @@ __all__ = [
     "treedef_is_leaf",
     "treedef_tuple",
 ]
+answer_for(__name__)
 
 
 def _kind_of(tree: PyTree) -> node.NodeKind:

@@ -17,10 +17,12 @@ from typing import TypeAlias
 from tinyjax.core.array import Array, ArrayLike, Indices
 from tinyjax.core.axes import Axis
 from tinyjax.dtypes import DTypeLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.creation import Shape
 from tinyjax.tree import PyTree
 
 __all__ = ["Array", "ArrayLike", "Axis", "DTypeLike", "Indices", "Key", "PyTree", "Shape"]
+answer_for(__name__)
 
 #: A key of ``tinyjax.random``.
 Key: TypeAlias = Array

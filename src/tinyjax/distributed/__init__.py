@@ -23,9 +23,11 @@ from tinyjax.distributed.clusters import Cluster, detected, named_address
 from tinyjax.distributed.gathering import Hello, address_of, approach, begin, gather, listener
 from tinyjax.distributed.membership import Membership
 from tinyjax.errors import ArgumentError, DistributedError
+from tinyjax.lazy import answer_for
 from tinyjax.version import __version__
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
+answer_for(__name__)
 
 #: This process as a member of a group, and how long it waits for the others in the end.
 _members: Final[list[tuple[Membership, int]]] = []

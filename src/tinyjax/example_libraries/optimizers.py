@@ -25,6 +25,7 @@ import attrs
 
 from tinyjax import errors, numpy as jnp, tree
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 
 P = ParamSpec("P")
 Schedule: TypeAlias = Callable[[Any], Any]
@@ -56,6 +57,7 @@ __all__ = [
     "sm3",
     "unpack_optimizer_state",
 ]
+answer_for(__name__)
 
 
 @attrs.frozen

@@ -19,6 +19,7 @@ import tinyjax.numpy as jnp
 from tinyjax import errors, lax, random
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DType
+from tinyjax.lazy import answer_for
 from tinyjax.nn import (
     elu,
     gelu,
@@ -89,6 +90,7 @@ __all__ = [
     "standardize",
     "zeros",
 ]
+answer_for(__name__)
 
 #: The older names of functions of :mod:`tinyjax.nn`, by which programs call them here.
 glorot: Final = glorot_normal

@@ -68,6 +68,7 @@ from tinyjax.custom_derivatives.cotangents import (
 )
 from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
+from tinyjax.lazy import answer_for
 from tinyjax.primitives.rules import add_arrays
 from tinyjax.primitives.shape import move_batch_axis, zero_tangent
 from tinyjax.stablehlo.lowering import Lowering
@@ -84,6 +85,7 @@ __all__ = [
     "Zero",
     "instantiate_zeros",
 ]
+answer_for(__name__)
 
 
 @attrs.frozen

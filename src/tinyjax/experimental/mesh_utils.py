@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from tinyjax.core.devices import Device, devices_on
 from tinyjax.core.integers import integers
 from tinyjax.errors import ShardingError
+from tinyjax.lazy import answer_for
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
+answer_for(__name__)
 
 
 def create_device_mesh(

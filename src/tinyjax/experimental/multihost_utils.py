@@ -17,6 +17,7 @@ from tinyjax.core import operands as opd, sharding as sd
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import PartitionSpec, group, is_place
+from tinyjax.lazy import answer_for
 from tinyjax.primitives.shape import expand_dims
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ __all__ = [
     "reached_preemption_sync_point",
     "sync_global_devices",
 ]
+answer_for(__name__)
 
 
 def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) -> Array:

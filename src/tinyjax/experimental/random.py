@@ -21,8 +21,10 @@ from tinyjax import dtypes, errors, numpy as jnp, random, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.refs import Ref, new_ref
 from tinyjax.dtypes import DTypeLike
+from tinyjax.lazy import answer_for
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
+answer_for(__name__)
 
 Size = int | Sequence[int] | None
 

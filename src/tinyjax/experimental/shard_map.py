@@ -7,11 +7,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from tinyjax import spmd
 from tinyjax.core.sharding import AnyMesh
+from tinyjax.lazy import answer_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 __all__ = ["shard_map"]
+answer_for(__name__)
 
 
 def shard_map(

@@ -21,6 +21,7 @@ from tinyjax.export.trees import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
+from tinyjax.lazy import answer_for
 
 __all__ = [
     "DisabledSafetyCheck",
@@ -41,6 +42,7 @@ __all__ = [
     "symbolic_args_specs",
     "symbolic_shape",
 ]
+answer_for(__name__)
 
 #: The versions of the format that can be read and written: tinyjax's own.
 maximum_supported_calling_convention_version: Final = VERSION

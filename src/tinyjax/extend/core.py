@@ -18,6 +18,7 @@ from tinyjax.core.primitive import Params, Primitive
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
 from tinyjax.lax.tokens import Token
+from tinyjax.lazy import answer_for
 from tinyjax.transforms.calls import def_call
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "unsafe_get_axis_names_DO_NOT_USE",
     "valid_jaxtype",
 ]
+answer_for(__name__)
 
 
 Effects: TypeAlias = AbstractSet[Effect]

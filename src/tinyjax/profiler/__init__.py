@@ -10,6 +10,7 @@ Eager operations are NumPy's, which any profiler of Python sees; what a program 
 ``tinyjax.explore`` tells.
 """
 
+from tinyjax.lazy import answer_for
 from tinyjax.profiler.annotations import StepTraceAnnotation, TraceAnnotation, annotate_function
 from tinyjax.profiler.recording import ProfileOptions, start_trace, stop_trace, trace
 from tinyjax.profiler.summary import summary
@@ -24,3 +25,4 @@ __all__ = [
     "summary",
     "trace",
 ]
+answer_for(__name__)

@@ -15,9 +15,11 @@ from tinyjax import dtypes
 from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import inexact, strong
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
+answer_for(__name__)
 
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None

@@ -11,9 +11,11 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
 from tinyjax.core.integers import is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, inexact, strong
 
 __all__ = ["RegularGridInterpolator"]
+answer_for(__name__)
 
 Method = Literal["linear", "nearest"]
 

@@ -15,9 +15,11 @@ from tinyjax import api, dtypes, errors, frames
 from tinyjax.control_flow import scan as sc, while_loop as wl
 from tinyjax.core import checking, operands as opd
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.primitives import elementwise as ew
 
 __all__ = ["OptimizeResults", "minimize"]
+answer_for(__name__)
 
 #: The options that each method knows.
 _OPTIONS: Final = {

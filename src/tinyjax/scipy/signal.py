@@ -13,6 +13,7 @@ from tinyjax import dtypes
 from tinyjax.core import axes as ax, integers as ints, replay
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives.convolution import conv_general_dilated
 
@@ -28,6 +29,7 @@ __all__ = [
     "stft",
     "welch",
 ]
+answer_for(__name__)
 
 Mode = Literal["full", "same", "valid"]
 #: A window's name, that and its parameters, or the window itself.

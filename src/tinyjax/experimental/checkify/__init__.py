@@ -34,6 +34,7 @@ from tinyjax.experimental.checkify.api import (
 )
 from tinyjax.experimental.checkify.rules import register
 from tinyjax.experimental.checkify.sites import Category as ErrorCategory
+from tinyjax.lazy import answer_for
 
 register()
 
@@ -54,3 +55,4 @@ __all__ = [
     "nan_checks",
     "user_checks",
 ]
+answer_for(__name__)

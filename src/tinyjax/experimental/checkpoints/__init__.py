@@ -6,5 +6,7 @@ devices are to hold. It takes the package safetensors, and reading executes no c
 
 from tinyjax.experimental.checkpoints.restoring import restore
 from tinyjax.experimental.checkpoints.saving import Saving, save, save_async
+from tinyjax.lazy import answer_for
 
 __all__ = ["Saving", "restore", "save", "save_async"]
+answer_for(__name__)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from tinyjax import config
+from tinyjax.lazy import answer_for
 
 __all__ = ["reset_cache", "set_cache_dir"]
+answer_for(__name__)
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:

@@ -35,6 +35,7 @@ from tinyjax.experimental.sparse.operations import (
 )
 from tinyjax.experimental.sparse.sparsify import sparsify
 from tinyjax.experimental.sparse.transformations import empty, eye, grad, todense, value_and_grad
+from tinyjax.lazy import answer_for
 
 __all__ = [
     "BCOO",
@@ -67,3 +68,4 @@ __all__ = [
     "todense",
     "value_and_grad",
 ]
+answer_for(__name__)

@@ -13,8 +13,10 @@ from tinyjax.core import checking, operands as opd
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
+from tinyjax.lazy import answer_for
 
 __all__ = ["lobpcg_standard", "spsolve"]
+answer_for(__name__)
 
 
 @checking.checked

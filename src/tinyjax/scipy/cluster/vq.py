@@ -5,9 +5,11 @@ from __future__ import annotations
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, promote_inexact
 
 __all__ = ["vq"]
+answer_for(__name__)
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:

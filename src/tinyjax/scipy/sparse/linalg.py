@@ -14,8 +14,10 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 from tinyjax import implicit, numpy as jnp, tree
 from tinyjax.core.array import Array, ArrayLike, is_array_like
 from tinyjax.core.operands import as_array
+from tinyjax.lazy import answer_for
 
 __all__ = ["bicgstab", "cg", "gmres"]
+answer_for(__name__)
 
 T = TypeVar("T")
 

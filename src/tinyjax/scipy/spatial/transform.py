@@ -18,9 +18,11 @@ from tinyjax import dtypes, random, tree
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import inexact, strong
 
 __all__ = ["Rotation", "Slerp"]
+answer_for(__name__)
 
 #: Numbers with any number of axes.
 Numbers: TypeAlias = ArrayLike | Sequence[float] | Sequence[Sequence[float]]

@@ -6,11 +6,13 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.scipy import special as sps
 from tinyjax.scipy.stats import distribution as dist
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
+answer_for(__name__)
 
 _P: Final = "real, in [0, 1]: the probability of 1"
 

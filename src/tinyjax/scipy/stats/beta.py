@@ -6,12 +6,14 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betainc, betaln, xlog1py, xlogy
 from tinyjax.scipy.stats.distribution import Family, x_a_b
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+answer_for(__name__)
 
 _at: Final = Family(
     __name__, x_a_b, "0.3, 2.0, 3.0", keeps_nan=True, a="real, above 0", b="real, above 0"

@@ -6,12 +6,14 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import betaln
 from tinyjax.scipy.stats.distribution import Family, Operands
 
 __all__ = ["logpmf", "pmf"]
+answer_for(__name__)
 
 
 def _k_n_a_b(

@@ -6,11 +6,13 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import gammaln, xlog1py, xlogy
 from tinyjax.scipy.stats.distribution import Family, k_n_p
 
 __all__ = ["logpmf", "pmf"]
+answer_for(__name__)
 
 _at: Final = Family(
     __name__,

@@ -7,11 +7,13 @@ import math
 from tinyjax import errors
 from tinyjax.core import replay
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy import special as sps
 
 __all__ = ["logpdf", "pdf"]
+answer_for(__name__)
 
 #: How far the shares' sum may be from 1.
 _TOLERANCE = 1e-6

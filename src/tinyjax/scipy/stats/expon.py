@@ -6,11 +6,13 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.distribution import Family, log_minus_expm1, q_loc_scale, x_loc_scale
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+answer_for(__name__)
 
 _at: Final = Family(__name__, x_loc_scale, "0.5", keeps_nan=True)
 _quantile: Final = Family(__name__, q_loc_scale, "0.3")

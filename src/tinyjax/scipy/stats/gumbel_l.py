@@ -6,11 +6,13 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats import distribution as dist, gumbel
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+answer_for(__name__)
 
 _at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
 _quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")

@@ -8,11 +8,13 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.errors import DtypeError
+from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpmf", "pmf"]
+answer_for(__name__)
 
 
 @replayed

@@ -7,6 +7,7 @@ import math
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.linalg import cholesky, diagonal
 from tinyjax.numpy.manipulation import expand_dims, squeeze
 from tinyjax.numpy.promotion import arrays, broadcast_shapes, broadcast_to_shape, promote_inexact
@@ -15,6 +16,7 @@ from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.linalg import solve_triangular
 
 __all__ = ["logpdf", "pdf"]
+answer_for(__name__)
 
 
 @replayed

@@ -6,11 +6,13 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.scipy.special import log_ndtr, ndtr, ndtri
 from tinyjax.scipy.stats.distribution import Family, q_loc_scale, x_loc_scale
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+answer_for(__name__)
 
 _LOC: Final = "the mean"
 _SCALE: Final = "the standard deviation"

@@ -6,12 +6,14 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy import special as sps
 from tinyjax.scipy.stats import distribution as dist
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
+answer_for(__name__)
 
 
 def _k_mu(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> dist.Operands:

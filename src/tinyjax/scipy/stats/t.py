@@ -6,12 +6,14 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln
 from tinyjax.scipy.stats.distribution import Family, x_df
 
 __all__ = ["logpdf", "pdf"]
+answer_for(__name__)
 
 _at: Final = Family(
     __name__, x_df, "0.5, 3.0", standard=True, df="real, above 0: the degrees of freedom"

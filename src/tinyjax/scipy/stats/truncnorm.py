@@ -6,12 +6,14 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import log_ndtr, ndtr
 from tinyjax.scipy.stats.distribution import Family, x_a_b
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+answer_for(__name__)
 
 _at: Final = Family(
     __name__,

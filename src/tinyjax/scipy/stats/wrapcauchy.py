@@ -6,11 +6,13 @@ import math
 from typing import Final
 
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.distribution import Family, Operands
 
 __all__ = ["logpdf", "pdf"]
+answer_for(__name__)
 
 
 def _x_c(x: ArrayLike, c: ArrayLike) -> Operands:
