@@ -102,7 +102,6 @@ WHY_ANY = {
     "tinyjax.numpy": {
         "finfo": NUMPY,
         "fromfunction": OF_THE_FUNCTION,
-        "iinfo": NUMPY,
         "vectorize": OF_THE_FUNCTION,
     },
     "tinyjax.lax": {

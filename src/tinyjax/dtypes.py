@@ -43,6 +43,19 @@ class HasDType(Protocol):
     def dtype(self) -> DType: ...
 
 
+class IntegerLimits(HasDType, Protocol):
+    """The limits of an integer type: NumPy's object, or that of ``ml_dtypes``."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def min(self) -> int: ...
+    @property
+    def max(self) -> int: ...
+
+
 #: NumPy's own meaning: a dtype, a scalar type, or a name; None for the default.
 DTypeLike: TypeAlias = (
     str
@@ -665,7 +678,7 @@ def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
     return _finfo(requested)
 
 
-def iinfo(dtype: DTypeLike | HasDType) -> np.iinfo[Any] | ml_dtypes.iinfo:
+def iinfo(dtype: DTypeLike | HasDType) -> IntegerLimits:
     """Return the limits of an integer type: ``min``, ``max`` and ``bits``.
 
     Args:

@@ -11,7 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
 from importlib import import_module
-from typing import Any, ClassVar, Final, Generic, Literal, NoReturn, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 import attrs
 
@@ -178,7 +189,8 @@ class NoParams(Params):
     It is compared and hashed by identity, faster than by a generated method.
     """
 
-    __eq__, __hash__ = object.__eq__, object.__hash__
+    if not TYPE_CHECKING:  # to checkers these are as Params declares them
+        __eq__, __hash__ = object.__eq__, object.__hash__
 
     _only: ClassVar[list[NoParams]] = []
 
