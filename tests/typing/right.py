@@ -178,7 +178,9 @@ def jacobians() -> None:
     tinyjax.jacobian(loss, argnums=(0, 1))(params, x)
     jacfwd(lambda x: x**2)(x)
     hessian(lambda x: jnp.sum(x**3))(x)
-    jacrev(loss)(params, x)
+    assert_type(jacrev(loss)(params, x), Params)
+    assert_type(autodiff.jacobian(loss, order="reverse")(params, x), Params)
+    hessian(loss)(params, x).w.b
 
 
 def compositions() -> None:

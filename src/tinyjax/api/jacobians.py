@@ -16,12 +16,17 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.primitives import elementwise as ew, shape as sh
 
 
-def _with_plain_options(function: Callable[..., Any]) -> typed.Jacobians[Never, Never]:
+def _with_plain_options(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Array]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
-def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never]:
+def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never, Array]:
+    transform: Callable[..., Any] = checking.checked(function)
+    return transform
+
+
+def _of_second_order(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Never]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
@@ -138,7 +143,7 @@ def jacrev(
     return computed
 
 
-@_with_plain_options
+@_of_second_order
 def hessian(
     fun: Callable[..., Any],
     argnums: int | Sequence[int] = 0,

@@ -27,6 +27,7 @@ R = TypeVar("R")
 A = TypeVar("A", bound=Any)
 I_contra = TypeVar("I_contra", contravariant=True)
 O_contra = TypeVar("O_contra", contravariant=True)
+V_contra = TypeVar("V_contra", contravariant=True)
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -98,10 +99,11 @@ class JacobianOf(Protocol[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
 
-class Jacobians(Protocol[I_contra, O_contra]):
+class Jacobians(Protocol[I_contra, O_contra, V_contra]):
     """What makes Jacobians; an option that it has not is Never.
 
-    The Jacobian in an array has the structure of the result; in a tree it has no type in Python.
+    The Jacobian in an array has the structure of the result. In a tree it is such a tree where the
+    result is a ``V_contra``, which is Never of second derivatives; else it has no type in Python.
     """
 
     @overload
@@ -137,6 +139,17 @@ class Jacobians(Protocol[I_contra, O_contra]):
         *,
         order: O_contra = ...,
     ) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
+    @overload
+    def __call__(
+        self,
+        fun: Callable[Concatenate[A, P], V_contra],
+        argnums: Literal[0] = ...,
+        has_aux: Literal[False] = ...,
+        holomorphic: bool = ...,
+        allow_int: I_contra = ...,
+        *,
+        order: O_contra = ...,
+    ) -> Callable[Concatenate[A, P], A]: ...
     @overload
     def __call__(
         self,

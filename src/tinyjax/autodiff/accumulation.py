@@ -50,7 +50,7 @@ Order: TypeAlias = Literal["auto", "forward", "reverse"]
 _MOST_ELEMENTS: Final = 2**24
 
 
-def _with_order(function: Callable[..., Any]) -> Jacobians[bool, Order]:
+def _with_order(function: Callable[..., Any]) -> Jacobians[bool, Order, Array]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
