@@ -14,13 +14,24 @@ from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
 from tinyjax.tree.treedef import LEAF, NONE, PyTreeDef, flat_treedef, make_treedef, walk_up_to
 
+T = TypeVar("T")
+K = TypeVar("K")
+
 if TYPE_CHECKING:
     from tinyjax.core.array import Array
 
     #: What of trees of arrays a type can tell.
     Arrays: TypeAlias = Array | Sequence["Arrays"] | Mapping[Any, "Arrays"] | None
 
-T = TypeVar("T")
+    #: Three levels of containers: unlike ``Arrays`` it has no strings, which hold strings.
+    _One: TypeAlias = T | Sequence[T] | Mapping[Any, T]
+    _Two: TypeAlias = _One[T] | Sequence[_One[T]] | Mapping[Any, _One[T]]
+    _Three: TypeAlias = _Two[T] | Sequence[_Two[T]] | Mapping[Any, _Two[T]]
+
+    class _NoValue:
+        """Only what is of unknown type is taken for a tree of it."""
+
+
 A = TypeVar("A", bound="Arrays")
 IsLeaf: TypeAlias = Callable[[Any], bool]
 
@@ -185,6 +196,18 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
     return treedef.unflatten(leaves)
 
 
+@overload
+def leaves(tree: _Three[_NoValue], is_leaf: None = ...) -> list[Leaf]: ...
+
+
+@overload
+def leaves(tree: _Three[Array | None], is_leaf: None = ...) -> list[Array]: ...
+
+
+@overload
+def leaves(tree: PyTree, is_leaf: IsLeaf | None = ...) -> list[Leaf]: ...
+
+
 def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
     """Return the leaves of a tree, as ``flatten`` orders them.
 
@@ -213,6 +236,18 @@ def tree_map(f: Callable[[Array], Array], tree: A) -> A: ...
 
 @overload
 def tree_map(f: Callable[[Array, Any], Array], tree: A, rest: PyTree, /) -> A: ...
+
+
+@overload
+def tree_map(f: Function[Any], tree: _Three[_NoValue], /) -> PyTree: ...
+
+
+@overload
+def tree_map(f: Callable[[Array], T], tree: dict[K, Array], /) -> dict[K, T]: ...
+
+
+@overload
+def tree_map(f: Callable[[Array], T], tree: list[Array], /) -> list[T]: ...
 
 
 @overload
