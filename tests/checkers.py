@@ -47,10 +47,40 @@ def lines(text: str, pattern: str) -> Found:
     return found
 
 
-def mypy(path: Path) -> Found:
+def mypy(path: Path, of: str = "error: (.*)") -> Found:
     config = ROOT / "mypy.ini"
     text = run(sys.executable, "-m", "mypy", "--config-file", str(config), str(path))
-    return lines(text, rf"{path.name}:(\d+): error: (.*)")
+    return lines(text, rf"{path.name}:(\d+): {of}")
+
+
+class Reveal(ast.NodeTransformer):
+    """Wrap in ``reveal_type`` calls that are statements, assigned, or have their type asserted."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr:
+        if isinstance(node.value, ast.Call):
+            call = node.value
+            asserted = isinstance(call.func, ast.Name) and call.func.id == "assert_type"
+            shown = call.args[0] if asserted else call
+            node.value = ast.Call(ast.Name("reveal_type"), [shown], [])
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        if isinstance(node.value, ast.Call):
+            node.value = ast.Call(ast.Name("reveal_type"), [node.value], [])
+        return node
+
+
+def revealed() -> Mapping[str, str]:
+    """The calls of ``right.py``, and the types that mypy finds for what they return."""
+    program = Reveal().visit(ast.parse((PROGRAMS / "right.py").read_text(encoding="utf-8")))
+    program.body.insert(1, ast.parse("from typing import reveal_type").body[0])
+    text = ast.unparse(ast.fix_missing_locations(program))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "revealed.py")
+        path.write_text(text, encoding="utf-8")
+        types = mypy(path, 'note: Revealed type is "(.*)"')
+    rows = text.splitlines()
+    return {rows[i - 1].partition("reveal_type")[2][1:-1]: what for i, what in types.items()}
 
 
 def pyright(path: Path, program: str = "pyright", mode: str = "strict") -> Found:

@@ -1392,6 +1392,18 @@ def tree_map_is_no_text() -> None:
     z: str = tree.map(square, [x])  # wrong
 
 
+def tree_map_to_text_is_no_tree_of_arrays() -> None:
+    tree.map(str, {"w": x})["w"].sum()  # wrong
+
+
+def leaves_are_no_texts() -> None:
+    z: list[str] = tree.leaves(params)  # wrong
+
+
+def jacobian_of_a_tree_has_its_fields() -> None:
+    jacrev(loss)(params, x).v  # wrong
+
+
 def setting_of_another_name() -> None:
     tinyjax.config.update("nonsense", 3)  # wrong
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     class _NoValue:
         """Only what is of unknown type is taken for a tree of it."""
 
+    ArrayTree: TypeAlias = _Three[Array | None]
+    UnknownTree: TypeAlias = _Three[_NoValue]
 
 A = TypeVar("A", bound="Arrays")
 IsLeaf: TypeAlias = Callable[[Any], bool]
@@ -197,11 +199,11 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
 
 
 @overload
-def leaves(tree: _Three[_NoValue], is_leaf: None = ...) -> list[Leaf]: ...
+def leaves(tree: UnknownTree, is_leaf: None = ...) -> list[Leaf]: ...
 
 
 @overload
-def leaves(tree: _Three[Array | None], is_leaf: None = ...) -> list[Array]: ...
+def leaves(tree: ArrayTree, is_leaf: None = ...) -> list[Array]: ...
 
 
 @overload
@@ -239,7 +241,7 @@ def tree_map(f: Callable[[Array, Any], Array], tree: A, rest: PyTree, /) -> A: .
 
 
 @overload
-def tree_map(f: Function[Any], tree: _Three[_NoValue], /) -> PyTree: ...
+def tree_map(f: Function[Any], tree: UnknownTree, /) -> PyTree: ...
 
 
 @overload
