@@ -94,16 +94,6 @@ def _folder(value: object) -> str:
     return os.path.abspath(path) if path else ""
 
 
-def _generator(value: object) -> str:
-    generators = get_args(Generator)
-    if value not in generators:
-        raise ArgumentError(
-            f"default_prng_impl is one of {', '.join(map(repr, generators))}, "
-            f"but got {shortened(value)}."
-        )
-    return str(value)
-
-
 def _number_of_devices(value: object) -> int:
     try:
         number = int(str(value))
@@ -210,7 +200,7 @@ class Settings(Printed):
     dtype_promotion: DtypePromotion = _choice("dtype_promotion", DtypePromotion, "standard")
     rank_promotion: RankPromotion = _choice("rank_promotion", RankPromotion, "allow")
     threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
-    default_prng_impl: str = attrs.field(default="threefry2x32", converter=_generator)
+    default_prng_impl: Generator = _choice("default_prng_impl", Generator, "threefry2x32")
     check_leaks: bool = attrs.field(default=False, converter=_boolean)
     check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
     debug_nans: bool = attrs.field(default=False, converter=_boolean)
