@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
 from tinyjax.core.array import Array, ArrayLike
@@ -394,7 +394,7 @@ def stage(x: ArrayLike, /) -> Array:
 
 
 @explained
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
     """Keep the equations of unused values in a jaxpr.
 
     The compiled program drops them all the same.

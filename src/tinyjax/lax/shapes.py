@@ -22,6 +22,7 @@ from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import (
     ArgumentError,
+    AxisError,
     DtypeError,
     IndexingError,
     NumberRangeError,
@@ -150,12 +151,19 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     """Merge the axes from ``start_dimension`` to before ``stop_dimension`` into one.
 
     Raises:
-        AxisError: an axis is out of range.
+        AxisError: ``stop_dimension`` lies before ``start_dimension``.
     """
     x = as_array(operand)
     first = integer(start_dimension, "start_dimension")
     last = None if stop_dimension is None else integer(stop_dimension, "stop_dimension")
     start, stop, _ = builtins.slice(first, last).indices(x.ndim)
+    if stop < start:
+        raise AxisError(
+            f"collapse merges the axes from {first} to before {last}, but of the axes of shape "
+            f"{x.shape} axis {stop} lies before axis {start}.",
+            stop,
+            x.ndim,
+        )
     middle = prod(x.shape[start:stop])
     return _sh.reshape(x, (*x.shape[:start], middle, *x.shape[stop:]))
 

@@ -27,7 +27,7 @@ def gradient(
     f: ArrayLike,
     *varargs: ArrayLike,
     axis: ax.Axis = None,
-    edge_order: int | None = None,
+    edge_order: Literal[1] | None = None,
 ) -> Array | list[Array]:
     """Estimate derivatives from samples by central differences, one-sided at the ends.
 
