@@ -136,8 +136,8 @@ def parts(x: Any) -> Any:
 
 
 OF_TEXT = (
-    "Arrays hold numbers and bools: encode text as integers. If it chooses what is computed, "
-    "make it a static argument of jit (static_argnums, static_argnames)."
+    "which is not a valid JAX type. Arrays hold numbers and bools: encode text as integers. If it "
+    "chooses what is computed, make it a static argument of jit (static_argnums, static_argnames)."
 )
 
 
@@ -155,7 +155,8 @@ def matrices_that_are_not_square() -> object:
 
 @case(
     ShapeError,
-    "qr takes matrices, arrays with at least two axes, but got shape (5,). Add axes with reshape.",
+    "qr takes matrices: its input must have rank at least 2, but got shape=(5,). Add axes with "
+    "reshape.",
 )
 def no_matrices_under_jit() -> object:
     def factors(x: Any) -> Any:
@@ -175,7 +176,7 @@ def equations_that_do_not_fit() -> object:
 
 @case(
     DtypeError,
-    "eigh does not take float16: it takes float32, float64, complex64, complex128. Convert the "
+    "Unsupported dtype float16: eigh takes float32, float64, complex64, complex128. Convert the "
     "operand with .astype(...).",
 )
 def matrices_in_half_precision() -> object:
@@ -292,7 +293,7 @@ def numpy_array_of_objects() -> object:
 
 @case(
     ArgumentError,
-    "other of add: expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "other of add: expected an array or a number, but got str: 'a', " + OF_TEXT,
     wrong_types=True,
 )
 def operator_with_a_string() -> object:
@@ -301,7 +302,8 @@ def operator_with_a_string() -> object:
 
 @case(
     ArgumentError,
-    "x of sin: expected an array or a number, but got NoneType: None. Was a value forgotten?",
+    "x of sin: expected an array or a number, but got NoneType: None, which is not a valid JAX "
+    "type. Was a value forgotten?",
     wrong_types=True,
 )
 def function_of_none() -> object:
@@ -311,7 +313,8 @@ def function_of_none() -> object:
 
 @case(
     ArgumentError,
-    "concatenate: expected an array or a number, but got NoneType: None. Was a value forgotten?",
+    "concatenate: expected an array or a number, but got NoneType: None, which is not a valid "
+    "JAX type. Was a value forgotten?",
     wrong_types=True,
 )
 def none_among_others() -> object:
@@ -338,19 +341,34 @@ OF_UNREGISTERED = (
 )
 
 
-@case(ArgumentError, "x of identity (HERE): " + OF_UNREGISTERED)
+@case(
+    ArgumentError,
+    "x of identity (HERE): expected an array or a number, but got Unregistered: Unregistered(), "
+    "which is not a valid JAX type. Register Unregistered with tinyjax.tree.register_dataclass, "
+    "so that its fields are seen. If it is not data, make it a static argument of jit "
+    "(static_argnums, static_argnames).",
+)
 def unregistered_argument() -> object:
     return jit(identity)(Unregistered(A))  # here
 
 
-@case(ArgumentError, "self of Unregistered.__call__ (HERE): " + OF_UNREGISTERED)
+@case(
+    ArgumentError,
+    "self of Unregistered.__call__ (HERE): expected an array or a number, but got Unregistered: "
+    "Unregistered(), which is not a valid JAX type. Register Unregistered with "
+    "tinyjax.tree.register_dataclass, so that its fields are seen. If it is not data, make it a "
+    "static argument of jit (static_argnums, static_argnames).",
+)
 def unregistered_self() -> object:
     return Unregistered(A)(1.0)  # here
 
 
 @case(
     ArgumentError,
-    "Unregistered must return arrays, but at result: " + OF_UNREGISTERED,
+    "Unregistered must return arrays, but at result: expected an array or a number, but got "
+    "Unregistered: Unregistered(), which is not a valid JAX type. Register Unregistered with "
+    "tinyjax.tree.register_dataclass, so that its fields are seen. If it is not data, make it a "
+    "static argument of jit (static_argnums, static_argnames).",
 )
 def unregistered_result() -> object:
     return jit(Unregistered)(1.0)  # here
@@ -359,7 +377,8 @@ def unregistered_result() -> object:
 @case(
     ArgumentError,
     "x of identity (HERE): expected an array or a number, but got builtin_function_or_method: "
-    "<built-in function len>. Make it a static argument of jit (static_argnums, static_argnames).",
+    "<built-in function len>, which is not a valid JAX type. Make it a static argument of jit "
+    "(static_argnums, static_argnames).",
 )
 def function_as_an_argument() -> object:
     return jit(identity)(len)  # here
@@ -367,7 +386,7 @@ def function_as_an_argument() -> object:
 
 @case(
     ArgumentError,
-    "array: expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "array: expected an array or a number, but got str: 'a', " + OF_TEXT,
     wrong_types=True,
 )
 def array_of_texts() -> object:
@@ -395,9 +414,9 @@ def number_of_more_than_32_bits() -> object:
 
 @case(
     AxisError,
-    "vmap of identity (HERE) maps axis 0 of x, but that is a scalar, float32[], which has no axes. "
-    "Give None in in_axes for an argument that is the same for all examples; or call the function "
-    "itself.",
+    "vmap was requested to map its argument along axis 0, which implies that its rank should be "
+    "at least 1, but is only 0 (its shape is ()). Change in_axes of x of identity (HERE): give "
+    "None for an argument that is the same for all examples; or call the function itself.",
 )
 def vmap_of_a_scalar() -> object:
     return vmap(identity)(1.0)  # here
@@ -417,7 +436,7 @@ def number_of_a_leaked_tracer() -> object:
 
 @case(
     ArgumentError,
-    "params['w'][0] of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "params['w'][0] of loss (HERE): expected an array or a number, but got str: 'a', " + OF_TEXT,
 )
 def argument_of_jit() -> object:
     return jit(loss)({"w": ["a"]}, 1.0)  # here
@@ -425,7 +444,7 @@ def argument_of_jit() -> object:
 
 @case(
     ArgumentError,
-    "x of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "x of loss (HERE): expected an array or a number, but got str: 'a', " + OF_TEXT,
 )
 def argument_of_grad() -> object:
     return grad(loss, argnums=(0, 1))(PARAMS, "a")  # here
@@ -433,7 +452,7 @@ def argument_of_grad() -> object:
 
 @case(
     ArgumentError,
-    "params['w'][1] of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "params['w'][1] of loss (HERE): expected an array or a number, but got str: 'a', " + OF_TEXT,
 )
 def argument_of_vmap() -> object:
     return vmap(loss)({"w": [A, "a"]}, A)  # here
@@ -441,7 +460,7 @@ def argument_of_vmap() -> object:
 
 @case(
     ArgumentError,
-    "x['q'] of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "x['q'] of loss (HERE): expected an array or a number, but got str: 'a', " + OF_TEXT,
 )
 def argument_by_keyword() -> object:
     return jit(loss)(PARAMS, x={"q": "a"})  # here
@@ -449,7 +468,7 @@ def argument_by_keyword() -> object:
 
 @case(
     ArgumentError,
-    "x of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "x of loss (HERE): expected an array or a number, but got str: 'a', " + OF_TEXT,
 )
 def argument_after_a_static_one() -> object:
     return jit(loss, static_argnums=0)("key", "a")  # here
@@ -457,7 +476,7 @@ def argument_after_a_static_one() -> object:
 
 @case(
     ArgumentError,
-    "x of loss (HERE): expected an array or a number, but got str: 'a'. " + OF_TEXT,
+    "x of loss (HERE): expected an array or a number, but got str: 'a', " + OF_TEXT,
 )
 def argument_of_make_jaxpr() -> object:
     return make_jaxpr(loss, static_argnums=0)("key", "a")  # here
@@ -466,7 +485,7 @@ def argument_of_make_jaxpr() -> object:
 @case(
     ArgumentError,
     "returns_text (HERE) must return arrays, but at result['out'][1]: expected an array or a "
-    "number, but got str: 'a'. " + OF_TEXT,
+    "number, but got str: 'a', " + OF_TEXT,
 )
 def result_of_jit() -> object:
     return jit(returns_text)(1.0)  # here
@@ -475,7 +494,7 @@ def result_of_jit() -> object:
 @case(
     ArgumentError,
     "returns_text (HERE) must return arrays, but at result['out'][1]: expected an array or a "
-    "number, but got str: 'a'. " + OF_TEXT,
+    "number, but got str: 'a', " + OF_TEXT,
 )
 def result_of_grad() -> object:
     return grad(returns_text)(1.0)  # here
@@ -485,7 +504,7 @@ def returns_text(x: Any) -> Any:
     return {"out": [x, "a"]}
 
 
-@case(ArgumentError, "fun of grad must be a function, but got 3 (int).")
+@case(ArgumentError, "fun of grad must be a function (callable), but got 3 (int).")
 def not_a_function() -> object:
     three: Any = 3
     return grad(three)  # here
@@ -493,9 +512,10 @@ def not_a_function() -> object:
 
 @case(
     ArgumentError,
-    "tol of fixed_point must be float or None, but got a value of type float32[] that is traced by "
-    "staging of <lambda> (HERE), and depends on the value of the argument tol. Make the argument "
-    "static (static_argnums=...), or compute this outside of the function.",
+    "The `tol` argument to `fixed_point` expects a concrete `float` value, but got a value of "
+    "type float32[] that is traced by staging of <lambda> (HERE), and depends on the value of "
+    "the argument tol. Make the argument static (static_argnums=...), or compute this outside of "
+    "the function.",
 )
 def traced_where_a_number_is_needed() -> object:
     return jit(lambda tol: implicit.fixed_point(jnp.cos, 1.0, tol=tol))(1e-3)  # here
@@ -582,8 +602,8 @@ def holomorphic_grad_of_a_real_argument() -> object:
 
 @case(
     ArgumentError,
-    "grad of loss (HERE) with respect to argument 5 requires at least 6 positional arguments, but "
-    "it was called with 2.",
+    "grad of loss (HERE): differentiating with respect to argnums=5 requires at least 6 "
+    "positional arguments to be passed by the caller, but got only 2.",
 )
 def argnums_out_of_range() -> object:
     return grad(loss, argnums=5)(PARAMS, 1.0)  # here
@@ -618,8 +638,8 @@ def hessian_of_integers() -> object:
 
 @case(
     DifferentiationError,
-    "jacfwd needs real arguments, but x of identity (HERE) is complex64[]. For a holomorphic "
-    "function pass holomorphic=True.",
+    "jacfwd requires real-valued inputs, but x of identity (HERE) is complex64[]. For a "
+    "holomorphic function pass holomorphic=True.",
 )
 def jacobian_of_a_complex_argument() -> object:
     return jacfwd(identity)(1j)  # here
@@ -663,8 +683,8 @@ def transpose_of_integers() -> object:
 
 @case(
     DifferentiationError,
-    "the cotangent of result of identity (HERE) must be of its type float32[3,4], but it "
-    "is float32[].",
+    "cotangent type does not match function output: the cotangent of result of identity (HERE) "
+    "must be of its type float32[3,4], but it is float32[].",
 )
 def cotangent_of_a_transpose() -> object:
     return linear_transpose(identity, A)(1.0)  # here
@@ -672,8 +692,9 @@ def cotangent_of_a_transpose() -> object:
 
 @case(
     ArgumentError,
-    "identity (HERE), converted by closure_convert, takes 1 arguments and the 0 values that it "
-    "closed over, but got 2 arguments.",
+    "The inputs to the closure produced by closure_convert must have the same Pytree structure "
+    "as the example arguments: identity (HERE) takes 1 arguments and the 0 values that it closed "
+    "over, but got 2.",
 )
 def converted_closure_with_too_many_arguments() -> object:
     converted, _ = closure_convert(identity, A)
@@ -712,8 +733,9 @@ def primals_without_a_tuple() -> object:
 
 @case(
     TreeMismatchError,
-    "trees differ at tangents: expected tuple of length 2, but got tuple of length 1. Give both "
-    "the same number of children.",
+    "primal and tangent arguments to jvp must have the same tree structure; trees differ at "
+    "tangents: expected tuple of length 2, but got tuple of length 1. Give both the same number "
+    "of children.",
 )
 def too_few_tangents() -> object:
     tangents: Any = (PARAMS,)
@@ -722,8 +744,9 @@ def too_few_tangents() -> object:
 
 @case(
     TreeMismatchError,
-    "trees differ at tangents[0]['w']: expected list of length 2, but got list of length 1. Give "
-    "both the same number of children.",
+    "primal and tangent arguments to jvp must have the same tree structure; trees differ at "
+    "tangents[0]['w']: expected list of length 2, but got list of length 1. Give both the same "
+    "number of children.",
 )
 def tangents_of_another_structure() -> object:
     return jvp(loss, (PARAMS, 1.0), ({"w": [A]}, 1.0))  # here
@@ -731,8 +754,8 @@ def tangents_of_another_structure() -> object:
 
 @case(
     DifferentiationError,
-    "the tangent of params['w'][0] of loss (HERE) must be of its type float32[2], but it is "
-    "float32[5].",
+    "jvp called with different primal and tangent shapes: the tangent of params['w'][0] of loss "
+    "(HERE) must be of its type float32[2], but it is float32[5].",
 )
 def tangent_of_another_shape() -> object:
     return jvp(loss, (PARAMS, 1.0), ({"w": [B, PARAMS["w"][1]]}, 1.0))  # here
@@ -741,7 +764,7 @@ def tangent_of_another_shape() -> object:
 @case(
     ArgumentError,
     "the tangent of params['w'][0] of loss (HERE): expected an array or a number, but got "
-    "NoneType: None. Was a value forgotten?",
+    "NoneType: None, which is not a valid JAX type. Was a value forgotten?",
 )
 def tangent_that_was_forgotten() -> object:
     return jvp(loss, (PARAMS, 1.0), ({"w": [None, PARAMS["w"][1]]}, 1.0))  # here
@@ -749,8 +772,8 @@ def tangent_that_was_forgotten() -> object:
 
 @case(
     ArgumentError,
-    "the cotangent of result of identity (HERE): expected an array or a number, but got NoneType: "
-    "None. Was a value forgotten?",
+    "the cotangent of result of identity (HERE): expected an array or a number, but got "
+    "NoneType: None, which is not a valid JAX type. Was a value forgotten?",
 )
 def cotangent_that_was_forgotten() -> object:
     _, pull_back = vjp(identity, A)
@@ -759,7 +782,9 @@ def cotangent_that_was_forgotten() -> object:
 
 @case(
     DifferentiationError,
-    "the tangent of x of identity (HERE) must be of its type float32[3,4], but it is float64[3,4].",
+    "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of "
+    "int/bool primal dtype the tangent dtype must be float0: the tangent of x of identity (HERE) "
+    "must be of its type float32[3,4], but it is float64[3,4].",
 )
 def tangent_of_another_dtype() -> object:
     return jvp(identity, (A,), (A.astype(np.float64),))  # here
@@ -767,9 +792,10 @@ def tangent_of_another_dtype() -> object:
 
 @case(
     DifferentiationError,
-    "the tangent of x of identity (HERE) must be of dtype float0, since int32[3] has no "
-    "derivative, but it is int32[3]. Leave integer arguments out, or give np.zeros(shape, "
-    "tinyjax.float0).",
+    "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of "
+    "int/bool primal dtype the tangent dtype must be float0: the tangent of x of identity (HERE) "
+    "must be of dtype float0, since int32[3] has no derivative, but it is int32[3]. Leave "
+    "integer arguments out, or give np.zeros(shape, tinyjax.float0).",
 )
 def tangent_of_integers() -> object:
     return jvp(identity, (INTS,), (INTS,))  # here
@@ -777,6 +803,7 @@ def tangent_of_integers() -> object:
 
 @case(
     DifferentiationError,
+    "linearized function called on tangent values inconsistent with the original primal values: "
     "the tangent of x of loss (HERE) must be of its type float32[], but it is float32[5].",
 )
 def tangent_of_a_linearized_function() -> object:
@@ -787,8 +814,9 @@ def tangent_of_a_linearized_function() -> object:
 
 @case(
     TreeMismatchError,
-    "trees differ at cotangent: expected dict with keys ['a', 'b'], but got dict with keys ['a']. "
-    "Give both the same keys: missing ['b'].",
+    "unexpected tree structure: the argument to a VJP function must match the pytree structure "
+    "of the result; trees differ at cotangent: expected dict with keys ['a', 'b'], but got dict "
+    "with keys ['a']. Give both the same keys: missing ['b'].",
 )
 def cotangents_of_another_structure() -> object:
     _, pull_back = vjp(parts, 1.0)
@@ -797,8 +825,8 @@ def cotangents_of_another_structure() -> object:
 
 @case(
     DifferentiationError,
-    "the cotangent of result['b'][0] of parts (HERE) must be of its type float32[], but it is "
-    "float32[5].",
+    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: the cotangent of "
+    "result['b'][0] of parts (HERE) must be of its type float32[], but it is float32[5].",
 )
 def cotangent_of_another_shape() -> object:
     _, pull_back = vjp(parts, 1.0)
@@ -941,7 +969,9 @@ def in_axes_of_another_length() -> object:
 
 @case(
     AxisError,
-    "in_axes of x: axis 7 is out of bounds for array of dimension 2: it must be in [-2, 2).",
+    "vmap was requested to map its argument along axis 7, which implies that its rank should be "
+    "at least 8, but is only 2 (its shape is (3, 4)). Change in_axes of x of loss (HERE): give "
+    "None for an argument that is the same for all examples; or call the function itself.",
 )
 def in_axes_out_of_range() -> object:
     return vmap(loss, in_axes=(0, 7))(PARAMS, A)  # here
@@ -949,8 +979,9 @@ def in_axes_out_of_range() -> object:
 
 @case(
     TreeMismatchError,
-    "trees differ at in_axes[0]: expected dict with keys ['w'], but got dict with keys ['v']. Give "
-    "both the same keys: missing ['w'] and unknown ['v'].",
+    "in_axes must be a tree prefix of the corresponding value; pytree structure error: different "
+    "pytree metadata at key path in_axes[0]: expected dict with keys ['w'], but got dict with "
+    "keys ['v']. Give both the same keys: missing ['w'] and unknown ['v'].",
 )
 def in_axes_of_another_structure() -> object:
     return vmap(loss, in_axes=({"v": 0}, 0))(PARAMS, A)  # here
@@ -972,8 +1003,8 @@ def out_axes_out_of_range() -> object:
 
 @case(
     ArgumentError,
-    "out_axes is None for result['b'][0] of parts (HERE), but that differs from example to "
-    "example. Give the axis where the examples should go.",
+    "at vmap out_axes, got axis spec None but output was batched: result['b'][0] of parts (HERE) "
+    "differs from example to example. Give the axis where the examples should go.",
 )
 def out_axes_none_of_a_mapped_result() -> object:
     return vmap(parts, out_axes={"a": 0, "b": None})(A)  # here
@@ -1132,8 +1163,9 @@ def narrow(x: Any) -> Any:
 
 @case(
     BranchTypeError,
-    "the branches of cond must have equal output types, as to shapes, but result['b'] is "
-    "float32[2] from false_fun, narrow (HERE) and float32[2,2] from true_fun, wide (HERE). Reshape "
+    "cond branches must have equal output types but they differ. The output of true_fun at path "
+    "['b'] has type float32[2,2] but the corresponding output of false_fun has type float32[2], "
+    "so the shapes do not match. true_fun is wide (HERE) and false_fun is narrow (HERE). Reshape "
     "or broadcast one of them.",
 )
 def branches_of_different_shapes() -> object:
@@ -1156,9 +1188,11 @@ def widening(carry: Any, x: Any) -> Any:
 
 @case(
     CarryTypeError,
-    "carry input and carry output of scan must have equal types, but widening (HERE) changes "
-    "carry['w'][0] from float32[2] to float64[2]. Return it as .astype('float32'), or start with "
-    "an array of dtype float64. NumPy makes float64 of what has no dtype, np.ones(3) and "
+    "scan body function carry input and carry output must have equal types, but they "
+    "differ:\n\nThe input carry component carry['w'][0] has type float32[2] but the "
+    "corresponding output carry component has type float64[2], so the dtypes do not "
+    "match.\n\nThe body function is widening (HERE). Return it as .astype('float32'), or start "
+    "with an array of dtype float64. NumPy makes float64 of what has no dtype, np.ones(3) and "
     "np.sqrt(2): name a dtype, make a number Python's by float(...), or switch 64-bit types off "
     "(jax_enable_x64).",
 )
@@ -1168,9 +1202,10 @@ def a_carry_of_another_dtype() -> object:
 
 @case(
     CarryTypeError,
-    "carry input and carry output of while_loop must have equal types, but <lambda> (HERE) changes "
-    "carry[0] from float32[5] to float32[1]. Return an array of the shape it had, or start with "
-    "one of the new shape.",
+    "while_loop body function carry input and carry output must have equal types, but they "
+    "differ:\n\nThe input carry component s[0] has type float32[5] but the corresponding output "
+    "carry component has type float32[1], so the shapes do not match.\n\nThe body function is "
+    "<lambda> (HERE). Return an array of the shape it had, or start with one of the new shape.",
 )
 def a_state_of_another_shape() -> object:
     return lax.while_loop(lambda s: s[1] < 3, lambda s: (s[0][:1], s[1] + 1), (array(B), 0))  # here
@@ -1178,9 +1213,11 @@ def a_state_of_another_shape() -> object:
 
 @case(
     CarryTypeError,
-    "carry input and carry output of fori_loop must have equal types, but "
-    "<lambda>.<locals>.<lambda> (HERE) changes carry from int32[] to float32[]. Return it as "
-    ".astype('int32'), or start with an array of dtype float32.",
+    "fori_loop body function carry input and carry output must have equal types, but they "
+    "differ:\n\nThe input carry x has type int32[] but the corresponding output carry component "
+    "has type float32[], so the dtypes do not match.\n\nThe body function is "
+    "<lambda>.<locals>.<lambda> (HERE). Return it as .astype('int32'), or start with an array of "
+    "dtype float32.",
 )
 def a_counted_carry_of_another_dtype() -> object:
     return jit(lambda x: lax.fori_loop(0, 3, lambda i, x: x + 0.5, x))(np.int32(1))  # here
@@ -1192,9 +1229,10 @@ def scaled(params: Any, x: Any) -> Any:
 
 @case(
     CarryTypeError,
-    "carry input and carry output of fori_loop must have the same pytree structure, but both "
-    "(HERE) changes carry from a leaf to tuple of length 2. Make the containers, their keys and "
-    "lengths equal.",
+    "fori_loop body function carry input and carry output must have the same pytree structure, "
+    "but they differ:\n\nThe input carry x is a pytree leaf but the corresponding component of "
+    "the carry output is a tuple of length 2.\n\nThe body function is both (HERE). Make the "
+    "containers, their keys and lengths equal.",
 )
 def a_counted_carry_of_another_structure() -> object:
     def both(i: Any, x: Any) -> Any:
@@ -1208,10 +1246,12 @@ def a_counted_carry_of_another_structure() -> object:
 
 @case(
     DifferentiationError,
-    "<lambda> (HERE), the backward rule of scaled, must produce a tuple with a cotangent for each "
-    "differentiated argument, the same container (pytree) structure as theirs, PyTreeDef(({'w': "
-    "*}, *)) (None for zero): trees differ at cotangents: expected tuple of length 2, but got "
-    "tuple of length 1. Give both the same number of children.",
+    "Custom VJP bwd rule <lambda> (HERE) for function scaled must produce a tuple with a "
+    "cotangent for each differentiated argument, the same container (pytree) structure as "
+    "theirs, PyTreeDef(({'w': *}, *)) (None for zero): cotangents must be a tree prefix of the "
+    "corresponding value; pytree structure error: different lengths of tuple at key path "
+    "cotangents: expected tuple of length 2, but got tuple of length 1. Give both the same "
+    "number of children.",
 )
 def a_backward_rule_that_leaves_out_an_argument() -> object:
     f = custom_vjp(scaled)
@@ -1221,10 +1261,12 @@ def a_backward_rule_that_leaves_out_an_argument() -> object:
 
 @case(
     DifferentiationError,
-    "<lambda> (HERE), the backward rule of scaled, must produce a tuple with a cotangent for each "
-    "differentiated argument, the same container (pytree) structure as theirs, PyTreeDef(({'w': "
-    "*}, *)) (None for zero): trees differ at cotangents[0]: expected dict with keys ['w'], but "
-    "got dict with keys ['v']. Give both the same keys: missing ['w'] and unknown ['v'].",
+    "Custom VJP bwd rule <lambda> (HERE) for function scaled must produce a tuple with a "
+    "cotangent for each differentiated argument, the same container (pytree) structure as "
+    "theirs, PyTreeDef(({'w': *}, *)) (None for zero): cotangents must be a tree prefix of the "
+    "corresponding value; pytree structure error: different pytree metadata at key path "
+    "cotangents[0]: expected dict with keys ['w'], but got dict with keys ['v']. Give both the "
+    "same keys: missing ['w'] and unknown ['v'].",
 )
 def a_backward_rule_with_another_key() -> object:
     f = custom_vjp(scaled)
@@ -1234,9 +1276,10 @@ def a_backward_rule_with_another_key() -> object:
 
 @case(
     DifferentiationError,
-    "<lambda> (HERE) must return for cotangent[0]['w'] a value of type float32[5], but returned "
-    "float32[]. A cotangent is of the type of its argument: sum over what was broadcast, or "
-    "broadcast what was summed.",
+    "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
+    "primal function, but at output[0]['w'] the bwd rule produced an output of type float32[] "
+    "corresponding to an input of type float32[5]. The rule is <lambda> (HERE). Sum over what "
+    "was broadcast, or broadcast what was summed.",
 )
 def a_cotangent_of_another_shape() -> object:
     f = custom_vjp(scaled)
@@ -1275,8 +1318,9 @@ def a_callback_that_returns_another_shape_under_vmap() -> object:
 
 @case(
     ArgumentError,
-    "cond_fun of while_loop must return a boolean scalar, but below (HERE) returned bool[5]. "
-    "Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+    "cond_fun must return a boolean scalar, but got output type(s) bool[5]. Change what below "
+    "(HERE), given to while_loop, returns: reduce it with jnp.any(...) or jnp.all(...), or "
+    "compare: x != 0.",
 )
 def a_condition_for_each_element() -> object:
     def below(x: Any) -> Any:
@@ -1287,8 +1331,9 @@ def a_condition_for_each_element() -> object:
 
 @case(
     ArgumentError,
-    "cond_fun of while_loop must return a boolean scalar, but rest (HERE) returned int32[]. Reduce "
-    "it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+    "cond_fun must return a boolean scalar, but got output type(s) int32[]. Change what rest "
+    "(HERE), given to while_loop, returns: reduce it with jnp.any(...) or jnp.all(...), or "
+    "compare: x != 0.",
 )
 def a_condition_that_is_a_number() -> object:
     def rest(state: Any) -> Any:
@@ -1456,7 +1501,7 @@ def test_errors_are_also_what_python_programs_expect() -> None:
         grad_of_a_matrix()
     with pytest.raises(NotImplementedError, match="no batch rule"):
         missing_batch()
-    with pytest.raises(IndexError, match="out of bounds"):
+    with pytest.raises(IndexError, match="should be at least 8"):
         in_axes_out_of_range()
 
 

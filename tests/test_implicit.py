@@ -369,7 +369,7 @@ def test_rules_for_reverse_mode_alone() -> None:
 
     a = double(0.4)
     close(grad(steady(cube, "gmres"))(a), grad(steady(lambda z: z**3, "dense"))(a))
-    with pytest.raises(DifferentiationError, match="whose rule serves reverse mode"):
+    with pytest.raises(DifferentiationError, match="serves reverse mode"):
         grad(steady(cube, "dense"))(a)
     # where the unknown does not go through it, any solver will do
     close(grad(lambda a: root(lambda z: z + z**3 - cube(a), a))(a), 3 * 0.16 / (1 + 3 * ROOT**2))

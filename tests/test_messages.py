@@ -157,7 +157,7 @@ must be a sequence            | tree.unflatten_arguments(tree.structure(((1,), {
 needs identity                | tree.reduce_associative(lambda x, y: x, ())
 outer tree has no leaves      | tree.transpose(tree.structure(()), None, ())
 'cpu' branch .* a callable    | lax.platform_dependent(1.0, cpu=1)
-must be a function, but       | lax.fori_loop(0, 3, 1, 1.0)
+must be a function            | lax.fori_loop(0, 3, 1, 1.0)
 walk|leaves                   | tree.structure((1, 2)).walk(lambda x: x, lambda x: x, [1])
 are PyTreeDefs                | tree.treedef_tuple([3])
 hears of no events            | tinyjax.monitoring.unregister_event_listener(print)

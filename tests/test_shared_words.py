@@ -8,11 +8,14 @@ JAX or from here.
 
 import re
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import jax
 import jax.custom_batching
+import jax.custom_derivatives
 import jax.export
+import jax.flatten_util
 import jax.test_util
 import jax.tree_util
 import numpy as np
@@ -20,7 +23,9 @@ import pytest
 
 import tinyjax
 import tinyjax.custom_batching
+import tinyjax.custom_derivatives
 import tinyjax.export
+import tinyjax.flatten_util
 import tinyjax.test_util
 import tinyjax.tree_util
 
@@ -99,7 +104,6 @@ Improper number of axes for norm           | jnp.linalg.norm(jnp.ones((2, 2, 2))
 ind must be a positive integer             | jnp.linalg.tensorinv(S, 0)
 product of the first `?ind`? dimensions    | jnp.linalg.tensorinv(jnp.ones((2, 3)), 1)
 must all be two-dimensional                | jnp.linalg.multi_dot([S, V, S])
-only one of (tol or rtol|rtol and rcond)   | jnp.linalg.pinv(S, rtol=1e-3, rcond=1e-3)
 [Ll]eading dimensions .*must match         | jnp.linalg.lstsq(S, jnp.ones(4))
 at least 2 dimensions                      | jnp.linalg.matrix_transpose(V)
 Input arrays must be one-dimensional       | jnp.linalg.outer(S, S)
@@ -127,7 +131,120 @@ Can't use .*defjvps.* with .*nondiff_argnums | lib.custom_jvp(id, nondiff_argnum
 must be scalars                            | lax.dynamic_slice(V, (V.astype(int),), (1,))
 same rank as operand                       | lax.dynamic_update_slice(V, S, (0,))
 must be smaller than operand shape         | lax.dynamic_update_slice(V, jnp.ones(4), (0,))
+cond_fun must return a boolean scalar, but got pytree | lax.while_loop(twice, id, 1.0)
+cond_fun must return a boolean scalar, but got output type | lax.while_loop(lambda x: jnp.float32(1), id, 1.0)
+while_loop body function carry input and carry output must have the same pytree structure, but they differ | lax.while_loop(lambda x: x > 0, twice, 1.0)
+The input carry component c\[1\] has type float32\[\] but the corresponding output carry component has type bool\[\], so the dtypes do not match | lax.while_loop(lambda c: True, lambda c: (True, True), (np.bool_(True), F))
+corresponding component of the carry output is a | lax.scan(lambda c, x: ((0, 0, 0), x), (1, 2), V)
+The input carry c is a tuple of length 2    | lax.scan(lambda c, x: ((0, 0, 0), x), (1, 2), V)
+  \* the input carry component x\[0\] has type int32\[\] but .*, so the dtypes do not match;\n  \* the input carry component x\[1\] .*, so the dtypes do not match, and the shapes do not match\. | lax.scan(lambda x, _: ((F, V), None), (I, I), None, 1)
+Can only use `unroll` in `fori_loop` if the loop bounds are statically known | lib.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 7.0, unroll=3))(10)
+cond branch outputs must have the same pytree structure, but they differ:.*true_fun output at path \['a'\] is a pytree leaf but false_fun output at path \['a'\] is a | COND(lambda x: dict(a=2.0), lambda x: dict(a=(3.0, 3.0)), 1.0)
+cond branches must have equal output types but they differ.*The output of true_fun has type float32\[3\] but the corresponding output of false_fun has type float32\[\], so the shapes do not match | COND(id, jnp.sum, V)
+The output of branch 0 at path \['a'\] has type float32\[3\] but the corresponding output of branch ?1 has type float32\[\], so the shapes do not match | SWITCH([lambda x: dict(a=x), lambda x: dict(a=F)], V)
+callable                                    | lax.fori_loop(0, 1, 42, 0)
+callable                                    | lax.while_loop(42, 42, 0)
+callable                                    | lax.switch(0, [42])
+callable                                    | lax.cond(True, 42, 42)
+callable                                    | lax.scan(42, 0, 1)
+callable                                    | lax.associative_scan(42, 0)
+scan got value with no leading axis to scan over | lax.scan(twice, 1.0, [0, 1])
+scan body output must be a pair, got        | lax.scan(lambda c, x: c, 1.0, V)
+scan got `length` argument of 5 which disagrees with leading axis sizes \[3\] | lax.scan(twice, 0, V, length=5)
+`unroll` must be                            | lax.scan(twice, 1.0, V, unroll=-1)
+cannot select an axis to squeeze out which has size not equal to one, got shape=\(2,\) and dimensions=\(0,\) | lax.squeeze(jnp.ones(2), (0,))
+The `length` argument to `scan` expects a concrete `int` value | lib.jit(lambda n: lax.scan(twice, 1.0, None, n))(3)
+The `unroll` argument to `scan` expects a concrete `int` or `bool` value | lib.jit(lambda n: lax.scan(twice, 1.0, V, unroll=n))(3)
+Expected tuple, got 3\.                     | UP_TO((1, 2), 3)
+Expected list, got \(7,\)\.                 | UP_TO({"a": [1]}, {"a": (7,)})
+Expected tuple, got \{'a': 7\}\.            | UP_TO({"a": (1,)}, {"a": {"a": 7}})
+Expected dict, got 7\.                      | UP_TO({"a": 1}, 7)
+Expected None, got \[2\]\.                  | UP_TO(None, [2])
+Tuple arity mismatch: 1 != 2; tuple: \(1,\)\. | UP_TO((1, 2), (1,))
+List arity mismatch: 1 != 2; list: \[1\]\.  | UP_TO([1, 2], [1])
+Dict key mismatch                           | UP_TO({"a": 1}, {"b": 7})
+Expected named tuple, got \(1, 2\)\.        | UP_TO(ONE(1, 2), (1, 2))
+Named tuple type mismatch: expected type: <class '.*One'>, tuple: Two | UP_TO(ONE(1, 2), TWO(1, 2))
+Custom node type mismatch: expected type: <class '.*Node'>, value: \(1,\)\. | UP_TO(NODE, (1,))
+pytree structure error: different types at key path | lib.tree.broadcast((1, 2), [1, 2])
+pytree structure error: different lengths of tuple at key path | lib.tree.broadcast((1,), (2, 3))
+pytree structure error: different lengths of list at key path | lib.tree.broadcast([[1]], [[2, 3]])
+pytree structure error: different numbers of pytree children at key path | lib.tree.broadcast({"a": 1}, {"a": 2, "b": 3})
+pytree structure error: different pytree metadata at key path | lib.tree.broadcast({1: 2}, {3: 4})
+different types at key path                 | lib.vmap(id, in_axes=({"a": 0},))(V)
+should return a \(children, aux_data\) tuple | lib.tree.leaves(BAD("hello"))
+should return a \(children, aux_data\) tuple where 'children' is iterable | lib.tree.leaves(BAD((7, 7)))
+but expected dtype                          | lib.flatten_util.ravel_pytree((V, V.astype(int)))[1](jnp.ones(6) < 5)
+register_dataclass: data_fields and meta_fields are required when nodetype is not a dataclass. Got nodetype=<class | lib.tree_util.register_dataclass(PLAIN)
+register_dataclass: data_fields and meta_fields must both be specified when either is specified. Got data_fields=\['x'\] meta_fields=None. | lib.tree_util.register_dataclass(PLAIN, data_fields=["x"])
+data_fields and meta_fields must include all dataclass fields.*Missing fields: \{'y'\} | lib.tree_util.register_dataclass(DATA, data_fields=["x"], meta_fields=[])
+data_fields and meta_fields must include all dataclass fields.*Unexpected fields: \{'z'\} | lib.tree_util.register_dataclass(DATA, data_fields=["x"], meta_fields=["y", "z"])
+No JVP defined for custom_jvp function f using defjvp\. | lib.custom_jvp(F_OF_X)(1.0)
+No VJP defined for custom_vjp function f using defvjp\. | lib.custom_vjp(F_OF_X)(1.0)
+No batching rule defined for custom_vmap function f | lib.custom_batching.custom_vmap(F_OF_X)(1.0)
+Custom JVP rule rule for function f must produce a pair \(list or tuple of length two\) representing primal and tangent outputs, but got | lib.jvp(F_JVP(lambda p, t: t[0]), (1.0,), (1.0,))
+Custom JVP rule rule for function f must produce primal and tangent outputs with equal container \(pytree\) structures, but got PyTreeDef\(\*\) and PyTreeDef\(\[\*, \*\]\) respectively\. | lib.jvp(F_JVP(lambda p, t: (p[0], [t[0], t[0]])), (1.0,), (1.0,))
+Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes\. Expected float32\[\] \(tangent type of float32\[\]\) but got float32\[3\]\. | lib.jvp(F_JVP(lambda p, t: (p[0], V)), (F,), (F,))
+Custom JVP rule rule for function f must produce a pair \(list or tuple of length two\) where the first element represents the primal output \(equal in value to the output of the custom_jvp-decorated function f, and in particular of the same container/pytree structure\), but | lib.jvp(ONCE(F_JVP(lambda p, t: (p, t))), (F,), (F,))
+and in particular with leaves of the same shape/dtype\), but | lib.jvp(ONCE(F_JVP(lambda p, t: (V, t[0]))), (F,), (F,))
+Custom VJP fwd rule .* for function .* must produce a pair \(list or tuple of length two\) where the first element represents the primal output | lib.grad(ONCE(VJP(lambda x: ((x, x), None), lambda r, g: (g,))))(F)
+Custom VJP bwd rule .*must produce a tuple  | lib.grad(VJP(lambda x: (x, None), lambda r, g: g))(1.0)
+Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal function, but at output\[0\] the bwd rule produced an output of type float32\[3\] corresponding to an input of type float32\[\] | lib.grad(VJP(lambda x: (x, None), lambda r, g: (V,)))(F)
+can't apply forward-mode autodiff \(jvp\) to a custom_vjp function | lib.jvp(VJP(lambda x: (x, None), lambda r, g: (g,)), (1.0,), (1.0,))
+The input arguments to the custom_jvp-decorated function f.*\nmissing a required argument: 'y' | F_OF_TWO(0.5)
+The following keyword arguments could not be resolved to positions: z | F_OF_TWO(0.5, 0.1, z=1.0)
+The inputs to the closure produced by closure_convert must have the same Pytree structure as the example arguments | lib.closure_convert(id, 1.0)[0](1.0, [])
+transpose output pytree structure must match that of linear inputs | lib.linear_transpose(lambda x: lib.custom_derivatives.linear_call(lambda r, x: x / r, lambda r, t: None, 3.0, x), 1.0)(1.0)
+structure of output value and output batching specification returned by custom vmap rule \(rule\) do not match | lib.vmap(F_VMAP(lambda n, b, x: ([x, x], b)))(V)
+at vmap out_axes, got axis spec None but output was batched | lib.vmap(id, out_axes=None)(V)
+Only non-negative indices are allowed when broadcasting static shapes, but got shape \(-1,\) | lax.broadcast_shapes((-1,))
+Unsupported dtype float16                   | jnp.linalg.qr(jnp.ones((2, 3), "float16"))
+pinv: only one of rtol and rcond may be specified\. | jnp.linalg.pinv(S, rtol=1e-3, rcond=1e-3)
+matrix_rank: only one of tol or rtol may be specified | jnp.linalg.matrix_rank(S, rtol=1e-3, tol=1e-3)
+jvp called with different primal and tangent shapes | lib.jvp(id, (1.0,), (V,))
+primal and tangent arguments to .*jvp do not match; dtypes must be equal, or in case of int/bool primal dtype the tangent dtype must be float0 | lib.jvp(id, (1.0,), (1,))
+tangent dtype must be float0                | lib.jvp(id, (1,), (1,))
+primal and tangent arguments to .*jvp must have the same tree structure | lib.jvp(id, (1.0,), (1.0, 2.0))
+primal and tangent arguments to .*jvp must have the same tree structure | lib.jvp(id, (1.0,), ((1.0,),))
+unexpected JAX type \(e\.g\. shape/dtype\) for argument to VJP function | lib.vjp(id, V)[1](1.0)
+unexpected JAX type \(e\.g\. shape/dtype\) for argument to VJP function | lib.vjp(id, V)[1](jnp.ones(3, "float16"))
+unexpected tree structure                   | lib.vjp(id, 1.0)[1]((1.0,))
+unexpected tree structure                   | lib.vjp(twice, 1.0)[1]((1.0, 1.0, 1.0))
+linearized function called on tangent values inconsistent with the original primal values | lib.linearize(id, 1.0)[1](V)
+linearized function called on tangent values inconsistent with the original primal values | lib.linearize(id, 1.0)[1](1)
+cotangent type does not match function output | lib.linear_transpose(id, 1.0)(V)
+cotangent tree does not match function output | lib.linear_transpose(id, 1.0)((1.0,))
+differentiating with respect to argnums=2 requires at least 3 positional arguments to be passed by the caller, but got only 1 | lib.grad(id, 2)(1.0)
+requires outputs with complex dtype         | lib.grad(jnp.real, holomorphic=True)(1j)
+jacfwd requires real-valued inputs          | lib.jacfwd(id)(1j)
+is not a valid JAX type                     | lib.grad(id)("a")
+is not a valid JAX type                     | lib.vmap(lambda x: "a")(V)
+is not a valid JAX type                     | lib.device_put("a")
+vmap was requested to map its argument along axis 0, which implies that its rank should be at least 1, but is only 0 \(its shape is \(\)\) | lib.vmap(id)(1.0)
+vmap was requested to map its argument along axis -2, which implies that its rank should be at least 2, but is only 1 \(its shape is \(3,\)\) | lib.vmap(id, in_axes=-2)(V)
+must be a tree prefix of the corresponding value; .*different types at key path | lib.vmap(id, out_axes=(0, 0))(V)
+must have rank at least 2, but got shape=\(3,\) | jnp.linalg.svd(V)
+must have rank at least 2, but got shape=\(3,\) | jnp.linalg.qr(V)
+must have rank at least 2, but got shape=\(3,\) | jnp.linalg.eig(V)
+must have rank at least 2, but got shape=\(3,\) | lax.linalg.lu(V)
+must have rank at least 2, but got shape=\(3,\) | lax.linalg.triangular_solve(V, V)
+shape \[\.\.\., n, n\]                      | jnp.linalg.inv(V)
+shape \[\.\.\., n, n\]                      | jnp.linalg.det(V)
+exponent must be an integer, .*got 1\.5     | jnp.linalg.matrix_power(S, 1.5)
+Length of slice indices must match number of operand dimensions | lax.dynamic_slice(V, (0, 0), (1,))
+Length of slice indices must match number of operand dimensions | lax.dynamic_update_slice(V, V, (0, 0))
+strides must have length equal to the number of dimensions of the operand | lax.slice(V, (0,), (1,), (1, 1))
 """
+
+
+class One(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Two(NamedTuple):
+    x: Any
+    y: Any
 
 
 def names(lib: Any) -> dict[str, Any]:
@@ -143,6 +260,33 @@ def names(lib: Any) -> dict[str, Any]:
         function = lib.custom_vjp(lambda x: 1 * x)
         function.defvjp(forward, backward)
         return function
+
+    def f(x: Any) -> Any:
+        return 1 * x
+
+    def f_of_two(x: Any, y: Any, *, z: Any = 1) -> Any:
+        return x * y
+
+    f_of_two.__name__ = f_of_two.__qualname__ = "f"
+
+    def ruled(decorate: Any, setter: str, body: Any, fun: Any = lambda x: 1 * x) -> Any:
+        def rule(*args: Any) -> Any:
+            return body(*args)
+
+        fun.__name__ = fun.__qualname__ = "f"
+        function = decorate(fun)
+        getattr(function, setter)(rule)
+        return function
+
+    def node(flattened: Any) -> Any:
+        cls = type("Node", (), {})
+        lib.tree_util.register_pytree_node(cls, lambda _: flattened, lambda _, c: cls())
+        return cls()
+
+    @dataclass
+    class Data:
+        x: Any
+        y: Any
 
     def generator(x: Any) -> Any:
         yield x
@@ -161,6 +305,20 @@ def names(lib: Any) -> dict[str, Any]:
         "twice": lambda *xs: (xs[0], xs[0]),
         "V": jnp.array([1.0, 2.0, 3.0]),
         "S": jnp.eye(2),
+        "F": np.float32(1),
+        "I": np.int32(1),
+        "UP_TO": lambda a, b: lib.tree.structure(a).flatten_up_to(b),
+        "ONE": One,
+        "TWO": Two,
+        "NODE": node(((1,), None)),
+        "BAD": node,
+        "PLAIN": type("Plain", (), {}),
+        "DATA": Data,
+        "F_OF_X": f,
+        "F_OF_TWO": ruled(lib.custom_jvp, "defjvp", lambda p, t: (p[0], t[0]), f_of_two),
+        "F_JVP": lambda body: ruled(lib.custom_jvp, "defjvp", body),
+        "F_VMAP": lambda body: ruled(lib.custom_batching.custom_vmap, "def_vmap", body),
+        "ONCE": lambda f: lambda x: lib.lax.scan(lambda c, _: (f(c), None), x, None, 1)[0],
         "JVP": with_jvp,
         "VJP": with_vjp,
         "LEAK": leak,
@@ -184,8 +342,8 @@ def said(call: str, scope: dict[str, Any]) -> str:
 def test_shared_words(lib: Any) -> None:
     scope, wrong = names(lib), []
     for line in WORDS.strip().split("\n"):
-        words, _, call = line.partition(" | ")
+        words, _, call = line.rpartition(" | ")
         text = said(call, scope)
-        if not re.search(words.strip(), text, re.DOTALL):
-            wrong.append(f"{words.strip()} is not in what {call} says: {text}")
+        if not re.search(words.rstrip(), text, re.DOTALL):
+            wrong.append(f"{words.rstrip()} is not in what {call} says: {text}")
     assert not wrong, "\n".join(wrong)

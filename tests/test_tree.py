@@ -1002,14 +1002,16 @@ MISMATCHES: list[tuple[Any, Any, str]] = [
     (
         {"w": [1, (2, 3)]},
         {"w": [1, (2, 3, 4)]},
-        "trees differ at rest[0]['w'][1]: expected tuple of length 2, but got tuple of length 3. "
+        "Tuple arity mismatch: 3 != 2; tuple: (2, 3, 4). "
+        "Trees differ at rest[0]['w'][1]: expected tuple of length 2, but got tuple of length 3. "
         + NUMBER_HINT,
     ),
     (
         {"w": [1, (2, 3)]},
         {"w": [1, [2, 3]]},
         (
-            "trees differ at rest[0]['w'][1]: expected tuple of length 2, but got list of length "
+            "Expected tuple, got [2, 3]. "
+            "Trees differ at rest[0]['w'][1]: expected tuple of length 2, but got list of length "
             "2. Give a tuple here: containers must be of the same type."
         ),
     ),
@@ -1017,31 +1019,36 @@ MISMATCHES: list[tuple[Any, Any, str]] = [
         [Layer((1,), 2, "a")],
         [Layer(5, 2, "a")],
         (
-            "trees differ at rest[0][0].weight: expected tuple of length 1, but got a leaf of type "
+            "Expected tuple, got 5. "
+            "Trees differ at rest[0][0].weight: expected tuple of length 1, but got a leaf of type "
             "int. Give a whole tuple here."
         ),
     ),
     (
         [Layer(1, 2, "a")],
         [Layer(1, 2, "b")],
-        "trees differ at rest[0][0]: expected Layer with static name='a', but got Layer with "
+        "Mismatch custom node data. "
+        "Trees differ at rest[0][0]: expected Layer with static name='a', but got Layer with "
         "static name='b'. " + METADATA_HINT,
     ),
     (
         (1, [2]),
         (1, None),
-        "trees differ at rest[0][1]: expected list of length 1, but got None. " + NONE_HINT,
+        "Expected list, got None. "
+        "Trees differ at rest[0][1]: expected list of length 1, but got None. " + NONE_HINT,
     ),
     (
         (1, None),
         (1, 2),
-        "trees differ at rest[0][1]: expected None, but got a leaf of type int. " + NONE_HINT,
+        "Expected None, got 2. "
+        "Trees differ at rest[0][1]: expected None, but got a leaf of type int. " + NONE_HINT,
     ),
     (
         {"w": 1, "b": 2},
         {"w": 1, "c": 2, "d": 3},
         (
-            "trees differ at rest[0]: expected dict with keys ['b', 'w'], but got dict with keys "
+            "Dict key mismatch. "
+            "Trees differ at rest[0]: expected dict with keys ['b', 'w'], but got dict with keys "
             "['c', 'd', 'w']. Give both the same keys: missing ['b'] and unknown ['c', 'd']."
         ),
     ),
@@ -1049,7 +1056,8 @@ MISMATCHES: list[tuple[Any, Any, str]] = [
         dict.fromkeys(range(20), 0),
         {},
         (
-            "trees differ at rest[0]: expected dict with keys [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and "
+            "Dict key mismatch. "
+            "Trees differ at rest[0]: expected dict with keys [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and "
             "10 more], but got dict with keys []. Give both the same keys: missing [0, 1, 2, 3, 4, "
             "5, 6, 7, 8, 9, and 10 more]."
         ),
@@ -1058,34 +1066,39 @@ MISMATCHES: list[tuple[Any, Any, str]] = [
         OrderedDict(a=1, b=2),
         OrderedDict(b=1, a=2),
         (
-            "trees differ at rest[0]: expected OrderedDict with keys ['a', 'b'], but got "
+            "Mismatch custom node data. "
+            "Trees differ at rest[0]: expected OrderedDict with keys ['a', 'b'], but got "
             "OrderedDict with keys ['b', 'a']. Give both the same keys in the same order."
         ),
     ),
     (
         defaultdict(list, a=1),
         defaultdict(int, a=1),
-        "trees differ at rest[0]: expected defaultdict of list with keys ['a'], but got "
+        "Mismatch custom node data. "
+        "Trees differ at rest[0]: expected defaultdict of list with keys ['a'], but got "
         "defaultdict of int with keys ['a']. " + METADATA_HINT,
     ),
     (
         Point(1, 2),
         (1, 2),
         (
-            "trees differ at rest[0]: expected Point, but got tuple of length 2. Give a Point "
+            "Expected named tuple, got (1, 2). "
+            "Trees differ at rest[0]: expected Point, but got tuple of length 2. Give a Point "
             "here: containers must be of the same type."
         ),
     ),
     (
         tree.Partial(max, 1),
         tree.Partial(min, 1),
-        "trees differ at rest[0]: expected Partial of max, but got Partial of min. "
+        "Mismatch custom node data. "
+        "Trees differ at rest[0]: expected Partial of max, but got Partial of min. "
         + METADATA_HINT,
     ),
     (
         Loose(1),
         Loose(1, 2),
-        "trees differ at rest[0]: expected Loose with 1 children, but got Loose with 2 children. "
+        "Mismatch custom node data. "
+        "Trees differ at rest[0]: expected Loose with 1 children, but got Loose with 2 children. "
         + NUMBER_HINT,
     ),
 ]
@@ -1116,20 +1129,26 @@ PREFIX_MISMATCHES: list[tuple[Any, Any, str]] = [
         (0, {"a": 0}),
         ([1, 2], {"a": 1, "b": 2}),
         (
-            "trees differ at in_axes[1]: expected dict with keys ['a', 'b'], but got dict with "
+            "in_axes must be a tree prefix of the corresponding value; "
+            "pytree structure error: different numbers of pytree children at key path "
+            "in_axes[1]: expected dict with keys ['a', 'b'], but got dict with "
             "keys ['a']. Give both the same keys: missing ['b']."
         ),
     ),
     (
         (0, [None]),
         ([1, 2], [1]),
-        "trees differ at in_axes[1][0]: expected a leaf, but got None. " + NONE_HINT,
+        "in_axes must be a tree prefix of the corresponding value; "
+        "pytree structure error: different types at key path "
+        "in_axes[1][0]: expected a leaf, but got None. " + NONE_HINT,
     ),
     (
         (0, [0]),
         ([1, 2], 1),
         (
-            "trees differ at in_axes[1]: expected a leaf, but got list of length 1. The tree it "
+            "in_axes must be a tree prefix of the corresponding value; "
+            "pytree structure error: different types at key path "
+            "in_axes[1]: expected a leaf, but got list of length 1. The tree it "
             "belongs to has a leaf here: give one value."
         ),
     ),
@@ -1137,7 +1156,9 @@ PREFIX_MISMATCHES: list[tuple[Any, Any, str]] = [
         [0, 0],
         (1, 2),
         (
-            "trees differ at in_axes: expected tuple of length 2, but got list of length 2. Give a "
+            "in_axes must be a tree prefix of the corresponding value; "
+            "pytree structure error: different types at key path "
+            "in_axes: expected tuple of length 2, but got list of length 2. Give a "
             "tuple here: containers must be of the same type."
         ),
     ),
@@ -1216,25 +1237,28 @@ REGISTRATIONS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
         _bad_fields(data_fields=["a"], meta_fields=[]),
         tree.RegistrationError,
         (
-            "the fields of Unregistered do not add up: b (in none of data_fields, meta_fields, "
-            "drop_fields). Its initialiser takes: a, b."
+            "data_fields and meta_fields must include all dataclass fields that the initialiser of "
+            "Unregistered takes, once, and only them. Missing fields: {'b'}. It takes: a, b. "
+            "Those in drop_fields keep their defaults."
         ),
     ),
     (
         _bad_fields(data_fields=["a", "b", "c"], meta_fields=["b"]),
         tree.RegistrationError,
         (
-            "the fields of Unregistered do not add up: c (not fields of its initialiser); b (named "
-            "twice). Its initialiser takes: a, b."
+            "data_fields and meta_fields must include all dataclass fields that the initialiser of "
+            "Unregistered takes, once, and only them. Unexpected fields: {'c'}. Named twice: "
+            "{'b'}. It takes: a, b. Those in drop_fields keep their defaults."
         ),
     ),
     (
         lambda: tree.register_dataclass(Color),
         ArgumentError,
         (
-            "register_dataclass takes a dataclass or an attrs class, but got <enum 'Color'>. Put "
-            "the decorator above @dataclass, or give both data_fields and meta_fields, which the "
-            "class takes by name."
+            "register_dataclass: data_fields and meta_fields are required when nodetype is not a "
+            "dataclass. Got nodetype=<enum 'Color'>, which is neither a dataclass nor an attrs "
+            "class. Put the decorator above @dataclass, or give both, which the class takes by "
+            "name."
         ),
     ),
     (
@@ -1278,7 +1302,7 @@ def test_a_flatten_function_that_returns_no_pair() -> None:
         pass
 
     tree.register_pytree_node(Wrong, unchecked(lambda x: [1, 2, 3]), lambda _, c: Wrong())
-    with pytest.raises(tree.RegistrationError, match="must return a pair of children and metadata"):
+    with pytest.raises(tree.RegistrationError, match=r"should return a .children, aux_data. tuple"):
         tree.flatten(Wrong())
 
 

@@ -82,8 +82,8 @@ class _Unravel:
         array = as_array(vector)
         if self.dtype not in (None, array.dtype):
             raise errors.DtypeError(
-                f"this tree, whose leaves have several dtypes, is made of a vector of dtype "
-                f"{self.dtype}, but got one of dtype {array.dtype}."
+                f"unravel was given a vector of dtype {array.dtype}, but expected dtype "
+                f"{self.dtype}: the leaves of the tree have several dtypes."
             )
         ends = list(accumulate(sizes))
         return self.treedef.unflatten(

@@ -756,6 +756,34 @@ def test_lengths_and_empty_loops() -> None:
     assert lax.map(lambda x: x, jnp.zeros((0, 2)), batch_size=3).shape == (0, 2)
 
 
+def test_bounds_that_are_floats() -> None:
+    def total(lower: Any, upper: Any, x: Any) -> Any:
+        i = lower
+        while i < upper:
+            x, i = 2 * x * upper + i, i + 1
+        return x
+
+    def loop(lower: Any, upper: Any, x: Any) -> Any:
+        return lax.fori_loop(lower, upper, lambda i, x: 2 * x * upper + i, x)
+
+    for args in ((0.5, 3.2, 1.0), (0.0, 3.0, 2.0), (2.0, 1.0, 3.0)):
+        expected = total(*args)
+        assert float(loop(*args)) == pytest.approx(expected)
+        assert float(tinyjax.jit(loop)(*args)) == pytest.approx(expected)
+        slopes = tinyjax.grad(loop, (0, 1, 2))(*args)
+        np.testing.assert_allclose(slopes, jax.grad(total, (0, 1, 2))(*args), rtol=1e-5)
+
+
+def test_a_loop_that_is_unrolled_in_full_is_none() -> None:
+    def program(unroll: int | bool, xs: Any) -> str:
+        scan = tinyjax.jit(lambda x: lax.scan(lambda c, x: (c + x, c), 0.0, x, unroll=unroll))
+        return scan.lower(xs).as_text()
+
+    xs = np.ones(5, np.float32)
+    assert "while" in program(2, xs)
+    assert not any("while" in program(unroll, xs) for unroll in (True, 5, 3))
+
+
 @pytest.mark.parametrize("unroll", [1, 2, 3, 7, 100, True, False])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_unrolling_changes_nothing(unroll: int | bool, reverse: bool) -> None:
@@ -933,22 +961,25 @@ MISTAKES = {
     "branches of different shapes": Mistake(
         lambda: tinyjax.jit(lambda p: lax.cond(p, matrix, vector, 1.0))(True),
         BranchTypeError,
-        "the branches of cond must have equal output types, as to shapes, but result['b'] is "
-        "float32[2] from false_fun, vector (HERE) and float32[2,2] from true_fun, matrix (HERE). "
-        "Reshape or broadcast one of them.",
+        "cond branches must have equal output types but they differ. The output of true_fun at "
+        "path ['b'] has type float32[2,2] but the corresponding output of false_fun has type "
+        "float32[2], so the shapes do not match. true_fun is matrix (HERE) and false_fun is "
+        "vector (HERE). Reshape or broadcast one of them.",
     ),
     "branches of different structures": Mistake(
         lambda: tinyjax.jit(lambda i: lax.switch(i, [alone, pair], 1.0))(1),
         BranchTypeError,
-        "the branches of switch must return the same pytree structure, but result is a leaf from "
-        "branch 0, alone (HERE) and tuple of length 2 from branch 1, pair (HERE). Make the "
-        "containers, their keys and lengths equal.",
+        "switch branch outputs must have the same pytree structure, but they differ: branch 0 "
+        "output is a pytree leaf but branch 1 output is a tuple of length 2. branch 0 is alone "
+        "(HERE) and branch 1 is pair (HERE). Make the containers, their keys and lengths equal.",
     ),
     "a carry of another dtype": Mistake(
         lambda: lax.scan(widen, {"n": 0, "w": [jnp.ones(2)]}, np.ones(3)),
         CarryTypeError,
-        "carry input and carry output of scan must have equal types, but widen (HERE) changes "
-        "carry['w'][0] from float32[2] to float64[2]. Return it as .astype('float32'), or start "
+        "scan body function carry input and carry output must have equal types, but they "
+        "differ:\n\nThe input carry component c['w'][0] has type float32[2] but the "
+        "corresponding output carry component has type float64[2], so the dtypes do not "
+        "match.\n\nThe body function is widen (HERE). Return it as .astype('float32'), or start "
         "with an array of dtype float64. NumPy makes float64 of what has no dtype, np.ones(3) "
         "and np.sqrt(2): name a dtype, make a number Python's by float(...), or switch 64-bit "
         "types off (jax_enable_x64).",
@@ -956,66 +987,74 @@ MISTAKES = {
     "a carry of another shape": Mistake(
         lambda: lax.scan(cut, jnp.ones(3), None, 2),
         CarryTypeError,
-        "carry input and carry output of scan must have equal types, but cut (HERE) changes "
-        "carry from float32[3] to float32[1]. Return an array of the shape it had, or start with "
-        "one of the new shape.",
+        "scan body function carry input and carry output must have equal types, but they "
+        "differ:\n\nThe input carry c has type float32[3] but the corresponding output carry "
+        "component has type float32[1], so the shapes do not match.\n\nThe body function is cut "
+        "(HERE). Return an array of the shape it had, or start with one of the new shape.",
     ),
     "a state of another dtype": Mistake(
         lambda: lax.while_loop(positive, to_float, np.int32(1)),
         CarryTypeError,
-        "carry input and carry output of while_loop must have equal types, but to_float (HERE) "
-        "changes carry from int32[] to float32[]. Return it as .astype('int32'), or start with "
-        "an array of dtype float32.",
+        "while_loop body function carry input and carry output must have equal types, but they "
+        "differ:\n\nThe input carry n has type int32[] but the corresponding output carry "
+        "component has type float32[], so the dtypes do not match.\n\nThe body function is "
+        "to_float (HERE). Return it as .astype('int32'), or start with an array of dtype float32.",
     ),
     "a branch with another key": Mistake(
         lambda: tinyjax.jit(lambda p: lax.cond(p, matrix, more, 1.0))(True),
         BranchTypeError,
-        "the branches of cond must return the same pytree structure, but result is dict with "
-        "keys ['c'] from false_fun, more (HERE) and dict without ['c'] from true_fun, matrix "
-        "(HERE). Make the containers, their keys and lengths equal.",
+        "cond branch outputs must have the same pytree structure, but they differ: true_fun "
+        "output is a dict without ['c'] but false_fun output is a dict with keys ['c']. true_fun "
+        "is matrix (HERE) and false_fun is more (HERE). Make the containers, their keys and "
+        "lengths equal.",
     ),
     "a part of the carry of another structure": Mistake(
         lambda: lax.scan(lengthen, {"n": 0, "w": (jnp.ones(2), [1.0])}, np.ones(3)),
         CarryTypeError,
-        "carry input and carry output of scan must have the same pytree structure, but lengthen "
-        "(HERE) changes carry['w'][1] from list of length 1 to list of length 2. Make the "
-        "containers, their keys and lengths equal.",
+        "scan body function carry input and carry output must have the same pytree structure, "
+        "but they differ:\n\nThe input carry component c['w'][1] is a list of length 1 but the "
+        "corresponding component of the carry output is a list of length 2.\n\nThe body function "
+        "is lengthen (HERE). Make the containers, their keys and lengths equal.",
     ),
     "a state of another structure": Mistake(
         lambda: lax.while_loop(positive, pair, 1.0),
         CarryTypeError,
-        "carry input and carry output of while_loop must have the same pytree structure, but "
-        "pair (HERE) changes carry from a leaf to tuple of length 2. Make the containers, their "
-        "keys and lengths equal.",
+        "while_loop body function carry input and carry output must have the same pytree "
+        "structure, but they differ:\n\nThe input carry x is a pytree leaf but the corresponding "
+        "component of the carry output is a tuple of length 2.\n\nThe body function is pair "
+        "(HERE). Make the containers, their keys and lengths equal.",
     ),
     "no pair": Mistake(
         lambda: lax.scan(no_pair, 1.0, None, 2),
         CarryTypeError,
-        "what no_pair (HERE) returns must be a pair (carry, output) for scan, but it returned an "
-        "array. Return (carry, None) where there is no output.",
+        "scan body output must be a pair, got an array. Return (carry, None) from no_pair (HERE) "
+        "where there is no output.",
     ),
     "a condition that is an array": Mistake(
         lambda: lax.while_loop(positive, alone, jnp.ones(3)),
         ArgumentError,
-        "cond_fun of while_loop must return a boolean scalar, but positive (HERE) returned "
-        "bool[3]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+        "cond_fun must return a boolean scalar, but got output type(s) bool[3]. Change what "
+        "positive (HERE), given to while_loop, returns: reduce it with jnp.any(...) or "
+        "jnp.all(...), or compare: x != 0.",
     ),
     "a condition that is a number": Mistake(
         lambda: lax.while_loop(number, alone, 1.0),
         ArgumentError,
-        "cond_fun of while_loop must return a boolean scalar, but number (HERE) returned "
-        "float32[]. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+        "cond_fun must return a boolean scalar, but got output type(s) float32[]. Change what "
+        "number (HERE), given to while_loop, returns: reduce it with jnp.any(...) or "
+        "jnp.all(...), or compare: x != 0.",
     ),
     "a condition in a tuple": Mistake(
         lambda: lax.while_loop(in_a_tuple, alone, 1.0),
         ArgumentError,
-        "cond_fun of while_loop must return a boolean scalar, but in_a_tuple (HERE) returned a "
-        "tuple of 1 array. Reduce it with jnp.any(...) or jnp.all(...), or compare: x != 0.",
+        "cond_fun must return a boolean scalar, but got pytree PyTreeDef((*,)). Change what "
+        "in_a_tuple (HERE), given to while_loop, returns: reduce it with jnp.any(...) or "
+        "jnp.all(...), or compare: x != 0.",
     ),
     "a number for a branch": Mistake(
         lambda: lax.cond(True, alone, NO_FUNCTION, 1.0),
         ArgumentError,
-        "false_fun of cond must be a function, but got 3 (int).",
+        "false_fun of cond must be a function (callable), but got 3 (int).",
     ),
     "a predicate that is an array": Mistake(
         lambda: lax.cond(jnp.ones(2) > 0, alone, alone, 1.0),
@@ -1026,14 +1065,14 @@ MISTAKES = {
     "no length": Mistake(
         lambda: lax.scan(cut, 1.0),
         ArgumentError,
-        "scan of cut (HERE) got no values to scan over, so it does not know how many iterations "
-        "to run. Give length.",
+        "scan got no values to scan over and `length` not provided. Give length: how many times "
+        "to run cut (HERE).",
     ),
     "inputs of different lengths": Mistake(
         lambda: lax.scan(cut, 1.0, {"a": jnp.ones(2), "b": jnp.ones((3, 2))}),
         ArgumentError,
-        "scan of cut (HERE) got values with different leading axis sizes: xs['a'] has 2, xs['b'] "
-        "has 3. The first axes must be of one size.",
+        "scan got values with different leading axis sizes: xs['a'] has 2, xs['b'] has 3. They "
+        "are what cut (HERE) goes over, and must be of one size along their first axes.",
     ),
     "a combination of another type": Mistake(
         lambda: lax.associative_scan(as_integers, jnp.ones(4)),
@@ -1044,8 +1083,8 @@ MISTAKES = {
     "traced bounds, unrolled": Mistake(
         lambda: tinyjax.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c, 1, unroll=2))(3),
         ArgumentError,
-        "fori_loop can be unrolled only where its bounds are known, but they are traced. Leave out "
-        "unroll, or give bounds that are Python numbers.",
+        "Can only use `unroll` in `fori_loop` if the loop bounds are statically known, but they "
+        "are traced. Leave out unroll, or give bounds that are Python numbers.",
     ),
 }
 

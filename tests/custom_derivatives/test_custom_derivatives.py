@@ -648,87 +648,98 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
     case_missing: (
         DifferentiationError,
         (
-            "No JVP defined for custom_jvp function <lambda> (HERE). Give it a rule with "
-            "<lambda>.defjvp."
+            "No JVP defined for custom_jvp function <lambda> using defjvp. Give <lambda> (HERE) "
+            "a rule with <lambda>.defjvp."
         ),
     ),
     case_pair: (
         DifferentiationError,
         (
-            "<lambda> (HERE) must produce a pair (list or tuple of length two: result, tangent), "
-            "but returned a value of type ConcreteArray."
+            "Custom JVP rule <lambda> for function <lambda> must produce a pair (list or tuple "
+            "of length two) representing primal and tangent outputs, but got a value of type "
+            "ConcreteArray. The rule is <lambda> (HERE)."
         ),
     ),
     case_tangent_tree: (
         DifferentiationError,
         (
-            "<lambda> (HERE), the rule of <lambda>, must return a result and a tangent of equal "
-            "container (pytree) structures, but the one is a tuple of 2 arrays and the other an "
-            "array."
+            "Custom JVP rule <lambda> for function <lambda> must produce primal and tangent "
+            "outputs with equal container (pytree) structures, but got PyTreeDef((*, *)) and "
+            "PyTreeDef(*) respectively. The rule is <lambda> (HERE)."
         ),
     ),
     case_tangent_shape: (
         DifferentiationError,
         (
-            "<lambda> (HERE) must return for tangent[1] a value of type float32[], but "
-            "returned float32[3]. Primal and tangent outputs are of corresponding shapes and "
-            "dtypes."
+            "Custom JVP rule must produce primal and tangent outputs with corresponding shapes "
+            "and dtypes. Expected float32[] (tangent type of float32[]) but got float32[3]. It "
+            "was the tangent[1] that <lambda> (HERE) returned."
         ),
     ),
     case_result_tree: (
         DifferentiationError,
         (
-            "<lambda> (HERE), a rule of <lambda>, must return a result of the structure that "
-            "<lambda> returns, a tuple of 2 arrays, but returned an array."
+            "Custom JVP rule <lambda> for function <lambda> must produce a pair (list or tuple "
+            "of length two) where the first element represents the primal output (equal in value "
+            "to the output of the custom_jvp-decorated function <lambda>, and in particular of "
+            "the same container/pytree structure), but it was an array where <lambda> returns a "
+            "tuple of 2 arrays. The rule is <lambda> (HERE)."
         ),
     ),
     case_result_type: (
         DifferentiationError,
         (
-            "<lambda> (HERE), a rule of <lambda>, must return as result what <lambda> "
-            "returns, of type float32[], but returned float32[2]."
+            "Custom JVP rule <lambda> for function <lambda> must produce a pair (list or tuple "
+            "of length two) where the first element represents the primal output (equal in value "
+            "to the output of the custom_jvp-decorated function <lambda>, and in particular with "
+            "leaves of the same shape/dtype), but result was float32[2] where <lambda> returns "
+            "float32[]. The rule is <lambda> (HERE)."
         ),
     ),
     case_bwd_tree: (
         DifferentiationError,
         (
-            "<lambda> (HERE), the backward rule of <lambda>, must produce a tuple with a "
-            "cotangent for each differentiated argument, the same container (pytree) structure "
-            "as theirs, PyTreeDef(({'a': *}, *)) (None for zero): trees differ at cotangents: "
-            "expected tuple of length 2, but got tuple of length 1. Give both the same number of "
-            "children."
+            "Custom VJP bwd rule <lambda> (HERE) for function <lambda> must produce a tuple with "
+            "a cotangent for each differentiated argument, the same container (pytree) structure "
+            "as theirs, PyTreeDef(({'a': *}, *)) (None for zero): cotangents must be a tree "
+            "prefix of the corresponding value; pytree structure error: different lengths of "
+            "tuple at key path cotangents: expected tuple of length 2, but got tuple of length "
+            "1. Give both the same number of children."
         ),
     ),
     case_bwd_no_tuple: (
         DifferentiationError,
         (
-            "<lambda> (HERE), the backward rule of <lambda>, must produce a tuple with a "
-            "cotangent for each differentiated argument, the same container (pytree) structure "
+            "Custom VJP bwd rule <lambda> (HERE) for function <lambda> must produce a tuple with "
+            "a cotangent for each differentiated argument, the same container (pytree) structure "
             "as theirs, a tuple of 1 array (None for zero): it returned an array."
         ),
     ),
     case_bwd_shape: (
         DifferentiationError,
         (
-            "<lambda> (HERE) must return for cotangent[0] a value of type float32[2], but "
-            "returned float32[]. A cotangent is of the type of its argument: sum over what was "
-            "broadcast, or broadcast what was summed."
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            "the primal function, but at output[0] the bwd rule produced an output of type "
+            "float32[] corresponding to an input of type float32[2]. The rule is <lambda> "
+            "(HERE). Sum over what was broadcast, or broadcast what was summed."
         ),
     ),
     case_forward_mode: (
         DifferentiationError,
         (
-            "<lambda> (HERE) is a custom_vjp function, whose rule serves reverse mode (grad, "
-            "vjp, jacrev), but its derivative was asked for in forward mode (jvp, jacfwd, or "
-            "a linearized function applied). Define it with custom_derivative or custom_jvp, "
-            "whose rules serve both."
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function: the rule of "
+            "<lambda> (HERE) serves reverse mode (grad, vjp, jacrev), but its derivative was "
+            "asked for in forward mode (jvp, jacfwd, or a linearized function applied). Define "
+            "it with custom_derivative or custom_jvp, whose rules serve both."
         ),
     ),
     case_keyword_only: (
         ArgumentError,
         (
-            "f (HERE) is a custom_vjp function, whose arguments are given to its rule by "
-            "position, but scale cannot be. Make them positional."
+            "The input arguments to the custom_vjp-decorated function f could not be resolved to "
+            "positional-only arguments. Binding failed with the error:\nThe following keyword "
+            "arguments could not be resolved to positions: scale. Rules are given arguments by "
+            "position: make them positional. The function is f (HERE)."
         ),
     ),
     case_defjvps: (

@@ -32,7 +32,7 @@ def test_loops_unrolled_whole(length: int) -> None:
     for size in (0, 2):
         found = lax.map(lambda x: 2 * x, xs, batch_size=size)
         np.testing.assert_allclose(found, 2 * xs)
-    with pytest.raises(ArgumentError, match="unroll of scan"):
+    with pytest.raises(ArgumentError, match="`unroll` must be"):
         lax.scan(lambda c, x: (c, x), 0.0, xs, unroll=-1)
     with pytest.raises(ArgumentError, match="batch_size of map"):
         lax.map(lambda x: x, xs, batch_size=-1)

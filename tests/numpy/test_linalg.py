@@ -917,19 +917,26 @@ def test_square_matrices_are_needed(fun: Callable[..., Any]) -> None:
                 program(np.ones(shape, np.float32))
 
 
+def test_the_old_name_of_a_mode_of_qr() -> None:
+    for ours, theirs in zip(la.qr(np.eye(3, 2), "full"), np.linalg.qr(np.eye(3, 2)), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
 @pytest.mark.parametrize("fun", [la.qr, la.svd, la.pinv, la.svdvals, lax.linalg.lu])
 def test_matrices_are_needed(fun: Callable[..., Any]) -> None:
-    with pytest.raises(ShapeError, match="takes matrices, arrays with at least two axes"):
+    with pytest.raises(ShapeError, match=r"takes matrices.* must have rank at least 2"):
         fun(np.ones(3, np.float32))
 
 
 def test_types_that_lapack_does_not_know() -> None:
     for fun in (la.cholesky, la.inv, la.qr, la.eigh, la.svd, la.det):
-        with pytest.raises(DtypeError, match=r"does not take float16.*Convert the operand with"):
+        with pytest.raises(
+            DtypeError, match=r"Unsupported dtype float16.*Convert the operand with"
+        ):
             fun(np.eye(2, dtype=np.float16))
     with pytest.raises(DtypeError, match="needs operands of one dtype"):
         lax.linalg.triangular_solve(np.eye(2, dtype=np.float32), np.ones((2, 2)))
-    with pytest.raises(DtypeError, match="cholesky does not take int64"):
+    with pytest.raises(DtypeError, match="Unsupported dtype int64: cholesky takes"):
         lax.linalg.cholesky(np.eye(2, dtype=np.int64))
 
 
@@ -969,7 +976,7 @@ def test_options_that_do_not_exist() -> None:
         (lambda: la.norm(x, 3), "Invalid order .* for matrix norm"),
         (lambda: la.norm(x, "fro", axis=0), "Invalid order .* for vector norm"),
         (lambda: la.pinv(x, 1e-3, rcond=1e-3), "only one of rtol and rcond"),
-        (lambda: la.matrix_rank(x, 1e-3, tol=1e-3), "either rtol or tol"),
+        (lambda: la.matrix_rank(x, 1e-3, tol=1e-3), "only one of tol or rtol"),
         (lambda: la.slogdet(x, method=unchecked("svd")), "knows no method 'svd'"),
         (lambda: la.matrix_power(x, unchecked(2.5)), "an int as exponent"),
         (lambda: la.tensorinv(x, 0), "ind must be a positive integer"),

@@ -62,7 +62,8 @@ class Choice:
         returned = f"{frames.describe_function(self.fun)} returned {out.aval}."
         if self.holomorphic:
             raise errors.DifferentiationError(
-                f"{self.name} with holomorphic=True needs a complex result, but {returned}"
+                f"{self.name} with holomorphic=True requires outputs with complex dtype, but "
+                f"{returned}"
             )
         raise errors.DifferentiationError(
             f"{self.name} requires real-valued outputs, which are floats, but {returned} "
@@ -91,10 +92,9 @@ def check_argnums(
     for i in numbers:
         if not -num_args <= i < num_args:
             raise errors.ArgumentError(
-                f"{name} of {frames.describe_function(fun)} with respect to argument {i} requires "
-                "at "
-                f"least {i + 1 if i >= 0 else -i} positional arguments, but it was called with "
-                f"{num_args}."
+                f"{name} of {frames.describe_function(fun)}: differentiating with respect to "
+                f"argnums={i} requires at least {i + 1 if i >= 0 else -i} positional arguments "
+                f"to be passed by the caller, but got only {num_args}."
             )
         if i % num_args in seen:
             raise errors.ArgumentError(
@@ -188,8 +188,8 @@ class Chosen:
                 )
             if dtypes.is_complex(x.dtype):
                 raise errors.DifferentiationError(
-                    f"{name} needs real arguments, but {which} For a holomorphic function pass "
-                    "holomorphic=True."
+                    f"{name} requires real-valued inputs, but {which} For a holomorphic function "
+                    "pass holomorphic=True."
                 )
             advice = (
                 "Pass a float, such as 1.0, convert it with .astype(float)"

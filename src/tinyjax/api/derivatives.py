@@ -136,6 +136,7 @@ def jvp(
         "tangents",
         fun,
         lambda i: argument_path(fun, in_tree, i),
+        "jvp",
     )
     flat = FlatFunction(fun, in_tree, has_aux)
     outs, out_tangents = jv.jvp_flat(flat, args, directions, fun)

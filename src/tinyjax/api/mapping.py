@@ -98,13 +98,14 @@ def _spmd_axes(given: object) -> tuple[str, ...]:
     return found
 
 
-def _no_axes(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> errors.AxisError:
+def _no_axis(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> errors.AxisError:
     return errors.AxisError(
-        f"vmap of {describe_function(fun)} maps axis {axis} of {path}, but that is a scalar, "
-        f"{array.aval}, which has no axes. Give None in in_axes for an argument that is the same "
-        "for all examples; or call the function itself.",
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+        f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {array.ndim} (its "
+        f"shape is {array.shape}). Change in_axes of {path} of {describe_function(fun)}: give None "
+        "for an argument that is the same for all examples; or call the function itself.",
         axis,
-        0,
+        array.ndim,
     )
 
 
@@ -133,14 +134,9 @@ def _mapped(
         ]
         for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
             if axis is not None and not 0 <= axis < array.ndim:
-                if not array.ndim:
-                    raise _no_axes(calling.argument_path(fun, in_tree, i), array, axis, fun)
-                name = (
-                    f"in_axes of {calling.argument_path(fun, in_tree, i)}: axis"
-                    if array.ndim <= abs(axis)
-                    else ""
-                )
-                axes[i] = ax.canonical_axis(axis, array.ndim, name)
+                if not -array.ndim <= axis < array.ndim:
+                    raise _no_axis(calling.argument_path(fun, in_tree, i), array, axis, fun)
+                axes[i] = axis + array.ndim
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = calling.FlatFunction(fun, in_tree)
         refs = [i for i in rf.places_of_refs(leaves) if axes[i] is not None]
@@ -379,9 +375,9 @@ def _place(
             return out
         path = calling.leaf_path("result", out_tree, position)
         raise errors.ArgumentError(
-            f"out_axes is None for {path} of {describe_function(fun)}, but that differs from "
-            "example to "
-            "example. Give the axis where the examples should go."
+            "at vmap out_axes, got axis spec None but output was batched: "
+            f"{path} of {describe_function(fun)} differs from example to example. Give the axis "
+            "where the examples should go."
         )
     ndim = out.ndim + (axis is None)
     return sh.move_batch_axis(out, axis, ax.canonical_axis(to, ndim, "out_axes"), size)

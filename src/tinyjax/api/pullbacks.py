@@ -200,6 +200,7 @@ class TangentMap:
             "tangents",
             known.fun,
             lambda i: calling.argument_path(known.fun, known.in_tree, i),
+            "linearize",
         )
         needed = [t for t, has in zip(given, known.nonzero_in, strict=True) if has]
         linearized = known.with_residuals(self.residuals)
@@ -379,6 +380,7 @@ class PullBack(Generic[R, *Ts]):
             "cotangent",
             known.fun,
             lambda i: calling.leaf_path("result", known.out_tree, i),
+            "vjp",
         )
         residuals = self.residuals
         if residuals is not self._saved or NotSaveable in map(type, residuals):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tinyjax.dtypes import float0, is_inexact, kind, scalar_dtype
 from tinyjax.frames import describe_function
 from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.transforms.jvp import JVPTracer
+from tinyjax.tree.treedef import in_words
 
 
 def check_per_argument(function: str, **given: object) -> None:
@@ -31,8 +32,47 @@ def check_per_argument(function: str, **given: object) -> None:
             )
 
 
+_OF_PRIMALS: Final = (
+    "linearized function called on tangent values inconsistent with the original primal values"
+)
+_OF_TERMS: Final = "terms of jet do not match the primals"
+_OF_RESULT: Final = "unexpected JAX type (e.g. shape/dtype) for argument to VJP function"
+
+#: What JAX says of shapes, of dtypes and of trees that differ.
+_PROBLEMS: Final[dict[str, tuple[str, str, str]]] = {
+    "jvp": (
+        "jvp called with different primal and tangent shapes",
+        (
+            "primal and tangent arguments to jvp do not match; dtypes must be equal, or in case of "
+            "int/bool primal dtype the tangent dtype must be float0"
+        ),
+        "primal and tangent arguments to jvp must have the same tree structure",
+    ),
+    "linearize": (_OF_PRIMALS, _OF_PRIMALS, _OF_PRIMALS),
+    "vjp": (
+        _OF_RESULT,
+        _OF_RESULT,
+        (
+            "unexpected tree structure: the argument to a VJP function must match the pytree "
+            "structure of the result"
+        ),
+    ),
+    "linear_transpose": (
+        "cotangent type does not match function output",
+        "cotangent type does not match function output",
+        "cotangent tree does not match function output",
+    ),
+    "jet": (_OF_TERMS, _OF_TERMS, _OF_TERMS),
+}
+
+
 def _check_tangent(
-    primal: av.ShapedArray, tangent: Array, what: str, path: str, fun: Callable[..., Any]
+    primal: av.ShapedArray,
+    tangent: Array,
+    what: str,
+    path: str,
+    fun: Callable[..., Any],
+    problems: tuple[str, str, str],
 ) -> prim.Tangent:
     """Return a tangent (or cotangent) as transformations take it, or say why it does not fit."""
     if not is_inexact(primal.dtype):
@@ -41,15 +81,15 @@ def _check_tangent(
         if tangent.dtype == float0 or ignored:
             return prim.ZERO
         raise errors.DifferentiationError(
-            f"the {what} of {path} of {describe_function(fun)} must be of dtype float0, since "
-            f"{primal} has no derivative, but it is {tangent.aval}. Leave integer arguments "
-            "out, or give np.zeros(shape, tinyjax.float0)."
+            f"{problems[1]}: the {what} of {path} of {describe_function(fun)} must be of dtype "
+            f"float0, since {primal} has no derivative, but it is {tangent.aval}. Leave integer "
+            "arguments out, or give np.zeros(shape, tinyjax.float0)."
         )
     if tangent.shape != primal.shape or tangent.dtype != primal.dtype:
+        problem = problems[tangent.shape == primal.shape]
         raise errors.DifferentiationError(
-            f"the {what} of {path} of {describe_function(fun)} must be of its type {primal}, "
-            "but it "
-            f"is {tangent.aval}."
+            f"{problem}: the {what} of {path} of {describe_function(fun)} must be of its type "
+            f"{primal}, but it is {tangent.aval}."
         )
     return tangent
 
@@ -61,6 +101,7 @@ def as_tangents(
     name: str,
     fun: Callable[..., Any],
     path: Callable[[int], str],
+    by: Literal["jvp", "linearize", "vjp", "linear_transpose", "jet"],
 ) -> list[prim.Tangent]:
     """Flatten a tree of tangents that must match the tree of the primals.
 
@@ -71,23 +112,40 @@ def as_tangents(
         name: what the values are, for messages: ``"tangents"``, or ``"cotangent"``.
         fun: the user's function, for messages.
         path: names the primal of a number.
+        by: the function of the API that was given them, for messages.
 
     Raises:
         TreeMismatchError: the trees differ.
         DifferentiationError: a tangent is not of its primal's type.
     """
-    leaves = treedef.flatten_up_to(values, name)
+    problems, what = _PROBLEMS[by], name.removesuffix("s")
+    try:
+        leaves = treedef.flatten_up_to(values, name)
+    except tree.TreeMismatchError as error:
+        problem = f"{problems[2]}; trees differ at"
+        raise tree.TreeMismatchError(
+            error.path, error.expected, error.got, error.hint, problem
+        ) from None
     tangents: list[prim.Tangent] = []
     for i, (leaf, like) in enumerate(zip(leaves, likes, strict=True)):
         try:
             array = _as_tangent(leaf, like)
         except errors.TinyjaxError as error:
-            what = f"the {name.removesuffix('s')} of {path(i)} of {describe_function(fun)}"
-            raise type(error)(f"{what}: {error.message}") from None
+            place = f"the {what} of {path(i)} of {describe_function(fun)}"
+            structure = tree.structure(leaf)
+            if structure.num_nodes > 1:
+                raise tree.TreeMismatchError(
+                    place,
+                    "a leaf",
+                    in_words(structure),
+                    "Give one value.",
+                    f"{problems[2]}:",
+                ) from None
+            raise type(error)(f"{place}: {error.message}") from None
         tangents.append(
             array
             if array.shape == like.shape and array.dtype == like.dtype and is_inexact(like.dtype)
-            else _check_tangent(like, array, name.removesuffix("s"), path(i), fun)
+            else _check_tangent(like, array, what, path(i), fun, problems)
         )
     return tangents
 

@@ -100,6 +100,7 @@ class Transpose:
             "cotangent",
             fun,
             lambda i: calling.leaf_path("result", out_tree, i),
+            "linear_transpose",
         )
         known = dict(zip(jaxpr.in_binders, self.consts, strict=False))
         inputs = jaxpr.in_binders[len(known) :]

@@ -413,6 +413,7 @@ def jet(
             "terms",
             fun,
             lambda i: f"order {k + 1} of {argument_path(fun, in_tree, i)}",
+            "jet",
         )
 
     columns = [column(k) for k in range(order)]

@@ -17,6 +17,7 @@ from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjax
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.display.progress_setting import asked
 from tinyjax.primitives import constraint as con, elementwise as ew
+from tinyjax.tree.mismatches import with_article
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
@@ -109,6 +110,9 @@ _Kept: TypeAlias = tuple[stg.Staged, tree.PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
 _kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDictionary()
 _MOST_KEPT: Final = 64
+
+#: So many values of a carry that changes are named in a message.
+_MOST_SHOWN: Final = 8
 
 
 def is_filled(cell: CellType) -> bool:
@@ -364,11 +368,23 @@ def match_carry(
         # a Python number would run the innermost as often as two to the depth.
         carry = convert_all(carry, promoted)
         staged = _retype(staged, promoted)
-    for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True):
-        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b):
-            raise _changed_type(name, fun, path, a, b)
+    changes = [
+        (path, a, b)
+        for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True)
+        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b)
+    ]
+    if changes:
+        raise _changed_types(name, fun, changes)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
     return carry, stg.Staged(jaxpr, staged.consts, staged.uses)
+
+
+def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
+    """The loop and the body that the user wrote, what the body calls the carry, and where it is."""
+    if isinstance(fun, Body):
+        is_counted = fun.loop == "fori_loop"  # whose body takes a number first
+        return fun.loop, fun.fun, calling.parameter_name(fun.fun, is_counted), f"carry[{fun.place}]"
+    return name, fun, calling.parameter_name(fun, 0), "carry"
 
 
 def _changed_structure(
@@ -376,22 +392,32 @@ def _changed_structure(
 ) -> errors.CarryTypeError:
     if isinstance(fun, Body):
         given, found = (x.children()[fun.place] for x in (given, found))
-        name, fun = fun.loop, fun.fun
-    path, before, after = first_difference(given, found, "carry")
+    name, fun, carry, _ = _user_carry(name, fun)
+    path, before, after = first_difference(given, found, carry)
     return errors.CarryTypeError(
-        f"carry input and carry output of {name} must have the same pytree structure, but "
-        f"{frames.describe_function(fun)} changes {path} from {before} to {after}. Make the "
-        "containers, "
-        "their keys and lengths equal."
+        f"{name} body function carry input and carry output must have the same pytree structure, "
+        f"but they differ:\n\nThe input carry {'component ' * (path != carry)}{path} is "
+        f"{with_article(before)} but the corresponding component of the carry output is "
+        f"{with_article(after)}.\n\nThe body function is "
+        f"{frames.describe_function(fun)}. Make the containers, their keys and lengths equal."
     )
 
 
-def _changed_type(
-    name: str, fun: Callable[..., Any], path: str, before: av.ShapedArray, after: av.ShapedArray
+def _changed_types(
+    name: str,
+    fun: Callable[..., Any],
+    changes: Sequence[tuple[str, av.ShapedArray, av.ShapedArray]],
 ) -> errors.CarryTypeError:
-    if isinstance(fun, Body):
-        path = path.replace(f"carry[{fun.place}]", "carry", 1)
-        name, fun = fun.loop, fun.fun
+    name, fun, carry, place = _user_carry(name, fun)
+    found = [
+        f"the input carry {'component ' * (path != place)}{path.replace(place, carry, 1)} has type "
+        f"{a} but the corresponding output carry component has type {b}, so {_mismatch(a, b)}"
+        for path, a, b in changes[:_MOST_SHOWN]
+    ]
+    if len(changes) > len(found):
+        found.append(f"and {len(changes) - len(found)} more")
+    shown = f"T{found[0][1:]}" if len(found) == 1 else "  * " + ";\n  * ".join(found)
+    _, before, after = changes[0]
     advice = (
         "Return it divided as it was, or divide it so at the start: tinyjax.reshard(x, P(...))."
         if (before.shape, before.dtype) == (after.shape, after.dtype)
@@ -406,9 +432,15 @@ def _changed_type(
             "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
         )
     return errors.CarryTypeError(
-        f"carry input and carry output of {name} must have equal types, but "
-        f"{frames.describe_function(fun)} changes {path} from {before} to {after}. {advice}"
+        f"{name} body function carry input and carry output must have equal types, but they "
+        f"differ:\n\n{shown}.\n\nThe body function is {frames.describe_function(fun)}. {advice}"
     )
+
+
+def _mismatch(a: av.ShapedArray, b: av.ShapedArray) -> str:
+    parts = [("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape)]
+    differing = [f"the {what} do not match" for what, one, other in parts if one != other]
+    return ", and ".join(differing) or "they are divided in two ways"
 
 
 def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:

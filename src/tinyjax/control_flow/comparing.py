@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -19,7 +19,10 @@ from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.control_flow import common as cf
 from tinyjax.core import avals as av, refs as rf, trace as tr
 from tinyjax.core.array import Array
+from tinyjax.tree.mismatches import with_article
 from tinyjax.tree.treedef import first_difference
+
+T = TypeVar("T")
 
 #: Whether a branch is being staged only for its types. A choice within it is not compared: a
 #: function that calls itself in a branch would never end.
@@ -143,24 +146,34 @@ def common_types(
     first = out_trees[0]
     for fun, out_tree in zip(branches, out_trees, strict=True):
         if out_tree != first:
-            path, one, other = first_difference(first, out_tree, "result")
+            path, *nodes = first_difference(first, out_tree, "")
+            (one, here), (other, there) = _in_order(name, branches, fun, nodes)
+            at = f" at path {path}" * bool(path)
             raise errors.BranchTypeError(
-                f"the branches of {name} must return the same pytree structure, but {path} is "
-                f"{one} from {_describe(name, branches, branches[0])} and {other} from "
-                f"{_describe(name, branches, fun)}. Make the containers, their keys and lengths "
-                "equal."
+                f"{name} branch outputs must have the same pytree structure, but they differ: "
+                f"{one} output{at} is {with_article(here)} but {other} output{at} is "
+                f"{with_article(there)}. {_named(name, branches, fun)} Make the containers, their "
+                "keys and lengths equal."
             )
     return [
         _join_avals(name, branches, path, column)
-        for path, column in zip(cf.paths(first, "result"), zip(*avals, strict=True), strict=True)
+        for path, column in zip(cf.paths(first, ""), zip(*avals, strict=True), strict=True)
     ]
 
 
-def _describe(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
-    """Name a branch by its place, too: several may be lambdas of one line."""
-    place = branches.index(fun)
-    which = ("false_fun", "true_fun")[place] if name == "cond" else f"branch {place}"
-    return f"{which}, {frames.describe_function(fun)}"
+def _in_order(
+    name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any], of: Sequence[T]
+) -> list[tuple[str, T]]:
+    """Pair the names of the first branch and of another with something, in the user's order."""
+    if name == "cond":
+        return [("true_fun", of[1]), ("false_fun", of[0])]
+    return [("branch 0", of[0]), (f"branch {branches.index(fun)}", of[1])]
+
+
+def _named(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
+    """Say which functions two branches are: several may be lambdas of one line."""
+    pair = _in_order(name, branches, fun, [branches[0], fun])
+    return f"{' and '.join([f'{which} is {frames.describe_function(f)}' for which, f in pair])}."
 
 
 def _join_avals(
@@ -169,21 +182,26 @@ def _join_avals(
     first = avals[0]
     for fun, aval in zip(branches, avals, strict=True):
         if aval.shape != first.shape:
+            (one, a), (other, b) = _in_order(name, branches, fun, [first, aval])
+            at = f" at path {path}" * bool(path)
             raise errors.BranchTypeError(
-                f"the branches of {name} must have equal output types, as to shapes, but {path} "
-                f"is {first} from {_describe(name, branches, branches[0])} and {aval} from "
-                f"{_describe(name, branches, fun)}. Reshape or broadcast one of them."
+                f"{name} branches must have equal output types but they differ. The output of "
+                f"{one}{at} has type {a} but the corresponding output of {other} has type {b}, so "
+                f"the shapes do not match. {_named(name, branches, fun)} Reshape or broadcast one "
+                "of them."
             )
     try:
         dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
         if all(a.dtype == first.dtype for a in avals):
             weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
     except errors.PromotionError as error:
-        raise errors.BranchTypeError(f"{path} of the branches of {name}: {error.message}") from None
+        raise errors.BranchTypeError(
+            f"result{path} of the branches of {name}: {error.message}"
+        ) from None
     if not all(av.lie_alike(first, aval) for aval in avals):
         raise errors.BranchTypeError(
-            f"the branches of {name} must return arrays that are divided alike, but {path} is "
-            f"{' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
+            f"the branches of {name} must return arrays that are divided alike, but result{path} "
+            f"is {' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
         )
     lying = next((aval for aval in avals if isinstance(aval, av.ExplicitArray)), first.plain)
     return lying.with_varying(av.NOWHERE).with_dtype(dtype, weak)

@@ -532,7 +532,9 @@ def cond(
             true_fun, false_fun = lambda x, _: apply_true(x), lambda _, y: apply_false(y)
     for name, branch in (("true_fun", true_fun), ("false_fun", false_fun)):
         if not callable(branch):
-            raise ArgumentError(f"{name} of cond must be a function, but got {described(branch)}.")
+            raise ArgumentError(
+                f"{name} of cond must be a function (callable), but got {described(branch)}."
+            )
     predicate = opd.as_array(pred)
     if predicate.shape:
         raise ArgumentError(

@@ -40,14 +40,14 @@ def fori_loop(
     unroll: int | bool | None = None,
     checkpoints: int | None = None,
 ) -> S:
-    """Run ``state = body_fun(i, state)`` for every integer from ``lower`` to below ``upper``.
+    """Run ``state = body_fun(i, state)`` for ``i`` of ``lower``, ``lower + 1`` to below ``upper``.
 
-    With known bounds it is a ``scan``: reverse mode keeps the residuals of every iteration, or
-    ``checkpoints`` states. With traced bounds it is a ``while_loop``: reverse mode keeps
-    ``checkpoints`` states, 32 by default.
+    With known integers as bounds it is a ``scan``: reverse mode keeps the residuals of every
+    iteration, or ``checkpoints`` states. With traced bounds, or floats, it is a ``while_loop``:
+    reverse mode keeps ``checkpoints`` states, 32 by default.
 
     Args:
-        lower: an integer scalar.
+        lower: a scalar, an integer or a float.
         upper: another.
         body_fun: takes the index and the state; returns the new state: the same tree, of the same
             shapes and dtypes.
@@ -56,7 +56,7 @@ def fori_loop(
         checkpoints: how many states reverse mode keeps at a time, at least one.
 
     Raises:
-        ArgumentError: a bound is not an integer scalar, ``unroll`` is given for traced bounds, or
+        ArgumentError: a bound is not a real scalar, ``unroll`` is given for traced bounds, or
             ``checkpoints`` is not positive.
         CarryTypeError: the state changes its structure or type; the message says which leaf.
 
@@ -69,12 +69,13 @@ def fori_loop(
         cf.check_checkpoints("fori_loop", checkpoints)
     bounds = [as_array(lower), as_array(upper)]
     for name, bound in zip(("lower", "upper"), bounds, strict=True):
-        if bound.shape or not dtypes.is_integer(bound.dtype):
+        if bound.shape or not (dtypes.is_integer(bound.dtype) or dtypes.is_float(bound.dtype)):
             raise ArgumentError(
-                f"{name} of fori_loop must be an integer scalar, but it is {bound.aval}."
+                f"{name} of fori_loop must be an integer or a float, a scalar, but it is "
+                f"{bound.aval}."
             )
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
-    known = all(isinstance(x, ConcreteArray) for x in bounds)
+    known = dtypes.is_integer(dtype) and all(isinstance(x, ConcreteArray) for x in bounds)
     at_index: Callable[[Any, S], S] = body_fun
 
     # an index that counts as a Python number does leaves the state's dtype as it is
@@ -95,8 +96,8 @@ def fori_loop(
         return sc.scan(named, start, None, length, unroll=steps, checkpoints=checkpoints)[0][1]
     if unroll is not None:
         raise ArgumentError(
-            "fori_loop can be unrolled only where its bounds are known, but they are traced. Leave "
-            "out unroll, or give bounds that are Python numbers."
+            "Can only use `unroll` in `fori_loop` if the loop bounds are statically known, but "
+            "they are traced. Leave out unroll, or give bounds that are Python numbers."
         )
 
     def goes_on(carry: tuple[Array, Array, S]) -> Array:

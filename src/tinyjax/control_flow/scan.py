@@ -199,7 +199,9 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(b.results[num_carry:], types, strict=True)]
     starting = [parts_of_whole(b, x, in_rows(a, length)) for x, a in zip(zeros, types, strict=True)]
     state = [index(0), *operands, *starting]
-    if length >= params.unroll and length > 0:
+    if length // params.unroll == 1 and params.progress is None:
+        state = body(state)
+    elif length >= params.unroll and length > 0:
         ordered = effects(params.jaxpr).ordered
         state = write_loop(b, state, condition, body, ordered, params.progress, lambda s: s[0])
     for _ in range(length % params.unroll):
@@ -750,9 +752,8 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
     for path, x in zip(cf.paths(tree.structure(xs), "xs"), inputs, strict=True):
         if not x.shape:
             raise errors.ArgumentError(
-                f"scan goes over the first axis of its inputs, but {path}, a scalar of type "
-                f"{x.aval}, is a value with no leading axis to scan over. Close over it, or put it "
-                "into the carry."
+                f"scan got value with no leading axis to scan over: {path}, a scalar of type "
+                f"{x.aval}. Close over it, or put it into the carry."
             )
         if x.aval.entries[0]:
             raise errors.ShardingTypeError(
@@ -763,8 +764,8 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
         found.setdefault(x.shape[0], path)
     if not found:
         raise errors.ArgumentError(
-            f"scan of {describe_function(f)} got no values to scan over, so it does not know how "
-            "many iterations to run. Give length."
+            "scan got no values to scan over and `length` not provided. Give length: how many "
+            f"times to run {describe_function(f)}."
         )
     for n in found:
         if type(n) is int and n < 0:
@@ -775,15 +776,16 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
                 "than an int64 counts."
             )
     if len(found) > 1:
+        sizes = ", ".join(f"{path} has {n}" for n, path in found.items() if path != "length")
         what = (
-            "a length that disagrees with leading axis sizes"
+            f"`length` argument of {length} which disagrees with leading axis sizes "
+            f"{sorted(n for n, path in found.items() if path != 'length')}"
             if "length" in found.values()
             else "values with different leading axis sizes"
         )
-        sizes = ", ".join(f"{path} has {n}" for n, path in found.items())
         raise errors.ArgumentError(
-            f"scan of {describe_function(f)} got {what}: {sizes}. The first axes must be of one "
-            "size."
+            f"scan got {what}: {sizes}. They are what {describe_function(f)} goes over, and must "
+            "be of one size along their first axes."
         )
     return next(iter(found))
 
@@ -793,7 +795,7 @@ def _unrolled(unroll: int | bool, iterations: int) -> int:
         return max(iterations, 1) if unroll else 1
     if unroll < 0:
         raise errors.ArgumentError(
-            f"unroll of scan must be a bool or a non-negative int, but it is {unroll}."
+            f"`unroll` must be a `bool` or a non-negative `int`, but scan was given {unroll}."
         )
     return min(unroll or iterations, iterations) or 1
 
@@ -802,9 +804,8 @@ def _pair(f: Callable[..., Any], out_tree: tree.PyTreeDef) -> tuple[tree.PyTreeD
     """The structures of the new carry and of the output."""
     if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
         raise errors.CarryTypeError(
-            f"what {describe_function(f)} returns must be a pair (carry, output) for scan, but it "
-            f"returned {in_words(out_tree)}. Return (carry, None) where "
-            "there is no output."
+            f"scan body output must be a pair, got {in_words(out_tree)}. Return (carry, None) from "
+            f"{describe_function(f)} where there is no output."
         )
     carry, y = out_tree.children()
     return carry, y

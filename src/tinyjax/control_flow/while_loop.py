@@ -42,7 +42,6 @@ from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.transforms import batching as bt
-from tinyjax.tree.treedef import in_words
 
 S = TypeVar("S")
 
@@ -359,11 +358,12 @@ def while_loop(
         condition, out_tree = cf.stage_function(cond_fun, in_tree, avals, of_condition)
     found = condition.jaxpr.out_avals
     if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
-        given = str(found[0]) if out_tree == tree.LEAF else in_words(out_tree)
+        is_array = out_tree == tree.LEAF
+        given = f"output type(s) {found[0]}" if is_array else f"pytree {out_tree}"
         raise errors.ArgumentError(
-            "cond_fun of while_loop must return a boolean scalar, but "
-            f"{describe_function(cond_fun)} returned {given}. Reduce it with jnp.any(...) or "
-            "jnp.all(...), or compare: x != 0."
+            f"cond_fun must return a boolean scalar, but got {given}. Change what "
+            f"{describe_function(cond_fun)}, given to while_loop, returns: reduce it with "
+            "jnp.any(...) or jnp.all(...), or compare: x != 0."
         )
     if of_condition or of_body:
         assert of_condition is not None, "both or none"

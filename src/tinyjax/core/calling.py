@@ -79,7 +79,7 @@ class FlatFunction:
         self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
         named: object = self.user_fun
         if not callable(named):
-            raise ArgumentError(f"fun must be a function, a callable, but got {described(named)}.")
+            raise ArgumentError(f"fun must be a function (callable), but got {described(named)}.")
         self.in_tree: PyTreeDef = in_tree
         self.static: Collection[int] = static
         self._has_aux = has_aux

@@ -274,13 +274,17 @@ def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) 
         check(*((name, value) if failure is TypeError else (value,)), expected)
     except failure:
         shown = getattr(expected, "__name__", None) if isinstance(expected, type) else None
-        message = f"{name} of {fun.__qualname__} must be {shown or _readable(expected)}, but got "
+        takes = shown or _readable(expected)
         if isinstance(value, Tracer):
+            types = " or ".join([f"`{part}`" for part in takes.split(" or ") if part != "None"])
             raise TracedArgumentError(
-                f"{message}a value of type {value.aval} that is traced by "
-                f"{value.describe_trace()}. {MAKE_STATIC}"
+                f"The `{name}` argument to `{fun.__qualname__}` expects a concrete {types} value, "
+                f"but got a value of type {value.aval} that is traced by {value.describe_trace()}. "
+                f"{MAKE_STATIC}"
             ) from None
-        raise ArgumentError(f"{message}{described(value)}.") from None
+        raise ArgumentError(
+            f"{name} of {fun.__qualname__} must be {takes}, but got {described(value)}."
+        ) from None
 
 
 def _readable(hint: Any) -> str:
@@ -293,8 +297,8 @@ def _readable(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(repr(x) for x in get_args(hint))
     if origin is Callable or hint is Callable:
-        return "a function"
+        return "a function (callable)"
     if origin is Sequence:
         (item,) = (_readable(arg) for arg in get_args(hint))
-        return f"a sequence of {'functions' if item == 'a function' else item}"
+        return f"a sequence of {item.replace('a function (callable)', 'functions (callables)')}"
     return "None" if hint is NoneType else getattr(hint, "__name__", str(hint))

@@ -69,12 +69,13 @@ def fit_int32(sizes: Sequence[int]) -> bool:
     return all(isinstance(n, SymbolicSize) or n < 2**31 for n in sizes)
 
 
-def integer(value: object, what: str) -> int:
+def integer(value: object, what: str, kind: str = "an int") -> int:
     """Return an int from what Python takes for one.
 
     Args:
         value: what the user gave.
         what: names the parameter, for the message.
+        kind: what it must be, for the message.
 
     Raises:
         ArgumentError: it is none, or one of thousands of digits.
@@ -95,7 +96,7 @@ def integer(value: object, what: str) -> int:
             raise ArgumentError(
                 f"{what} is an int of {integer.bit_length()} bits: that is too large."
             )
-    raise ArgumentError(f"{what} must be an int, but got {described(value)}.")
+    raise ArgumentError(f"{what} must be {kind}, but got {described(value)}.")
 
 
 def listed(values: object, what: str) -> Sequence[Any]:

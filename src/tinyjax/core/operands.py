@@ -303,7 +303,7 @@ def as_array(x: object, name: str = "") -> Array:
         case _:
             raise ArgumentError(
                 f"{subject(x, name)}expected an array or a number, but got {type(x).__name__}: "
-                f"{shortened(x)}. {_way_out(x)}"
+                f"{shortened(x)}, which is not a valid JAX type. {_way_out(x)}"
             )
 
 

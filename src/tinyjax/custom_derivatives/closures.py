@@ -51,9 +51,10 @@ def closure_convert(
     def converted(*args: Any) -> Any:
         if len(args) != n + len(closed_over):
             raise errors.ArgumentError(
-                f"{frames.describe_function(fun)}, converted by closure_convert, takes {n} "
-                "arguments and "
-                f"the {len(closed_over)} values that it closed over, but got {len(args)} arguments."
+                "The inputs to the closure produced by closure_convert must have the same Pytree "
+                f"structure as the example arguments: {frames.describe_function(fun)} takes {n} "
+                f"arguments and the {len(closed_over)} values that it closed over, but got "
+                f"{len(args)}."
             )
         own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")
         arrays = calling.as_arrays(own_leaves, fun, in_tree)

@@ -44,9 +44,10 @@ custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
 
 def _forward_mode(name: str) -> DifferentiationError:
     return DifferentiationError(
-        f"{name} is a custom_vjp function, whose rule serves reverse mode (grad, vjp, jacrev), but "
-        "its derivative was asked for in forward mode (jvp, jacfwd, or a linearized function "
-        "applied). Define it with custom_derivative or custom_jvp, whose rules serve both."
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: the rule of "
+        f"{name} serves reverse mode (grad, vjp, jacrev), but its derivative was asked for in "
+        "forward mode (jvp, jacfwd, or a linearized function applied). Define it with "
+        "custom_derivative or custom_jvp, whose rules serve both."
     )
 
 

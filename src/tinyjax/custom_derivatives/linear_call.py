@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyjax import tree
+from tinyjax import errors, frames, tree
 from tinyjax.core import calling, list_partition as lp, primitive as prim, tangents as tg
 from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import eval_jaxpr
@@ -21,6 +21,7 @@ from tinyjax.primitives import rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 from tinyjax.transforms import calls, jvp as jv, linearize as lz
+from tinyjax.tree.treedef import in_words
 
 linear_call_p: prim.Primitive[calls.LinearMapParams] = prim.Primitive(
     "linear_call", calls.LinearMapParams
@@ -65,7 +66,14 @@ def linear_call(
 
     def backward(*values: Array) -> list[Array]:
         result = fun_transpose(residual_tree.unflatten(values[:n]), out_tree.unflatten(values[n:]))
-        return [as_array(x) for x in operand_tree.flatten_up_to(result, "result of fun_transpose")]
+        leaves, result_tree = tree.flatten(result)
+        if result_tree != operand_tree:
+            raise errors.DifferentiationError(
+                "transpose output pytree structure must match that of linear inputs, but "
+                f"{frames.describe_function(fun_transpose)} returned "
+                f"{in_words(result_tree)}, and they are {in_words(operand_tree)}."
+            )
+        return [as_array(x) for x in leaves]
 
     back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
     return tree.unflatten(out_tree, calls.bind_linear_map(linear_call_p, there, back, arrays, n))

@@ -152,10 +152,11 @@ class _Flat:
         if self.out_tree is None:
             self.out_tree = out_tree
         elif out_tree is not self.out_tree and out_tree != self.out_tree:
-            raise errors.DifferentiationError(
-                f"{describe_function(by)}, a rule of {self.custom.name}, must return a result of "
-                f"the structure that {self.custom.name} returns, {in_words(self.out_tree)}, but "
-                f"returned {in_words(out_tree)}."
+            raise self._wrong_result(
+                by,
+                "of the same container/pytree structure",
+                f"it was {in_words(out_tree)} where {self.custom.name} returns "
+                f"{in_words(self.out_tree)}",
             )
         outs = [x if isinstance(x, Array) else _convert(x, by) for x in leaves]
         if batched:
@@ -165,12 +166,23 @@ class _Flat:
             self.out_types = types
         for i, (a, b) in enumerate(zip(self.out_types, types, strict=True)):
             if a.shape != b.shape or a.dtype != b.dtype:
-                raise errors.DifferentiationError(
-                    f"{describe_function(by)}, a rule of {self.custom.name}, must return as "
-                    f"{leaf_path('result', out_tree, i)} what {self.custom.name} returns, of type "
-                    f"{a}, but returned {b}."
+                raise self._wrong_result(
+                    by,
+                    "with leaves of the same shape/dtype",
+                    f"{leaf_path('result', out_tree, i)} was {b} where {self.custom.name} returns "
+                    f"{a}",
                 )
         return outs
+
+    def _wrong_result(
+        self, by: Callable[..., Any], how: str, but: str
+    ) -> errors.DifferentiationError:
+        return errors.DifferentiationError(
+            f"{_rule_of(self.custom, by)} must produce a pair (list or tuple of length two) where "
+            "the first element represents the primal output (equal in value to the output of the "
+            f"{self.custom.kind}-decorated function {self.custom.name}, and in particular {how}), "
+            f"but {but}. {_where(by)}"
+        )
 
     def tangents(
         self, tangent: Any, outs: Sequence[Array], by: Callable[..., Any]
@@ -180,15 +192,34 @@ class _Flat:
         assert self.out_tree is not None, "the result has been flattened"
         if own_tree is not self.out_tree and own_tree != self.out_tree:
             raise errors.DifferentiationError(
-                f"{describe_function(by)}, the rule of {self.custom.name}, must return a result "
-                f"and a tangent of equal container (pytree) structures, but the one is "
-                f"{in_words(self.out_tree)} and the other {in_words(own_tree)}."
+                f"{_rule_of(self.custom, by)} must produce primal and tangent outputs with equal "
+                f"container (pytree) structures, but got {self.out_tree} and {own_tree} "
+                f"respectively. {_where(by)}"
             )
         treedef = self.out_tree
         return [
             _fit(x, out.aval, by, f"tangent{leaf_path('', treedef, i)}")
             for i, (x, out) in enumerate(zip(leaves, outs, strict=True))
         ]
+
+
+def _rule_of(custom: "_Custom[..., Any]", by: Callable[..., Any]) -> str:
+    """Begin a sentence about a rule, as JAX does."""
+    name = getattr(by, "__name__", type(by).__name__)
+    return f"Custom {_RULES[custom.kind]} {name} for function {custom.name}"
+
+
+def _where(by: Callable[..., Any]) -> str:
+    return f"The rule is {describe_function(by)}."
+
+
+#: What the first rule of each kind of function is called.
+_RULES: Final = {
+    "custom_jvp": "JVP rule",
+    "custom_derivative": "derivative rule",
+    "custom_vjp": "VJP fwd rule",
+    "custom_vmap": "vmap rule",
+}
 
 
 def _convert(leaf: object, by: Callable[..., Any]) -> Array:
@@ -208,7 +239,7 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
         return ZERO
     if isinstance(leaf, SymbolicZero):
         if leaf.shape != like.shape:
-            raise _misfit(like, leaf.aval, by, what)
+            raise _misfit(like, leaf.aval, by, what, symbolic=True)
         return ZERO
     array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
     if array.weak_type and array.dtype != like.dtype:
@@ -224,21 +255,34 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
 
 
 def _misfit(
-    like: ShapedArray, got: ShapedArray, by: Callable[..., Any], what: str
+    like: ShapedArray,
+    got: ShapedArray,
+    by: Callable[..., Any],
+    what: str,
+    symbolic: bool = False,
 ) -> errors.DifferentiationError:
-    advice = (
-        "A cotangent is of the type of its argument: sum over what was broadcast, or broadcast "
-        "what was summed."
-        if what.startswith("cotangent")
-        else "Primal and tangent outputs are of corresponding shapes and dtypes."
-    )
+    if what.startswith("cotangent"):
+        advice = (
+            "Consider just returning a None here instead of a SymbolicZero object."
+            if symbolic
+            else "Sum over what was broadcast, or broadcast what was summed."
+        )
+        return errors.DifferentiationError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            f"the primal function, but at output{what.removeprefix('cotangent')} the bwd rule "
+            f"produced an output of type {got} corresponding to an input of type {like}. "
+            f"{_where(by)} {advice}"
+        )
     return errors.DifferentiationError(
-        f"{describe_function(by)} must return for {what} a value of type {like}, but returned "
-        f"{got}. {advice}"
+        "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and "
+        f"dtypes. Expected {like} (tangent type of {like}) but got {got}. It was the {what} that "
+        f"{describe_function(by)} returned."
     )
 
 
-def _pair(value: Any, by: Callable[..., Any], parts: str) -> tuple[Any, Any]:
+def _pair(
+    value: Any, custom: "_Custom[..., Any]", by: Callable[..., Any], parts: str
+) -> tuple[Any, Any]:
     if not (isinstance(value, (tuple, list)) and len(value) == 2):
         kind = (
             f"{len(value)} values"
@@ -246,8 +290,8 @@ def _pair(value: Any, by: Callable[..., Any], parts: str) -> tuple[Any, Any]:
             else f"a value of type {type(value).__name__}"
         )
         raise errors.DifferentiationError(
-            f"{describe_function(by)} must produce a pair (list or tuple of length two: {parts}), "
-            f"but returned {kind}."
+            f"{_rule_of(custom, by)} must produce a pair (list or tuple of length two) "
+            f"representing {parts}, but got {kind}. {_where(by)}"
         )
     first, second = value
     return first, second
@@ -364,8 +408,8 @@ class _Custom(Generic[P, R]):
             how, "derivative"
         )
         return errors.UndefinedRuleError(
-            f"No {rule} defined for {self.kind} function {describe_function(self.fun)}. "
-            f"Give it a rule with {self.name}.{how}."
+            f"No {rule} defined for {self.kind} function {self.name} using {how}. Give "
+            f"{describe_function(self.fun)} a rule with {self.name}.{how}."
         )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -381,14 +425,21 @@ class _Custom(Generic[P, R]):
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise errors.ArgumentError(f"{describe_function(self.fun)}: {error}.") from None
+                raise self._unresolved(f"{error}.") from None
             bound.apply_defaults()
             if not bound.kwargs:
                 return bound.args
             kwargs = bound.kwargs
-        raise errors.ArgumentError(
-            f"{describe_function(self.fun)} is a {self.kind} function, whose arguments are given "
-            f"to its rule by position, but {', '.join(kwargs)} cannot be. Make them positional."
+        raise self._unresolved(
+            "The following keyword arguments could not be resolved to positions: "
+            f"{', '.join(kwargs)}. Rules are given arguments by position: make them positional."
+        )
+
+    def _unresolved(self, problem: str) -> errors.ArgumentError:
+        return errors.ArgumentError(
+            f"The input arguments to the {self.kind}-decorated function {self.name} could not be "
+            "resolved to positional-only arguments. Binding failed with the error:\n"
+            f"{problem} The function is {describe_function(self.fun)}."
         )
 
 
@@ -504,7 +555,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 flat.arguments(primals),
                 tree.unflatten(flat.in_tree, directions),
             )
-            out, tangent = _pair(pair, rule, "result, tangent")
+            out, tangent = _pair(pair, self, rule, "primal and tangent outputs")
             outs = flat.results(out, rule)
             return outs, flat.tangents(tangent, outs, rule)
 
@@ -575,7 +626,7 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
             primals: Sequence[Array], tangents: Sequence[Tangent]
         ) -> tuple[Sequence[Array], Sequence[Tangent]]:
             pair = at_own_lines(rule, *flat.full(primals))
-            out, tangent_map = _pair(pair, rule, "result, tangent map")
+            out, tangent_map = _pair(pair, self, rule, "primal output and tangent map")
             outs = flat.results(out, rule)
             directions = [
                 _filled(p.aval, t, self.symbolic_zeros)
@@ -678,7 +729,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                     CustomVJPPrimal(p, t is not ZERO)
                     for p, t in zip(primals, tangents, strict=True)
                 ]
-            out, saved = _pair(at_own_lines(fwd, *flat.full(operands)), fwd, "result, residuals")
+            pair = at_own_lines(fwd, *flat.full(operands))
+            out, saved = _pair(pair, self, fwd, "primal output and residuals")
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
@@ -792,9 +844,9 @@ def _cotangent_leaves(
     except tree.TreeMismatchError as error:
         reason = error.message
     raise errors.DifferentiationError(
-        f"{describe_function(bwd)}, the backward rule of {name}, must produce a tuple with "
-        f"a cotangent for each differentiated argument, the same container (pytree) structure as "
-        f"theirs, {in_words(in_tree)} (None for zero): {reason}"
+        f"Custom VJP bwd rule {describe_function(bwd)} for function {name} must produce a tuple "
+        "with a cotangent for each differentiated argument, the same container (pytree) structure "
+        f"as theirs, {in_words(in_tree)} (None for zero): {reason}"
     )
 
 
@@ -887,7 +939,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
         Array([3., 3.], dtype=float32)
     """
 
-    kind = "custom_batch"
+    kind = "custom_vmap"
 
     def __init__(self, fun: Callable[P, R]) -> None:
         super().__init__(fun)
@@ -914,10 +966,17 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             in_batched = list(tree.unflatten(flat.in_tree, batched))
             arguments = tree.unflatten(flat.in_tree, flat.with_refs(args))
             result = at_own_lines(rule, mapped.size, in_batched, *arguments)
-            out, out_batched = _pair(result, rule, "result, out_batched")
+            out, out_batched = _pair(result, self, rule, "output values and batching specification")
             outs = flat.results(out, rule, batched=True)
             assert flat.out_tree is not None, "the result has been flattened"
-            flags = tree.flatten_prefix(out_batched, flat.out_tree, None, "out_batched")
+            try:
+                flags = tree.flatten_prefix(out_batched, flat.out_tree, None, "out_batched")
+            except tree.TreeMismatchError as error:
+                name = getattr(rule, "__name__", type(rule).__name__)
+                raise errors.ArgumentError(
+                    "structure of output value and output batching specification returned by "
+                    f"custom vmap rule ({name}) do not match: {error.message}"
+                ) from None
             for i, (x, flag) in enumerate(zip(outs, flags, strict=True)):
                 if not isinstance(flag, bool) or (flag and x.shape[:1] != (mapped.size,)):
                     path = leaf_path("result", flat.out_tree, i)

@@ -193,7 +193,10 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in entries]
     distinct("squeeze", axes)
     if any(x.shape[a] != 1 for a in axes):
-        raise ShapeError(f"squeeze removes axes of size one, but axes {axes} of {x.aval} are not.")
+        raise ShapeError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={x.shape} and dimensions={tuple(axes)}."
+        )
     return _sh.squeeze(x, tuple(axes))
 
 

@@ -158,12 +158,14 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
 
 @overload
-def qr(a: ArrayLike, mode: Literal["reduced", "complete", "raw"] = "reduced") -> QRResult: ...
+def qr(
+    a: ArrayLike, mode: Literal["reduced", "complete", "raw", "full"] = "reduced"
+) -> QRResult: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
 @replay.replayed
 def qr(
-    a: ArrayLike, mode: Literal["reduced", "complete", "raw", "r"] = "reduced"
+    a: ArrayLike, mode: Literal["reduced", "complete", "raw", "r", "full"] = "reduced"
 ) -> QRResult | Array:
     """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = a``.
 
@@ -173,7 +175,8 @@ def qr(
             ``"complete"`` for ``(..., m, m)`` and ``(..., m, n)``, without a derivative where ``m``
             is greater than ``n``; ``"r"`` for ``R`` alone, as in ``"reduced"``; ``"raw"`` for
             the transposes of LAPACK's packed reflections, shape ``(..., n, m)``, and their
-            factors, shape ``(..., k)``, without a derivative.
+            factors, shape ``(..., k)``, without a derivative. ``"full"`` is an old name of
+            ``"reduced"``.
 
     Returns:
         ``(Q, R)``, or ``R``, or the reflections and their factors.
@@ -192,7 +195,7 @@ def qr(
     if mode == "raw":
         packed, factors = qr_.geqrf(x)
         return QRResult(ma.mT(packed), factors)
-    if not ints.is_one_of(mode, ("reduced", "complete", "r")):
+    if not ints.is_one_of(mode, ("reduced", "complete", "r", "full")):
         raise ArgumentError(
             f"Unsupported QR decomposition mode {shortened(mode)}: it is 'reduced', 'complete', "
             "'r' or 'raw'."
@@ -586,7 +589,7 @@ def pinv(
     if rcond is not None:
         if rtol is not None:
             raise ArgumentError(
-                "only one of rtol and rcond can be given to pinv: they mean the same."
+                "pinv: only one of rtol and rcond may be specified. They mean the same."
             )
         rtol = rcond
     if hermitian:
@@ -633,7 +636,7 @@ def matrix_rank(
     """
     a = pm.array_of("matrix_rank", M)
     if tol is not None and rtol is not None:
-        raise ArgumentError("matrix_rank takes either rtol or tol, but got both.")
+        raise ArgumentError("matrix_rank: only one of tol or rtol may be specified, but got both.")
     if a.ndim < 2:
         return red.any(a != 0).astype(dtypes.int32)
     x = _matrices("matrix_rank", a, square=hermitian)
@@ -872,7 +875,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
             "arrays of matrix_power must be at least two-dimensional, and their last two "
             f"dimensions must be square, but got shape {x.shape}."
         )
-    n = ints.integer(n, "the exponent of matrix_power")
+    n = ints.integer(n, "matrix_power: exponent", "an integer")
     if n < 0:
         x, n = inv(x), -n
     if n == 0:

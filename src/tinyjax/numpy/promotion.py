@@ -113,7 +113,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
         *shapes: each a tuple, or an int for one axis.
 
     Raises:
-        ShapeError: they do not broadcast; the message names them.
+        ShapeError: they do not broadcast, or a size is negative; the message names them.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -121,6 +121,12 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
         (3, 4)
     """
     tuples = [integers(one_or_more(s, "a shape"), "a shape") for s in shapes]
+    for shape in tuples:
+        if any(type(n) is int and n < 0 for n in shape):
+            raise ShapeError(
+                "Only non-negative indices are allowed when broadcasting static shapes, but got "
+                f"shape {shape}."
+            )
     return _broadcast_shapes(tuple(tuples), "")
 
 

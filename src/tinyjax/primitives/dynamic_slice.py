@@ -299,6 +299,7 @@ def _starts(
             )
     if len(scalars) != x.ndim:
         raise ShapeError(
+            "Length of slice indices must match number of operand dimensions: "
             f"{name} needs one start for each axis of {x.aval}, but got {len(scalars)} of them."
         )
     negative = (

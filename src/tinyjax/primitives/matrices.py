@@ -48,18 +48,17 @@ def check_matrices(name: str, aval: av.ShapedArray, *, square: bool = False) -> 
     """
     if aval.ndim < 2:
         raise errors.ShapeError(
-            f"{name} takes matrices, arrays with at least two axes, but got shape {aval.shape}. "
-            "Add axes with reshape."
+            f"{name} takes matrices{', of shape [..., n, n]' * square}: its input must have rank "
+            f"at least 2, but got shape={aval.shape}. Add axes with reshape."
         )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise errors.ShapeError(
             f"the input of {name} must be a square matrix, or several: it must have shape [..., n, "
-            "n], "
-            f"but got shape {aval.shape}."
+            f"n], but got shape {aval.shape}."
         )
     if aval.dtype not in _PREFIXES:
         raise errors.DtypeError(
-            f"{name} does not take {aval.dtype.name}: it takes "
+            f"Unsupported dtype {aval.dtype.name}: {name} takes "
             f"{', '.join(d.name for d in _PREFIXES)}. Convert the operand with .astype(...)."
         )
 

@@ -61,7 +61,10 @@ def _slice_element(params: SliceParams) -> tuple[int, ...]:
 def _slice_type(avals: prim.Avals, params: SliceParams) -> prim.Avals:
     (x,) = avals
     if not len(params.starts) == len(params.limits) == len(params.strides) == x.ndim:
-        raise ShapeError(f"slice needs a start, limit and stride for each axis of {x.shape}.")
+        raise ShapeError(
+            "slice starts, limits and strides must have length equal to the number of dimensions "
+            f"of the operand, of shape {x.shape}."
+        )
     bounds = zip(params.starts, params.limits, params.strides, x.shape, strict=True)
     shape = []
     for start, limit, stride, n in bounds:

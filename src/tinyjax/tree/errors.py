@@ -17,8 +17,10 @@ class TreeMismatchError(TinyjaxError, TypeError, ValueError):
         hint: what to do about it.
     """
 
-    def __init__(self, path: str, expected: str, got: str, hint: str) -> None:
-        super().__init__(f"trees differ at {path}: expected {expected}, but got {got}. {hint}")
+    def __init__(
+        self, path: str, expected: str, got: str, hint: str, problem: str = "trees differ at"
+    ) -> None:
+        super().__init__(f"{problem} {path}: expected {expected}, but got {got}. {hint}")
         self.path = path
         self.expected = expected
         self.got = got

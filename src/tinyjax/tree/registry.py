@@ -141,8 +141,8 @@ def _add(
         if not isinstance(result, tuple) or len(result) != 2:
             raise RegistrationError(
                 cls,
-                f"the flatten function of {cls.__qualname__} must return a pair of children and "
-                f"metadata, but it returned {result!r}.",
+                f"the flatten function of {cls.__qualname__}, a custom PyTree node, should "
+                f"return a (children, aux_data) tuple, but it returned {result!r}.",
             )
         children, metadata = result
         try:
@@ -152,8 +152,9 @@ def _add(
                 raise
             raise RegistrationError(
                 cls,
-                f"the flatten function of {cls.__qualname__} must return an iterable of children "
-                f"and metadata, but the children that it returned are {children!r}.",
+                f"the flatten function of {cls.__qualname__}, a custom PyTree node, should "
+                "return a (children, aux_data) tuple where 'children' is iterable, but the "
+                f"children that it returned are {children!r}.",
             ) from None
 
     def describe(metadata: A, size: int) -> str:
@@ -366,11 +367,15 @@ def _init_fields(
         }
     if data_fields is not None and meta_fields is not None:
         return {name: _Field(name, False) for name in (*data_fields, *meta_fields)}
+    problem = (
+        "are required when nodetype is not a dataclass"
+        if data_fields is None and meta_fields is None
+        else f"must both be specified when either is specified. Got {data_fields=} {meta_fields=}"
+    )
     raise errors.ArgumentError(
-        "register_dataclass takes a dataclass or an attrs class, "
-        f"but got {errors.shortened(cls)}. Put the "
-        "decorator above @dataclass, or give both data_fields and meta_fields, which the class "
-        "takes by name."
+        f"register_dataclass: data_fields and meta_fields {problem}. Got "
+        f"nodetype={errors.shortened(cls)}, which is neither a dataclass nor an attrs class. Put "
+        "the decorator above @dataclass, or give both, which the class takes by name."
     )
 
 
@@ -394,16 +399,21 @@ def _split_fields(
         data = tuple(name for name in fields if name not in (*meta, *drop))
     named = data + meta + drop
     problems = {
-        "in none of data_fields, meta_fields, drop_fields": [n for n in fields if n not in named],
-        "not fields of its initialiser": [n for n in data + meta if n not in fields],
-        "named twice": sorted({n for n in named if named.count(n) > 1}),
+        "Missing fields": [n for n in fields if n not in named],
+        "Unexpected fields": [n for n in data + meta if n not in fields],
+        "Named twice": sorted({n for n in named if named.count(n) > 1}),
     }
-    wrong = [f"{', '.join(names)} ({problem})" for problem, names in problems.items() if names]
+    wrong = [
+        f"{problem}: {{{', '.join(map(repr, names))}}}."
+        for problem, names in problems.items()
+        if names
+    ]
     if wrong:
         raise RegistrationError(
             cls,
-            f"the fields of {cls.__qualname__} do not add up: {'; '.join(wrong)}. Its initialiser "
-            f"takes: {', '.join(fields) or 'nothing'}.",
+            "data_fields and meta_fields must include all dataclass fields that the initialiser of "
+            f"{cls.__qualname__} takes, once, and only them. {' '.join(wrong)} It takes: "
+            f"{', '.join(fields) or 'nothing'}. Those in drop_fields keep their defaults.",
         )
     return data, meta
 

@@ -17,13 +17,9 @@ from typing import Any, Final, NoReturn, TypeVar
 import attrs
 
 from tinyjax.errors import ArgumentError, described
-from tinyjax.tree.errors import (
-    LeafCountError,
-    MetadataError,
-    RegistrationError,
-    TreeMismatchError,
-)
-from tinyjax.tree.keys import DictKey, KeyPath, path_str
+from tinyjax.tree.errors import LeafCountError, MetadataError, RegistrationError
+from tinyjax.tree.keys import KeyPath, path_str
+from tinyjax.tree.mismatches import mismatch
 from tinyjax.tree.node import (
     KINDS,
     NONE_KIND,
@@ -588,7 +584,9 @@ def walk_up_to(
         kind = expected.kind
         parts = None if kind is None else _open(expected, kind, x)
         if kind is None or parts is None:
-            raise _mismatch(expected, x, path_str(name, path))
+            size = len(expected._children)
+            is_prefix = stop_at is not None
+            raise mismatch(kind, expected.metadata, size, x, name, path, is_prefix)
         keys = tuple(islice(kind.keys(x, expected.metadata), len(parts)))
         if len(keys) != len(parts):
             raise RegistrationError(
@@ -658,45 +656,3 @@ def _in_words(one: PyTreeDef, other: PyTreeDef) -> tuple[str, str]:
         for t in (one, other)
     )
     return first_words, second_words
-
-
-def _mismatch(expected: PyTreeDef, x: Any, path: str) -> TreeMismatchError:
-    kind, got_kind = expected.kind, KINDS[type(x)]
-    parts, metadata = ((), None) if got_kind is None else got_kind.flatten(x)
-    if got_kind is None:
-        got = f"a leaf of type {type(x).__qualname__}"
-    else:
-        got = got_kind.describe(metadata, len(parts))
-    node = "a leaf" if kind is None else kind.describe(expected.metadata, len(expected._children))
-    if x is None or (kind is not None and kind.node_type is NoneType):
-        hint = (
-            "None is a node without leaves: have it in both trees, or make it a leaf with "
-            "is_leaf=lambda x: x is None."
-        )
-    elif kind is None:
-        hint = "The tree it belongs to has a leaf here: give one value."
-    elif got_kind is None:
-        hint = f"Give a whole {kind.node_type.__name__} here."
-    elif got_kind.node_type is not kind.node_type:
-        hint = f"Give a {kind.node_type.__name__} here: containers must be of the same type."
-    else:
-        same_size = len(parts) == len(expected._children)
-        hint = _difference(kind, expected.metadata, metadata, same_size)
-    return TreeMismatchError(path, node, got, hint)
-
-
-def _difference(kind: NodeKind, expected: Any, got: Any, same_size: bool) -> str:
-    """Say what is to be done about two nodes of one type."""
-    if issubclass(kind.node_type, dict):
-        own, others = (list(kind.keys(None, metadata)) for metadata in (expected, got))
-        missing = [key.key for key in own if key not in others if isinstance(key, DictKey)]
-        unknown = [key.key for key in others if key not in own if isinstance(key, DictKey)]
-        words = (("missing", missing), ("unknown", unknown))
-        parts = [f"{word} {show_keys(keys)}" for word, keys in words if keys]
-        if parts:
-            return f"Give both the same keys: {' and '.join(parts)}."
-        if own != others:
-            return "Give both the same keys in the same order."
-    elif not same_size:
-        return "Give both the same number of children."
-    return "What they hold besides their children (metadata) must be equal, too."
