@@ -340,7 +340,7 @@ def test_what_a_primitive_lacks_is_reported() -> None:
         lonely.def_abstract_eval(lambda avals, params: (avals[0],))
         report = check_primitive(lonely, X)
     assert {*report.missing} == {"lowering", "jvp", "transpose", "batch"}
-    assert report.checked == ("values", "kernel", "weak types", "jaxpr")
+    assert report.checked == ("values", "host", "weak types", "jaxpr")
     assert "no batch rule: it is not mapped by vmap" in str(report)
     assert "not checked, stacks: there is no lowering rule" in str(report)
 

@@ -15,22 +15,20 @@ import tinyjax.numpy as jnp
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
-from tinyjax.core import replay, replay_text
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.jaxpr import JaxprEqn
-from tinyjax.core.primitive import NO_PARAMS, WITH_NUMBERS, ZERO, Tangent, registry
-from tinyjax.core.replay import replayed
-from tinyjax.core.replay_text import _write
+from tinyjax.core.primitive import NO_PARAMS, ZERO, Tangent, registry
 from tinyjax.core.tangents import present
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
+from tinyjax.host import backward, recording, replay, text
+from tinyjax.host.replay import replayed
 from tinyjax.lax import optimization_barrier
 from tinyjax.primitives.wrap_index import WrapParams
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.drawn_calls import Library
 from tinyjax.testing.libraries.signatures import Function
-from tinyjax.transforms import transpose
 from tinyjax.transforms.linearize import linearize_flat
 
 
@@ -144,17 +142,16 @@ def test_a_rule_that_takes_the_place_of_another_is_used() -> None:
     rules = neg_p.rules
     assert float(_after(MANY, f, x)) == -2.0
     assert _after(MANY, gradient) == [-1.0, -1.0]
-    by_numpy, transpose = rules.numpy, rules.transpose
-    with_numbers = neg_p.rule(WITH_NUMBERS)
-    assert by_numpy is not None
+    impl, host, transpose = rules.impl, rules.host, rules.transpose
+    assert host is not None
     try:
         neg_p.def_impl(lambda operands, params: [-3 * x for x in operands])
         neg_p.def_transpose(lambda cotangents, *_: [5 * ct for ct in present(cotangents)])
         assert float(_after(MANY, f, x)) == -6.0
         assert _after(MANY, gradient) == [5.0, 5.0]
     finally:
-        neg_p.def_numpy(by_numpy)
-        neg_p.def_rule(WITH_NUMBERS)(with_numbers)
+        neg_p.def_impl(impl)
+        neg_p.def_host(host)
         neg_p.def_transpose(transpose)
     assert float(_after(MANY, f, x)) == -2.0
 
@@ -243,10 +240,11 @@ def test_what_is_written_repeats_and_reads_in_any_way(
     replayed_too, made = replayed(fun), list[Any]()
 
     def write(*args: Any) -> Any:
-        made.append(_write(*args))
+        made.append(write_staged(*args))
         return made[-1]
 
-    monkeypatch.setattr(replay_text, "_write", write)
+    write_staged = recording.write_staged
+    monkeypatch.setattr(recording, "write_staged", write)
     for seed in range(3):
         x, y = (random.normal(random.key(seed), shape) for shape in ((4,), (4, 4)))
         expected, found = fun(x, y), replayed_too(x, y)
@@ -258,13 +256,17 @@ def test_what_is_written_repeats_and_reads_in_any_way(
 _OPERANDS: Final = {"not": 1, "neg": 1, "abs": 1, "wrap_index": 1, "select": 3}
 
 
-@pytest.mark.parametrize(
-    "name", [k for k, p in registry.items() if WITH_NUMBERS in p.rules.extensions]
+_WITH_NUMBERS: Final = (
+    *("add", "sub", "mul", "div", "and", "or", "xor", "eq", "ne", "lt", "le", "gt", "ge"),
+    *("not", "neg", "abs", "max", "min", "select", "wrap_index"),
 )
+
+
+@pytest.mark.parametrize("name", _WITH_NUMBERS)
 def test_numbers_give_the_bits_of_arrays(name: str) -> None:
     primitive = registry[name]
     params = WrapParams(7) if name == "wrap_index" else NO_PARAMS
-    write, compared = primitive.rule(WITH_NUMBERS), 0
+    compared = 0
     with np.errstate(all="ignore"):
         for dtype in map(np.dtype, "?bhiqBHIQefd"):
             few = np.array([0, 1, 2, 3, -1, -7, 100, 2**63, np.inf, -0.0, 1e-45, 0.3]).astype(dtype)
@@ -277,9 +279,10 @@ def test_numbers_give_the_bits_of_arrays(name: str) -> None:
                     types = primitive.rules.abstract_eval(avals, params)
                 except DtypeError:
                     continue
-                text = write(avals, params)
-                if text is None:
+                host = primitive.host_call(avals, params)
+                if host is None or host.numbers is None:
                     continue
+                text = host.numbers
                 names = {f"x{i}": x[()] for i, x in enumerate(given)}
                 found = np.asarray(eval(text.format(*names), names))
                 (expected,) = primitive.rules.impl(given, params)
@@ -346,12 +349,12 @@ def test_a_backward_pass_is_replayed() -> None:
         return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * factor))
 
     x = np.array([0.5, 1.5, 2.5])
-    before = len(transpose._programs.known)
+    before = len(backward._programs.known)
     for factor in (2.0, 3.0):  # by which alone the second program differs
         found = _after(MANY, tinyjax.grad(f), jnp.array(x), factor)
         slope = np.exp(np.sin(x) ** 3 * factor) * 3 * np.sin(x) ** 2 * np.cos(x) * factor
         np.testing.assert_allclose(np.asarray(found), slope, 1e-5)
-    assert len(transpose._programs.known) > before
+    assert len(backward._programs.known) > before
 
 
 def test_a_backward_pass_of_some_results_is_replayed() -> None:
@@ -361,14 +364,14 @@ def test_a_backward_pass_of_some_results_is_replayed() -> None:
         lambda x, _: [jnp.sin(x) * x, optimization_barrier((jnp.cos(x) * 2,))[0] * 3, x * 5], [x, x]
     )
     slopes = [np.cos(x) * x + np.sin(x), -6 * np.sin(x), np.full(3, 5.0)]
-    before = len(transpose._programs.known)
+    before = len(backward._programs.known)
     for place in [0, 1, 2, 1, 0] * MANY:
         cotangents: list[Tangent] = [ZERO] * 3
         cotangents[place] = jnp.ones(3)
         found, of_unused = linearized.pull_back(cotangents)
         np.testing.assert_allclose(np.asarray(found), slopes[place], 1e-5)
         assert of_unused is ZERO
-    assert len(transpose._programs.known) == before + 3
+    assert len(backward._programs.known) == before + 3
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])
@@ -434,13 +437,13 @@ def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
 
 def test_what_is_undone_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))
-    written, write = list[str](), replay_text._Writer.write
+    written, write = list[str](), text._Writer.write
 
-    def noting(writer: replay_text._Writer, eqn: JaxprEqn) -> None:
+    def noting(writer: text._Writer, eqn: JaxprEqn, *more: Any) -> None:
         written.append(eqn.primitive.name)
-        write(writer, eqn)
+        write(writer, eqn, *more)
 
-    monkeypatch.setattr(replay_text._Writer, "write", noting)
+    monkeypatch.setattr(text._Writer, "write", noting)
 
     @replayed
     def children(key: Array) -> Array:

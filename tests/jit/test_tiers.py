@@ -15,15 +15,15 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
-from tinyjax.core import evaluation
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive
 from tinyjax.core.trace import bind1, current_trace, use_trace
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
+from tinyjax.host import plans, simplify
+from tinyjax.host.plans import ProgramEvaluation
 from tinyjax.testing.random_programs import TypedProgram
 from tinyjax.xla import background, tiers
 
@@ -318,7 +318,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     cases += [(program.jaxpr, program.inputs()) for program in drawn]
 
     def outcomes() -> list[list[bytes]]:
-        monkeypatch.setattr(evaluation, "_rules", [object()])  # plans are made anew
+        monkeypatch.setattr(plans, "_rules", [object()])  # plans are made anew
         found = []
         for jaxpr, args in cases:
             before = [np.asarray(x).tobytes() for x in args]
@@ -328,9 +328,23 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
             assert [np.asarray(x).tobytes() for x in args] == before
         return found
 
-    found = outcomes()
-    monkeypatch.setattr(evaluation, "_alone", lambda jaxpr, kernels: set())
-    assert outcomes() == found
+    written = list[Any]()
+
+    def write(jaxpr: Jaxpr) -> Any:
+        written.append((jaxpr, function := plans_write(jaxpr)))
+        return function
+
+    monkeypatch.setattr(plans, "_RUNS_TO_WRITE", np.inf)
+    expected, plans_write = outcomes(), plans._written
+    monkeypatch.setattr(simplify, "_LARGE", 1)  # results are put into memory of any size
+    assert outcomes() == expected
+    monkeypatch.setattr(plans, "_RUNS_TO_WRITE", 0)
+    monkeypatch.setattr(plans, "_written", write)
+    assert outcomes() == expected
+    assert len(written) > len(programs)
+    for jaxpr, function in written:
+        plan = jaxpr.derive(plans._rules[0], lambda: None)
+        assert plan.written is function, "its first result was another"
 
 
 def test_a_rule_that_takes_the_place_of_another_is_used() -> None:

@@ -53,7 +53,7 @@ def rows(check: str) -> pytest.MarkDecorator:
         "dtypes": lambda row: row.primitive.rules.evaluate is None,
         "sizes": lambda row: row.primitive.rules.evaluate is None,
         "weak": lambda row: row.primitive.rules.evaluate is None,
-        "kernel": lambda row: row.primitive.rules.kernel,
+        "host": lambda row: row.primitive.rules.host,
     }
     need = needed.get(check)
     chosen = [
@@ -63,9 +63,9 @@ def rows(check: str) -> pytest.MarkDecorator:
 
 
 @pytest.mark.sampled(2)
-@rows("kernel")
-def test_a_kernel_gives_the_bits_of_the_impl_rule(row: Spec) -> None:
-    rules.check_kernel(row)
+@rows("host")
+def test_the_host_rule_gives_the_bits_of_the_impl_rule(row: Spec) -> None:
+    rules.check_host(row)
 
 
 @pytest.mark.parametrize("shape", [(40, 30, 3), (30, 2, 20, 5), (600, 2)])
@@ -91,10 +91,10 @@ def test_short_last_axes_change_no_bit(shape: tuple[int, ...], dtype: type) -> N
     if dtype is not np.int32:
         functions.append((elementwise.div, np.true_divide))
     for primitive, fun in functions:
-        kernel = primitive.kernel([aval, aval], NO_PARAMS)
-        assert kernel is not None
+        host = primitive.host_call([aval, aval], NO_PARAMS)
+        assert host is not None
         for x, y in product(layouts, layouts):
-            found = np.asarray(kernel(x, y))
+            found = np.asarray(host.call(x, y))
             assert found.dtype == dtype
             assert found.tobytes() == fun(x, y).tobytes()
     for axis, x in product(range(len(shape)), layouts):

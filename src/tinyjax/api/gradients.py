@@ -11,6 +11,7 @@ from tinyjax import errors, frames, tree
 from tinyjax.api import arguments, tangents, typed
 from tinyjax.core import calling, checking, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.host import backward, steps  # noqa: F401 (stand in where values are at hand)
 from tinyjax.primitives import constraint as con, shape as sh
 from tinyjax.transforms.linearize import linearize_flat
 from tinyjax.tree.treedef import in_words

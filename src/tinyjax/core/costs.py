@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core import evaluation_rules as er, jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core import cost_rules, jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.records import Record
 
 # Measured on one core of a server, with the ten programs of ``benchmarks.real_programs``: they take
@@ -69,14 +69,14 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
         for v in eqn.out_binders:
             elements += v.aval.size
         rules = eqn.primitive.rules.extensions
-        if er.FLOPS in rules:
+        if cost_rules.FLOPS in rules:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-            flops += eqn.primitive.rule(er.FLOPS)(eqn.params, avals, outs)
-        elif er.TRANSCENDENTAL in rules:
+            flops += eqn.primitive.rule(cost_rules.FLOPS)(eqn.params, avals, outs)
+        elif cost_rules.TRANSCENDENTAL in rules:
             size = eqn.out_binders[0].aval.size
-            if er.ONE_AT_A_TIME not in rules:
+            if cost_rules.ONE_AT_A_TIME not in rules:
                 functions += size
-            flops += size * eqn.primitive.rule(er.TRANSCENDENTAL)()
+            flops += size * eqn.primitive.rule(cost_rules.TRANSCENDENTAL)()
         programs = jx.subjaxprs(eqn.params)
         if programs or pr.ITERATIONS in rules:
             times = iterations(eqn)
@@ -102,6 +102,6 @@ def iterations(eqn: jx.JaxprEqn) -> int | None:
 def def_cubic_flops(primitive: prim.Primitive[Any]) -> None:
     """Say that a primitive takes about ``10 n^3`` operations for each matrix of its operands."""
 
-    @primitive.def_rule(er.FLOPS)
+    @primitive.def_rule(cost_rules.FLOPS)
     def flops(params: object, avals: prim.Avals, outs: prim.Avals) -> float:
         return sum(10.0 * x.size * min(x.shape[-2:]) for x in avals if x.ndim > 1)

@@ -430,6 +430,8 @@ class ProgramTrace(tr.EvalTrace):
 
     __slots__ = ()
 
+    evaluates = False
+
     def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
         """Evaluate a program on as many arrays as it has parameters."""
         raise NotImplementedError

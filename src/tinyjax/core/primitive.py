@@ -25,6 +25,7 @@ from typing import (
 )
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes, errors, records
 from tinyjax.core import devices as dev, operands as opd
@@ -117,10 +118,39 @@ BatchResult: TypeAlias = tuple[Arrays, BatchAxes]
 
 #: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
 ImplRule = Callable[[Hosts, P], HostResults]
-#: Evaluates operands of given types, and gives the one result.
-Kernel = Callable[..., dtypes.HostResult]
-#: Types of the operands to what evaluates such operands; None where ``impl`` does.
-KernelRule = Callable[[Avals, P], Kernel | None]
+#: Evaluates operands of given types: gives the one result, or a list or tuple of several.
+Kernel = Callable[..., Any]
+
+
+@attrs.frozen(eq=False, repr=False)
+class HostCall(records.Printed):
+    """What NumPy does for operands of given types, and what a compiler may know of it.
+
+    Attributes:
+        call: takes the operands as arrays, and gives the one result, or a list or tuple of several.
+        text: how that is written in place of a call; the braces stand for the operands.
+        numbers: how Python computes it with NumPy's numbers, which the braces stand for, if all
+            operands are real and of one element: numbers are added ten times as fast as arrays.
+        fresh: whether the result is in new memory: no part of an operand.
+        repeats: where the result only repeats the elements of the operand, in their order, the
+            shape that this has to have for NumPy to broadcast it.
+        element: where the one result is an element of the operand, its index.
+        undoes: the name of a primitive that this one undoes. Of what that one gave, the operand is
+            taken, if the types are the same.
+    """
+
+    call: Kernel
+    text: str | None = None
+    numbers: str | None = None
+    fresh: bool = False
+    repeats: tuple[int, ...] | None = None
+    element: tuple[int, ...] | None = None
+    undoes: str = ""
+
+
+#: Types of the operands to what NumPy does, or the function alone; None where ``impl`` is asked
+#: each time, because values of the parameters that are equal, such as 0.0 and -0.0, are told apart.
+HostRule = Callable[[Avals, P], HostCall | Kernel | None]
 #: Values in, values out: evaluation of primitives that are themselves programs.
 EvaluateRule = Callable[[Arrays, P], Arrays]
 #: Types of the operands to types of the results; raises where the operands do not fit.
@@ -226,12 +256,6 @@ class RuleKey(records.Printed, Generic[R]):
 #: ``debug_nans`` finds what compiled programs do (``tinyjax.nans``).
 STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
 
-
-#: Of a primitive: how Python computes it with NumPy's numbers, which the braces stand for, in place
-#: of real arrays without axes. It is asked with the operands' types and the parameters. Numbers
-#: are added ten times as fast as such arrays.
-WITH_NUMBERS: Final[RuleKey[Callable[[Avals, Any], str | None]]] = RuleKey("with numbers")
-
 #: Of a primitive that moves data between devices, or says that they have different values: from the
 #: axes along which its operand varies, those that it has to vary along, and those that the result
 #: does. Without this rule and the next, operands vary along the same axes, and so do results.
@@ -258,9 +282,7 @@ class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
 
     impl: ImplRule[P]
-    #: The NumPy function that ``impl`` applies to the operands, where that is all it does.
-    numpy: Callable[..., dtypes.HostResult] | None
-    kernel: KernelRule[P] | None
+    host: HostRule[P] | None
     evaluate: EvaluateRule[P] | None
     abstract_eval: AbstractEvalRule[P]
     lowering: LoweringRule[P]
@@ -277,7 +299,7 @@ class Rules(Generic[P]):
     #: with other rules is another program. (Cells of a notebook are run again.)
     revision: int
     #: Types met before, by the parameters and the types of the operands: those of the results, and
-    #: what evaluates operands of these types, if there is anything faster than ``impl``.
+    #: what evaluates operands of these types, if the ``host`` rule says it.
     types: dict[tuple[object, ...], tuple[tuple[ShapedArray, ...], Kernel | None]]
 
     def __init__(self, primitive: str) -> None:
@@ -286,7 +308,7 @@ class Rules(Generic[P]):
         self.extensions = {}
         self.lowerings = {}
         self.types = {}
-        self.numpy = self.kernel = self.evaluate = self.linearize = self.collective = None
+        self.host = self.evaluate = self.linearize = self.collective = None
 
         def missing(rule: str) -> Callable[..., NoReturn]:
             def raise_missing(*_args: object) -> NoReturn:
@@ -430,32 +452,46 @@ class Primitive(Generic[P]):
     def def_impl(self, rule: ImplRule[P]) -> ImplRule[P]:
         """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
         self._register("impl", rule)
-        self.rules.impl, self.rules.numpy, self.rules.kernel = rule, None, None
-        self.rules.extensions.pop(WITH_NUMBERS, None)
+        self.rules.impl, self.rules.host = rule, None
         self.rules.types.clear()
         return rule
 
     def def_numpy(self, fun: Callable[..., dtypes.HostResult]) -> None:
-        """Register a NumPy function of the operands as the ``impl`` rule."""
+        """Register a NumPy function of the operands that evaluates them, of any types."""
         self.def_impl(lambda operands, params: (fun(*operands),))
-        self.rules.numpy = fun
+        self.rules.host = lambda avals, params: fun
 
-    def def_kernel(self, rule: KernelRule[P]) -> KernelRule[P]:
-        """Register what evaluates its one result for operands of given types.
+    def def_host(self, rule: HostRule[P]) -> HostRule[P]:
+        """Register what NumPy does for operands of given types: ``rule(avals, params) -> call``.
 
-        It saves the ``impl`` rule from deciding at each call what the types decide. It must give
-        the same bits; what depends on the layout of operands must not be decided by it, nor what
-        tells parameters apart that are equal, such as 0.0 and -0.0.
+        What types decide is then decided once, for eager operations and for compiled programs of
+        NumPy. What depends on the layout of operands must not be decided by it. The primitive's
+        rules must then depend on what they are given alone: what they did may be repeated without
+        asking them.
+
+        Args:
+            rule: returns a function of arrays, or a ``HostCall``, which says more of it. Where it
+                may return None there must be an ``impl`` rule, registered before.
         """
-        self.rules.kernel = rule
+        if not self.has_rule("impl"):
+            self.def_impl(self._impl_of_host)
+        self.rules.host = rule
         self.rules.types.clear()
         return rule
 
-    def kernel(self, avals: Avals, params: P) -> Kernel | None:
-        """Return a function of NumPy arrays of these types that gives the one result, if any."""
-        rules = self.rules
-        kernel = None if rules.kernel is None else rules.kernel(avals, params)
-        return rules.numpy if kernel is None else kernel
+    def _impl_of_host(self, operands: Hosts, params: P) -> HostResults:
+        found = self.host_call([ShapedArray(x.shape, x.dtype) for x in operands], params)
+        assert found is not None, "a primitive without an impl rule says what NumPy does"
+        out = found.call(*operands)
+        return out if isinstance(out, (list, tuple)) else (out,)
+
+    def host_call(self, avals: Avals, params: P) -> HostCall | None:
+        """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
+        rule = self.rules.host
+        found = None if rule is None else rule(avals, params)
+        if found is None or isinstance(found, HostCall):
+            return found
+        return HostCall(found, fresh=isinstance(found, np.ufunc))
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``."""
@@ -574,11 +610,12 @@ class Primitive(Generic[P]):
         if len(types) >= _MOST_TYPES:
             types.clear()
         try:
-            kernel = rules.numpy if rules.kernel is None else self.kernel(avals, params)
+            found = None if rules.host is None else rules.host(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
-            kernel = None
+            found = None
+        call = found.call if isinstance(found, HostCall) else found
         try:
-            types[params, *avals] = outs, kernel
+            types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash
             return outs
         return outs

@@ -67,6 +67,8 @@ class Trace:
     transformation: ClassVar[str] = "a transformation"
     #: Whether what it records is run in place of evaluation.
     replays: ClassVar[bool] = False
+    #: Whether it evaluates, and nobody looks at how.
+    evaluates: ClassVar[bool] = False
     #: Whether it writes equations down instead of computing.
     recording: ClassVar[bool] = False
     #: Whether it writes all of them down, and hands nothing to its parent.
@@ -315,11 +317,12 @@ EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
 
 class EvalTrace(Trace):
-    """Evaluates: NumPy computes, by each primitive's ``impl`` rule."""
+    """Evaluates: NumPy computes, by each primitive's ``host`` or ``impl`` rule."""
 
     __slots__ = ()
 
     transformation = "evaluation"
+    evaluates = True
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         rules = primitive.rules
@@ -336,12 +339,12 @@ class EvalTrace(Trace):
                     _host_of(x) if first is None else first,
                     _host_of(y) if second is None else second,
                 )
-                avals, kernel = rules.types[params, x._aval or x.aval, y._aval or y.aval]
+                avals, call = rules.types[params, x._aval or x.aval, y._aval or y.aval]
             elif len(args) == 1:
                 (x,) = args
                 first = x._host
                 hosts = (_host_of(x) if first is None else first,)
-                avals, kernel = rules.types[params, x._aval or x.aval]
+                avals, call = rules.types[params, x._aval or x.aval]
             else:
                 leaves: list[HostArray] = []
                 key: list[object] = [params]
@@ -350,16 +353,19 @@ class EvalTrace(Trace):
                     leaves.append(_host_of(arg) if host is None else host)
                     key.append(arg._aval or arg.aval)
                 hosts = leaves
-                avals, kernel = rules.types[tuple(key)]
+                avals, call = rules.types[tuple(key)]
         except (AttributeError, KeyError, TypeError):  # no array, new types, parameters unhashable
             pass
         else:
             token = set_errors(IGNORE)
             try:
-                if kernel is not None:
-                    out = kernel(*hosts)
-                    return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
-                outs = rules.impl(hosts, params)
+                if call is not None:
+                    outs = call(*hosts)
+                    if len(avals) == 1:
+                        out = outs if type(outs) is ndarray else asarray(outs)
+                        return (ConcreteArray(out, avals[0]),)
+                else:
+                    outs = rules.impl(hosts, params)
             finally:
                 reset_errors(token)
             if len(outs) == 1:  # nearly always, and faster than the comprehension
@@ -440,12 +446,39 @@ class PlacedTrace(EvalTrace):
         return evaluator[0](primitive, args, params)
 
 
-def evaluate_broadcast(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array | None:
-    """Evaluate a primitive whose ``impl`` broadcasts, on operands whose types have been checked.
+def data_at_hand(x: Array) -> HostArray | None:
+    """Return the data of an array where NumPy evaluates: not to be written to, nor given out.
 
     Returns:
-        The result; None where an operand lies on other devices than the first.
+        The data; None under a transformation or a debugger, and where the array lies elsewhere than
+        in the host's memory.
     """
+    if type(x) is not ConcreteArray or _current.get() is not EVAL:
+        return None
+    host = x._host
+    return x.host if host is None else host
+
+
+def evaluate_broadcast(
+    primitive: Primitive[P], args: Sequence[Array], axes: Sequence[int | None], params: P
+) -> Array | None:
+    """Evaluate a primitive whose ``impl`` broadcasts on operands with a batch axis in front.
+
+    Args:
+        primitive: the primitive.
+        args: its operands, whose types have been checked.
+        axes: their batch axes; those without one are the same for all examples.
+        params: the parameters.
+
+    Returns:
+        The result; None where types have to be worked out too, from operands of one shape, under a
+        transformation, and where an operand lies on other devices than the first.
+    """
+    if _current.get() is not EVAL:
+        return None
+    for arg, axis in zip(args, axes, strict=True):
+        if axis or arg.weak_type:
+            return None
     hosts: list[HostArray] = []
     try:
         for arg in args:
@@ -699,17 +732,23 @@ on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar
 )
 
 
-def stand_in(kind: type[R]) -> type[R]:
+#: What stands in for classes of traces, and for their helpers, directly above evaluation
+#: (``tinyjax.host``).
+eager: Final[dict[type[Any], type[Any]]] = {}
+
+
+def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
     """Return the class to use in place of this one.
 
-    It is another one inside functions given to ``shard_map``, and while debugging is on.
+    It is another one inside functions given to ``shard_map``, while debugging is on, and above the
+    trace that evaluates.
     """
     own = on_devices.get()
     if own is not None:
         return own.get(kind, kind)
-    if not settings().debugging:
-        return kind
-    return _attached[0].stand_ins.get(kind, kind)
+    if settings().debugging:
+        return _attached[0].stand_ins.get(kind, kind)
+    return eager.get(kind, kind) if parent is EVAL else kind
 
 
 def base_trace() -> EvalTrace:

@@ -8,15 +8,16 @@ from math import inf
 from time import perf_counter
 from typing import Final
 
-from tinyjax.core import evaluation as ev, jaxpr as jx, nesting, trace as tr
+from tinyjax.core import jaxpr as jx, nesting, trace as tr
 from tinyjax.core.array import Array
+from tinyjax.host import plans
 
 #: The program is evaluated until this much time has passed, and at least once.
 _SECONDS: Final = 0.5
 _MOST_RUNS: Final = 5
 
 
-class Stopwatch(ev.ProgramEvaluation):
+class Stopwatch(plans.ProgramEvaluation):
     """Evaluates programs, and those that they run, and measures each equation.
 
     Attributes:

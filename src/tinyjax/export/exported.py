@@ -133,7 +133,7 @@ class Exported:
         operands: Sequence[Array] = (*self.consts, *arrays)
         if self._divided is not None:
             return self._call_on_devices(self._divided, operands)
-        if tr.current_trace() is tr.EVAL:
+        if tr.current_trace().evaluates:
             tr.check_concrete(arrays)
             donated = tuple([len(self.consts) + i for i in self.donated])
             program = JitParams(calling(self.program), self.fun_name, donated)
@@ -163,7 +163,7 @@ class Exported:
             self._pull_back if self.has_vjp() else None,
             divided=on_devices.jaxpr,
         )
-        if tr.current_trace() is tr.EVAL:
+        if tr.current_trace().evaluates:
             outs = tr.bind(jit_p, operands, JitParams(calling(program), self.fun_name))
         else:
             outs = tr.bind(call_exported_p, operands, CallExportedParams(program))

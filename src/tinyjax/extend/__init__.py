@@ -20,6 +20,7 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``Tangent``, ``ZERO``: a tangent, and the one that is known to be zero
 - ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit``: a program, its equations, and their operands
 - ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
+- ``numpy_text``: the program of NumPy that a function becomes
 - ``core``: what interpreters of jaxprs read, by the names of ``jax.extend.core``
 """
 
@@ -39,6 +40,7 @@ __all__, __getattr__, __dir__ = namespace(
             "UndefinedPrimal ZERO"
         ),
         "tinyjax.core.trace": "CustomCall Running Trace Tracer bind bind1 current_trace use_trace",
+        "tinyjax.exploring.numpy_text": "numpy_text",
         "tinyjax.primitives.families": "composed def_elementwise_batch elementwise",
         "tinyjax.primitives.rules": "def_constant def_derivatives def_linear def_transposes",
         "tinyjax.primitives.shape": "def_simple_batch",

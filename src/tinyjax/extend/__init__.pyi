@@ -28,6 +28,7 @@ from tinyjax.core.trace import bind as bind
 from tinyjax.core.trace import bind1 as bind1
 from tinyjax.core.trace import current_trace as current_trace
 from tinyjax.core.trace import use_trace as use_trace
+from tinyjax.exploring.numpy_text import numpy_text as numpy_text
 from tinyjax.extend import core as core
 from tinyjax.primitives.families import composed as composed
 from tinyjax.primitives.families import def_elementwise_batch as def_elementwise_batch
@@ -78,6 +79,7 @@ __all__ = [
     'def_transposes',
     'elementwise',
     'eval_jaxpr',
+    'numpy_text',
     'subjaxprs',
     'use_trace',
 ]

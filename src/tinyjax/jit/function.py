@@ -28,7 +28,8 @@ from typing import (
 import attrs
 from numpy import ndarray
 
-from tinyjax import config, errors, tracebacks, tree, xla
+from tinyjax import errors, tracebacks, tree, xla
+from tinyjax.config import Process, Tier, is_tracing_forbidden, local_settings, settings
 from tinyjax.core import (
     calling,
     devices as dev,
@@ -118,7 +119,7 @@ class JitFunction(Generic[P, R]):
         self,
         fun: Callable[P, R],
         parameters: Parameters,
-        tier: config.Tier | None = None,
+        tier: Tier | None = None,
         flags: xla.Flags = (),
         shardings: Shardings | None = None,
         inline: bool = False,
@@ -167,9 +168,7 @@ class JitFunction(Generic[P, R]):
             # A call like the last one, or like an earlier one, is made in short.
             plans = self._traces.plans
             trace = tr.current_trace()
-            if (trace is tr.EVAL or trace is tr.PLACED) and (
-                plans.settings is (config.local_settings() or config.Process.settings)
-            ):
+            if trace.evaluates and (plans.settings is (local_settings() or Process.settings)):
                 found: R = plans.short(args, kwargs)
                 if found is not NotImplemented:
                     return found
@@ -222,7 +221,7 @@ class JitFunction(Generic[P, R]):
 
     @calling.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        if config.settings().disable_jit:
+        if settings().disable_jit:
             return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         if rf.in_use():
@@ -242,7 +241,7 @@ class JitFunction(Generic[P, R]):
         operands = (*entry.consts, *arrays)
         if entry.uses is not stg.NOTHING_USED:
             return self._call_with_keys(entry, operands)
-        if trace is tr.EVAL or trace is tr.PLACED:
+        if trace.evaluates:
             tr.check_concrete(operands)
             evaluated: R = entry.run(operands)
             if signature in traces.entries:
@@ -285,7 +284,7 @@ class JitFunction(Generic[P, R]):
         key_reuse.pass_on(entry.params.jaxpr, operands, entry.uses)
         trace = tr.current_trace()
         outcome: tuple[dict[int, Array], Sequence[rf.Refilled], R]
-        if trace is tr.EVAL or trace is tr.PLACED:
+        if trace.evaluates:
             tr.check_concrete(operands)
             outcome = entry.run(operands)
         else:
@@ -585,7 +584,7 @@ class JitFunction(Generic[P, R]):
             elif not different:
                 reasons.append("the function closes over a value that is being traced")
         params = entry.params
-        if entry.executable is None and (params.tier or config.settings().tier) != "compiled":
+        if entry.executable is None and (params.tier or settings().tier) != "compiled":
             reasons.append(xla.decide(params.jaxpr).reason)
         compiled = entry.executable is not None or xla.is_compiled(params.compilation)
         if compiled and known is None:
@@ -611,7 +610,7 @@ class JitFunction(Generic[P, R]):
         self._with_refs.clear()
 
     def _trace(self, signature: Signature) -> Entry:
-        if config.is_tracing_forbidden():
+        if is_tracing_forbidden():
             raise errors.TracingForbiddenError(
                 f"{describe_function(self._fun)} would be traced for a call, but no_tracing is in "
                 "force here: it was not called before with arguments of these types."

@@ -42,7 +42,7 @@ def _users_function(*candidates: object) -> str | None:
 
 def _check_read(array: ConcreteArray) -> None:
     """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
-    if not arr.followed or not config.settings().debugging or tr.current_trace() is tr.EVAL:
+    if not arr.followed or not config.settings().debugging or tr.current_trace().evaluates:
         return
     birth = origins.first_birth(array)
     if birth is not None and not birth.reported:

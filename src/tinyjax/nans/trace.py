@@ -80,6 +80,8 @@ class NanTrace(EvalTrace):
 
     __slots__ = ("replaying",)
 
+    evaluates = False
+
     def __init__(self, replaying: bool) -> None:
         super().__init__()
         self.keeps_lines = True

@@ -6,15 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core import axes as ax, integers as ints, replay, trace as tr
+from tinyjax.core import axes as ax, integers as ints, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.errors import ArgumentError, DtypeError, shortened
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.padding import pad
-from tinyjax.primitives import elementwise as ew, shape as sh
-from tinyjax.primitives.bitcast import bitcast_convert_type
+from tinyjax.primitives import bitcast, elementwise as ew, shape as sh
 
 BitOrder = Literal["big", "little"]
 
@@ -22,9 +23,7 @@ BitOrder = Literal["big", "little"]
 def _places(bitorder: str) -> Array:
     """How far each of eight bits is shifted."""
     if not ints.is_one_of(bitorder, ("big", "little")):
-        raise errors.ArgumentError(
-            f"bitorder is 'big' or 'little', not {errors.shortened(bitorder)}."
-        )
+        raise ArgumentError(f"bitorder is 'big' or 'little', not {shortened(bitorder)}.")
     up = sh.iota((8,), dtypes.uint8, 0)
     return up if bitorder == "little" else ew.sub(sh.full_like(up, 7), up)
 
@@ -38,7 +37,7 @@ def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     return mn.swapaxes(x, along, -1), along
 
 
-@replay.replayed
+@replayed
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") -> Array:
     """Pack eight bools into each byte.
 
@@ -62,14 +61,14 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     shifts = _places(bitorder)
     x, along = _last("packbits", a, axis)
     if not dtypes.is_integer(x.dtype) and x.dtype != dtypes.bool_:
-        raise errors.DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
+        raise DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
     bits = pm.convert(uf.not_equal(x, 0), dtypes.uint8)
     bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8)])
     bits = sh.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
     return mn.swapaxes(red.sum(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
 
 
-@replay.replayed
+@replayed
 def unpackbits(
     a: ArrayLike,
     axis: int | None = None,
@@ -99,7 +98,7 @@ def unpackbits(
     shifts = _places(bitorder)
     x, along = _last("unpackbits", a, axis)
     if x.dtype != dtypes.uint8:
-        raise errors.DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
+        raise DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
     bits = (x[..., None] >> shifts) & 1
     bits = sh.reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
     if count is not None:
@@ -112,7 +111,7 @@ def unpackbits(
 def _whole(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     a, b = pm.operands(name, x1, x2)
     if not dtypes.is_integer(a.dtype):
-        raise errors.DtypeError(f"{name} needs integers, but got {a.aval}.")
+        raise DtypeError(f"{name} needs integers, but got {a.aval}.")
     return a, b
 
 
@@ -132,8 +131,9 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         Array([6, 1], dtype=int32)
     """
     a, b = _whole("gcd", x1, x2)
-    if type(a) is type(b) is ConcreteArray and tr.current_trace() is tr.EVAL and not a.weak_type:
-        return ConcreteArray(np.asarray(np.gcd(a.host, b.host)))
+    first, second = tr.data_at_hand(a), tr.data_at_hand(b)
+    if first is not None and second is not None and not a.weak_type:
+        return ConcreteArray(np.asarray(np.gcd(first, second)))
 
     def unfinished(pair: tuple[Array, Array]) -> Array:
         return red.any(uf.not_equal(pair[1], 0))
@@ -171,7 +171,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     return ew.select(none, sh.full_like(a, 0), ew.mul(a, ew.div(b, safe)))
 
 
-@replay.replayed
+@replayed
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split floats into a fraction and a power of two: ``x == fraction * 2**exponent``.
 
@@ -192,7 +192,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     a = pm.inexact(x, "frexp")
     if dtypes.is_complex(a.dtype):
-        raise errors.DtypeError(f"frexp needs real numbers, but got {a.aval}.")
+        raise DtypeError(f"frexp needs real numbers, but got {a.aval}.")
     exponent = _exponent(a)
     fraction = uf.ldexp(a, ew.neg(exponent))
     return fraction, exponent
@@ -207,7 +207,7 @@ def _exponent(a: Array) -> Array:
     size = uf.abs(pm.convert(a, wide))
     small = ew.lt(size, sh.full_like(size, float(limits.tiny)))
     raised = ew.select(small, ew.mul(size, sh.full_like(size, 2.0 ** (digits + 1))), size)
-    bits = bitcast_convert_type(raised, integers)
+    bits = bitcast.bitcast_convert_type(raised, integers)
     biased = ew.shift_right_logical(bits, sh.full_like(bits, digits))
     exponent = ew.add(pm.convert(biased, dtypes.int32), sh.full(biased.shape, low, dtypes.int32))
     exponent = ew.sub(exponent, uf.pick(small, digits + 1, sh.full_like(exponent, 0)))
@@ -215,7 +215,7 @@ def _exponent(a: Array) -> Array:
     return ew.select(ew.eq(size, sh.full_like(size, 0)), sh.full_like(exponent, 0), exponent)
 
 
-@replay.replayed
+@replayed
 def spacing(x: ArrayLike, /) -> Array:
     """Return the distance of floats to the next one away from zero, with their sign.
 
@@ -232,7 +232,7 @@ def spacing(x: ArrayLike, /) -> Array:
     """
     a = pm.inexact(x, "spacing")
     if dtypes.is_complex(a.dtype):
-        raise errors.DtypeError(f"spacing needs real numbers, but got {a.aval}.")
+        raise DtypeError(f"spacing needs real numbers, but got {a.aval}.")
     away = sh.full_like(a, float("inf"))
     if a.dtype != dtypes.float16:  # of which NumPy takes the next one above
         away = uf.copysign(away, a)

@@ -6,9 +6,10 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, integers as ints, replay
+from tinyjax.core import axes as ax, integers as ints
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt
 from tinyjax.numpy.taking import searchsorted
 from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl

@@ -22,8 +22,8 @@ from tinyjax.core import axes as ax, checking, integers as ints, result_placemen
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.dot import dot_general

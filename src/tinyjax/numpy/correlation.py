@@ -6,9 +6,9 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.host.replay import replayed
 from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.creation import diag, full, zeros
 from tinyjax.numpy.elementwise import abs as absolute, clip, conjugate, real, sqrt

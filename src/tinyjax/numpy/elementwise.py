@@ -9,32 +9,27 @@ from __future__ import annotations
 
 import builtins
 import math
-import sys
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from numpy import asarray, ndarray
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike, put
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
-from tinyjax.core.operands import PYTHON_NUMBERS, first_element, is_splat, met_splats, raw_host
-from tinyjax.core.primitive import NO_PARAMS, Kernel
-from tinyjax.core.replay import by_host, replayed
-from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
+from tinyjax.core.operands import first_element, is_splat
+from tinyjax.core.trace import data_at_hand
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.frames import imitate
+from tinyjax.host.operators import at_once
+from tinyjax.host.replay import by_host, replayed
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,
-    beside,
     broadcast,
     broadcast_to_shape,
     convert,
@@ -44,11 +39,9 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.universal import universal
 from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.families import Elementwise
 from tinyjax.primitives.identities import another
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.stop_gradient import stop_gradient
-from tinyjax.tracebacks import shorten
 
 
 def _integers(x: Array) -> Array:
@@ -887,16 +880,12 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
 
 def _clipped(x: Array, low: float, high: float) -> Array | None:
     """Clip floats at hand in one pass; bounds that are zero have signs, which NumPy mixes up."""
-    if (
-        type(x) is not ConcreteArray
-        or x.dtype not in (dtypes.float32, dtypes.float64)
-        or x.weak_type
-        or current_trace() is not EVAL
-    ):
+    host = data_at_hand(x)
+    if host is None or x.weak_type or x.dtype not in (dtypes.float32, dtypes.float64):
         return None
     with np.errstate(all="ignore"):
         bounds = [np.array(bound, x.dtype) for bound in (low, high)]
-        return ConcreteArray(np.asarray(np.clip(raw_host(x), *bounds)))
+        return ConcreteArray(np.asarray(np.clip(host, *bounds)))
 
 
 def pick(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
@@ -1203,77 +1192,6 @@ def astype(
 # which take longer than NumPy itself.
 
 
-def _at_once(usual: _Operator, primitive: Elementwise, *, is_reflected: bool) -> _Operator:
-    """Make an operator that is quick with two arrays of one type, or an array and a number.
-
-    Args:
-        usual: the operator that works for all; it must be the primitive where both operands are
-            floats of one type that is not weak.
-        primitive: the primitive.
-        is_reflected: whether the array is the second operand.
-    """
-    types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
-
-    def operator(x: Array, other: object) -> Array:
-        aval = x._aval
-        if aval is not None and aval in types and current_trace() is EVAL:
-            kind = type(other)
-            y = met_splats.get((other, kind, aval)) if kind in PYTHON_NUMBERS else other
-            if type(y) is ConcreteArray and y._aval is aval:
-                first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
-                if first is not None and second is not None:
-                    function, aval_out = types[aval]
-                    token = set_errors(IGNORE)
-                    try:
-                        out = function(first, second)
-                    finally:
-                        reset_errors(token)
-                    return ConcreteArray(out if type(out) is ndarray else asarray(out), aval_out)
-        elif current_trace() is EVAL and _learn(types, primitive, x, other):
-            return operator(x, other)
-        try:
-            return usual(x, other)
-        except Exception as error:
-            shorten(error, sys._getframe())
-            raise
-
-    return imitate(operator, usual)
-
-
-def _learn(
-    types: dict[ShapedArray, tuple[Kernel, ShapedArray]],
-    primitive: Elementwise,
-    x: Array,
-    other: object,
-) -> bool:
-    """Note what is needed at once for the operands' type, if both are floats of one plain type.
-
-    Returns:
-        Whether it is known now; it was not before.
-    """
-    aval = x.aval
-    if type(aval) is not ShapedArray or aval.dtype not in _FLOATS or aval.weak_type:
-        return False
-    if type(other) is float:
-        beside(primitive.name, other, aval)
-    elif type(other) is not ConcreteArray or other.aval is not aval:
-        return False
-    if aval in types:  # x was of no known type until now
-        return True
-    kernel = primitive.kernel((aval, aval), NO_PARAMS)
-    if kernel is None:
-        return False
-    (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
-    if len(types) >= _MOST_TYPES:
-        types.clear()
-    types[aval] = kernel, aval_out
-    return True
-
-
-_Operator: TypeAlias = Callable[[Array, Any], Array]
-_FLOATS: Final = (dtypes.float32, dtypes.float64)
-_MOST_TYPES: Final = 1024
-
 for _name, _primitive in {
     "add": ew.add,
     "sub": ew.sub,
@@ -1287,4 +1205,4 @@ for _name, _primitive in {
     for _prefix in ("", "r") if hasattr(Array, f"__r{_name}__") else ("",):
         _full = f"__{_prefix}{_name}__"
         _usual = getattr(Array, _full)
-        setattr(ConcreteArray, _full, _at_once(_usual, _primitive, is_reflected=bool(_prefix)))
+        setattr(ConcreteArray, _full, at_once(_usual, _primitive, is_reflected=bool(_prefix)))

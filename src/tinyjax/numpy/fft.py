@@ -18,10 +18,10 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
-from tinyjax.core.replay import replayed
 from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, shortened
+from tinyjax.host.replay import replayed
 from tinyjax.lazy import loader
 from tinyjax.numpy.creation import asarray, canonical_shape
 from tinyjax.numpy.manipulation import moveaxis, roll

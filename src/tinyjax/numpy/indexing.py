@@ -20,17 +20,15 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import array as arr, avals as av, operands as opd, trace as tr
+from tinyjax.core import array as arr, avals as av, checking, operands as opd, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32
 from tinyjax.core.primitive import NO_PARAMS
 from tinyjax.core.result_placement import put_result
-from tinyjax.numpy import index_parsing, promotion as pm
-from tinyjax.numpy.creation import laid_like
-from tinyjax.numpy.elementwise import power
+from tinyjax.dtypes import HostArray
+from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
 from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.wrap_index import same_dtype
@@ -117,8 +115,9 @@ def getitem(
             wrap_negative_indices=wrap_negative_indices,
         )
     plain = mode is None and fill_value is None and wrap_negative_indices is True
-    if plain and type(x) is ConcreteArray and tr.current_trace() is tr.EVAL and not x.weak_type:
-        result = _eager_getitem(x, index)
+    host = tr.data_at_hand(x) if plain else None
+    if host is not None and not x.weak_type:
+        result = _eager_getitem(host, index)
         if result is not None:
             return result
     wrap: object = wrap_negative_indices
@@ -139,7 +138,7 @@ def getitem(
         return _dynamic_slices(x, parsed)
     lookup = index_parsing.look_up(parsed)
     if not prod(lookup.shape):
-        return laid_like(opd.splat(0, av.ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]")
+        return cr.laid_like(opd.splat(0, av.ShapedArray(lookup.shape, x.dtype)), x, None, "x[...]")
     _check_not_empty(parsed)
     whole = [(0, n, 1, False) for n in parsed.shape]
     for keep in parsed.keeps:
@@ -150,12 +149,12 @@ def getitem(
     return taken_at(x, lookup, how, fill_value, indices_are_sorted, unique_indices)
 
 
-def _eager_getitem(x: ConcreteArray, index: arr.Indices) -> Array | None:
+def _eager_getitem(x: HostArray, index: arr.Indices) -> Array | None:
     host_index = _host_index(index)
     if host_index is None:
         return None
     try:
-        elements = opd.raw_host(x)[host_index]
+        elements = x[host_index]
     except (IndexError, OverflowError, TypeError, ValueError, errors.TinyjaxError):
         return None  # out of bounds, or wrong: the general way knows which
     return ConcreteArray(np.asarray(elements))
@@ -222,7 +221,7 @@ _COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "min": ew.min_,
     "max": ew.max_,
     "div": ew.div,
-    "pow": power,
+    "pow": uf.power,
 }
 #: What NumPy computes of real numbers as the primitives do.
 _UFUNCS: Final = {
@@ -235,7 +234,7 @@ _UFUNCS: Final = {
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "s": 1, "f": 2, "c": 3}
 
 
-@explained
+@checking.explained
 def update_at(  # noqa: PLR0913 (JAX's options)
     x: Array,
     index: arr.Indices,
@@ -314,8 +313,9 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         )
     update = _converted(x, value)
     plain = mode is None and wrap_negative_indices
-    if plain and type(x) is type(update) is ConcreteArray and tr.current_trace() is tr.EVAL:
-        result = _eager_update(x, index, opd.raw_host(update), kind)
+    host, data = tr.data_at_hand(x), tr.data_at_hand(update)
+    if plain and host is not None and data is not None:
+        result = _eager_update(host, data, index, kind)
         if result is not None:
             return result
     how = GatherScatterMode.from_any(mode)
@@ -380,14 +380,12 @@ def _is_constant(x: Array) -> TypeGuard[ConcreteArray]:
     return opd.is_splat(x) and bool(x.size) and id(x) not in arr.followed
 
 
-def _eager_update(
-    x: ConcreteArray, index: arr.Indices, update: dtypes.HostArray, kind: str
-) -> Array | None:
+def _eager_update(x: HostArray, update: HostArray, index: arr.Indices, kind: str) -> Array | None:
     ufunc = _UFUNCS.get(kind)
     host_index = _host_index(index)
     if host_index is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
         return None
-    out = np.array(opd.raw_host(x))
+    out = np.array(x)
     try:
         if all(type(entry) in _BASIC for entry in host_index):
             view = out[host_index if Ellipsis in host_index else (*host_index, Ellipsis)]

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, overload
 import numpy as np
 
 from tinyjax import api, custom_derivatives, dtypes, lazy
-from tinyjax.core import avals as av, axes as ax, devices as dev, integers as ints, replay
+from tinyjax.core import avals as av, axes as ax, devices as dev, integers as ints
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.host import replay
 from tinyjax.numpy import (
     contraction,
     creation as cr,

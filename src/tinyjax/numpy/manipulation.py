@@ -18,10 +18,10 @@ from tinyjax.core import axes as ax, checking, integers as ints, result_placemen
 from tinyjax.core.array import Array, ArrayLike, Order
 from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
-from tinyjax.core.replay import replayed
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim

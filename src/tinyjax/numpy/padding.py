@@ -8,9 +8,10 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import integers as ints, replay
+from tinyjax.core import integers as ints
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.host import replay
 from tinyjax.numpy import editing, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
 from tinyjax.numpy.elementwise import round as rounded

@@ -6,8 +6,9 @@ import math
 from typing import Final, Literal, overload
 
 from tinyjax import dtypes, errors
-from tinyjax.core import checking, integers as ints, replay
+from tinyjax.core import checking, integers as ints
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.host import replay
 from tinyjax.numpy import (
     elementwise as uf,
     linalg as numpy_linalg,

@@ -15,17 +15,16 @@ from typing import Literal, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core import axes as ax, evaluation_rules as er, integers as ints, trace as tr
+from tinyjax import dtypes, records
+from tinyjax.core import axes as ax, integers as ints, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import raw_host
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.host import LARGEST
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.records import Record
 
 
 def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -63,7 +62,7 @@ def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) ->
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Reduction(Record):
+class _Reduction(records.Record):
     """What a reduction of some name does: over axes, to two values, and to none at all."""
 
     name: str
@@ -515,15 +514,12 @@ def var(  # noqa: PLR0913 (JAX's signature)
 
 
 def _squared_distance(x: Array, center: Array) -> Array:
-    if (
-        type(x) is type(center) is ConcreteArray
-        and x.nbytes > er.LARGEST
-        and not (x.weak_type or dtypes.is_complex(x.dtype))
-        and tr.current_trace() is tr.EVAL
-    ):
+    host, mean = tr.data_at_hand(x), tr.data_at_hand(center)
+    is_plain = not (x.weak_type or dtypes.is_complex(x.dtype))
+    if host is not None and mean is not None and is_plain and host.nbytes > LARGEST:
         # In place: for two new arrays the system takes up to five times as long to find memory.
         with np.errstate(all="ignore"):
-            squares = np.subtract(raw_host(x), raw_host(center))
+            squares = np.subtract(host, mean)
             np.multiply(squares, squares, out=squares)
         return ConcreteArray(squares)
     distance = ew.sub(x, pm.broadcast_to_shape(center, x.shape))

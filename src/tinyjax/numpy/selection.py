@@ -12,9 +12,10 @@ from typing import overload
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import integers as ints, replay
+from tinyjax.core import integers as ints
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 from tinyjax.primitives import elementwise as ew, shape as sh, slicing as sl
 

@@ -14,9 +14,9 @@ from typing import Final, Literal, get_args
 from tinyjax import dtypes, errors
 from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import no_out
 from tinyjax.primitives import cumulative as cu, elementwise as ew, shape as sh, slicing as sl

@@ -10,20 +10,18 @@ from typing import Final, Literal
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import integers as ints, operands as opd, trace as tr
+from tinyjax.core import avals as av, axes as ax, operands as opd, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.axes import canonical_axis
 from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
-from tinyjax.core.replay import replayed
+from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.core.result_placement import placed
+from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
-from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.numpy.indexing import getitem
+from tinyjax.host.replay import replayed
+from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
-from tinyjax.numpy.selection import flatnonzero
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import elementwise as ew, gather_scatter as gs, modes, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -86,24 +84,21 @@ def take(
     if out is not None:
         raise ArgumentError("take: out= is not supported, since arrays are immutable.")
     x, places = pm.array_of("take", a), _integers("take", indices, True)
-    if (
-        (mode is None or mode == "fill")
-        and type(x) is type(places) is ConcreteArray
-        and tr.current_trace() is tr.EVAL
-        and not x.weak_type
-        and (axis is None or x.shape)  # NumPy gives a scalar an axis
-    ):
+    is_plain = (mode is None or mode == "fill") and not x.weak_type
+    is_plain = is_plain and (axis is None or x.ndim > 0)  # NumPy gives a scalar an axis
+    host, at = tr.data_at_hand(x), tr.data_at_hand(places)
+    if is_plain and host is not None and at is not None:
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, OverflowError, TypeError, ValueError):
-            return ConcreteArray(np.asarray(opd.raw_host(x).take(opd.raw_host(places), axis)))
+            return ConcreteArray(np.asarray(host.take(at, axis)))
     if axis is None:
         x, axis = sh.reshape(x, (x.size,)), 0
-    axis = canonical_axis(axis, x.ndim)
+    axis = ax.canonical_axis(axis, x.ndim)
     wrap = mode != "clip"
     if mode == "wrap":
         places = uf.remainder(canonical_indices(places), x.shape[axis])
         mode, wrap = "promise_in_bounds", False
-    return getitem(
+    return indexing.getitem(
         x,
         (*[slice(None)] * axis, places),
         mode="fill" if mode is None else mode,
@@ -131,7 +126,7 @@ def _along(
             f"{name} needs indices with as many axes as the array, but got {places.aval} for "
             f"{x.aval}."
         )
-    axis = canonical_axis(axis, x.ndim)
+    axis = ax.canonical_axis(axis, x.ndim)
     return x, places, axis
 
 
@@ -177,7 +172,7 @@ def take_along_axis(
                [2, 4]], dtype=int32)
     """
     x, places, axis = _along("take_along_axis", arr, indices, axis)
-    if ints.is_one_of(mode, ("one_hot",)):
+    if is_one_of(mode, ("one_hot",)):
         mode, fill_value = "fill", 0
     how = modes.GatherScatterMode.from_any(mode)
     if wrap_negative_indices is None:
@@ -189,7 +184,7 @@ def take_along_axis(
     common = list(pm.broadcast_shapes(_without(x.shape, axis), _without(places.shape, axis)))
     common.insert(axis, places.shape[axis])
     if not prod(common):
-        return opd.splat(0, ShapedArray(tuple(common), x.dtype))
+        return opd.splat(0, av.ShapedArray(tuple(common), x.dtype))
     # An axis that both have goes along. One that only the array has is taken whole, and one that
     # only the indices have repeats the array.
     whole = [i for i in others if places.shape[i] == 1 != x.shape[i]]
@@ -292,16 +287,14 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
         if vector.ndim != 1:
             raise ShapeError(f"ix_ needs vectors, but argument {i} is {vector.aval}.")
         if vector.dtype == dtypes.bool_:
-            vector = ConcreteArray(
-                np.nonzero(_known_mask("ix_", vector))[0].astype(dtypes.default_int())
-            )
+            vector = ConcreteArray(np.nonzero(_known_mask("ix_", vector))[0].astype(default_int()))
         line = [1] * len(args)
         line[i] = vector.size
         results.append(sh.reshape(vector, tuple(line)))
     return tuple(results)
 
 
-def _known_mask(name: str, mask: Array) -> dtypes.HostArray:
+def _known_mask(name: str, mask: Array) -> HostArray:
     if isinstance(mask, tr.Tracer):
         raise ConcretizationError(
             f"{name} needs a mask whose values are known, since the result's shape depends on "
@@ -312,7 +305,7 @@ def _known_mask(name: str, mask: Array) -> dtypes.HostArray:
 
 def choose(
     a: ArrayLike,
-    choices: Array | dtypes.HostArray | Sequence[ArrayLike],
+    choices: Array | HostArray | Sequence[ArrayLike],
     out: None = None,
     mode: Literal["raise", "wrap", "clip"] = "raise",
 ) -> Array:
@@ -342,11 +335,11 @@ def choose(
     if out is not None:
         raise ArgumentError("choose: out= is not supported, since arrays are immutable.")
     number = _integers("choose", a)
-    rows = [pm.array_of("choose", choice) for choice in ints.listed(choices, "choices")]
+    rows = [pm.array_of("choose", choice) for choice in listed(choices, "choices")]
     if not rows:
         raise ArgumentError("choose needs at least one array to choose from.")
     n = len(rows)
-    if not ints.is_one_of(mode, ("raise", "wrap", "clip")):
+    if not is_one_of(mode, ("raise", "wrap", "clip")):
         raise ArgumentError(
             f"choose knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
         )
@@ -408,7 +401,7 @@ def compress(
     x, mask = pm.array_of("compress", a), pm.array_of("compress", condition)
     if axis is None:
         x, axis = sh.reshape(x, (x.size,)), 0
-    axis = canonical_axis(axis, x.ndim)
+    axis = ax.canonical_axis(axis, x.ndim)
     if mask.ndim != 1:
         raise ShapeError(f"compress needs a condition that is a vector, but got {mask.aval}.")
     if size is None:
@@ -419,7 +412,7 @@ def compress(
                 f"{x.shape[axis]}."
             )
         return take(x, ConcreteArray(chosen), axis, mode="clip")
-    places = flatnonzero(mask, size=size, fill_value=x.shape[axis])
+    places = selection.flatnonzero(mask, size=size, fill_value=x.shape[axis])
     slices = take(x, places, axis, mode="fill")
     beyond = ew.ge(places, sh.full_like(places, x.shape[axis]))
     beyond = sh.reshape(beyond, (size, *(1,) * (x.ndim - axis - 1)))
@@ -481,11 +474,11 @@ def searchsorted(
         >>> jnp.searchsorted(jnp.array([1, 2, 2, 5]), 2, side="right")
         Array(3, dtype=int32)
     """
-    if not ints.is_one_of(side, ("left", "right")):
+    if not is_one_of(side, ("left", "right")):
         raise ArgumentError(
             f"searchsorted knows the sides 'left' and 'right', not {shortened(side)}."
         )
-    if not ints.is_one_of(method, ("scan", "scan_unrolled", "sort", "compare_all")):
+    if not is_one_of(method, ("scan", "scan_unrolled", "sort", "compare_all")):
         raise ArgumentError(
             "searchsorted knows the methods 'scan', 'scan_unrolled', 'sort' and 'compare_all', not "
             f"{shortened(method)}."
@@ -504,18 +497,14 @@ def searchsorted(
         order = opd.as_array(sorter)
         if order.ndim != 1:
             raise ShapeError(f"sorter of searchsorted must be a vector, but got {order.aval}.")
-        line = getitem(line, (order,))
+        line = indexing.getitem(line, (order,))
     if line.dtype != values.dtype:
         line, values = pm.promote_dtypes(line, values)
-    if (
-        isinstance(line, ConcreteArray)
-        and isinstance(values, ConcreteArray)
-        and line.dtype.kind in "iuf"
-        and not dtypes.is_extended(line.dtype)
-        and tr.current_trace() is tr.EVAL
-    ):
-        places = opd.raw_host(line).searchsorted(opd.raw_host(values), side)
-        few = opd.raw_host(line).size < _MANY
+    is_plain = line.dtype.kind in "iuf" and not dtypes.is_extended(line.dtype)
+    host, sought = tr.data_at_hand(line), tr.data_at_hand(values)
+    if is_plain and host is not None and sought is not None:
+        places = host.searchsorted(sought, side)
+        few = host.size < _MANY
         return ConcreteArray(np.asarray(places, dtypes.default_int() if few else _counting(line)))
     if method == "compare_all":
         both = (*values.shape, line.size)
@@ -528,11 +517,11 @@ def searchsorted(
     # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
     bits = line.size.bit_length() if type(line.size) is int else 8 * dtype.itemsize - 1
-    count: Array = opd.splat(0, ShapedArray(values.shape, dtype))
+    count: Array = opd.splat(0, av.ShapedArray(values.shape, dtype))
     for bit in reversed(range(bits)):
         more = ew.add(count, sh.full_like(count, 1 << bit))
         last = ew.sub(more, sh.full_like(more, 1))
-        there = getitem(line, (last,), mode="clip", wrap_negative_indices=False)
+        there = indexing.getitem(line, (last,), mode="clip", wrap_negative_indices=False)
         is_inside = ew.le(more, filled(line.size, more.shape, dtype))
         count = ew.select(ew.and_(is_inside, _goes_before(there, values, side)), more, count)
     return count
@@ -541,9 +530,9 @@ def searchsorted(
 _MANY: Final = 1 << 31
 
 
-def _counting(line: Array) -> dtypes.DType:
+def _counting(line: Array) -> DType:
     """The integers in which places of a vector are told."""
-    return dtypes.default_int() if ints.fit_int32((line.size,)) else dtypes.int64
+    return default_int() if fit_int32((line.size,)) else dtypes.int64
 
 
 def _goes_before(x: Array, values: Array, side: str) -> Array:
@@ -592,7 +581,7 @@ def digitize(
     up = searchsorted(edges, x, side, method=how)
     from_end = searchsorted(sh.rev(edges, (0,)), x, side, method=how)
     down = ew.sub(sh.full_like(from_end, edges.size), from_end)
-    is_up = ew.ge(getitem(edges, -1), getitem(edges, 0))
+    is_up = ew.ge(indexing.getitem(edges, -1), indexing.getitem(edges, 0))
     return ew.select(pm.broadcast_to_shape(is_up, up.shape), up, down)
 
 
@@ -630,7 +619,7 @@ def repeat(
     x = pm.array_of("repeat", a)
     if axis is None or not x.shape:
         x = sh.reshape(x, (x.size,))
-    place = 0 if axis is None else canonical_axis(axis, x.ndim)
+    place = 0 if axis is None else ax.canonical_axis(axis, x.ndim)
     n = x.shape[place]
     if isinstance(repeats, tr.Tracer) and total_repeat_length is not None:
         return _repeat_traced(x, repeats, place, total_repeat_length)
@@ -672,13 +661,11 @@ def _repeat_traced(x: Array, repeats: Array, axis: int, length: int) -> Array:
     return take(x, uf.clip(places, 0, max(n - 1, 0)), axis, mode="clip")
 
 
-def _counts(repeats: int | ArrayLike | Sequence[int]) -> dtypes.HostArray:
+def _counts(repeats: int | ArrayLike | Sequence[int]) -> HostArray:
     if isinstance(repeats, Array):
         counts = repeats.concrete("the repeats of jnp.repeat")
     else:
-        counts = np.asarray(
-            [ints.integer(n, "repeats") for n in ints.one_or_more(repeats, "repeats")]
-        )
+        counts = np.asarray([integer(n, "repeats") for n in one_or_more(repeats, "repeats")])
     if (counts.dtype.kind not in "iu" and counts.size) or (counts < 0).any():
         raise ArgumentError(f"repeat needs numbers of at least 0, but got {shortened(repeats)}.")
     if counts.size and counts.max() > hlo.MOST_ELEMENTS:
@@ -686,7 +673,7 @@ def _counts(repeats: int | ArrayLike | Sequence[int]) -> dtypes.HostArray:
     return counts.astype(np.int64)
 
 
-def _take(x: Array, places: dtypes.HostArray, axis: int) -> Array:
+def _take(x: Array, places: HostArray, axis: int) -> Array:
     """Take the elements at places known while tracing, all of them within bounds."""
     others = tuple([i for i in range(x.ndim) if i != axis])
     numbers = gs.GatherDimensionNumbers(others, (axis,), (axis,))

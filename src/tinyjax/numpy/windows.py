@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 
 from tinyjax.core.array import Array
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import default_float
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf
 
 

@@ -55,8 +55,8 @@ def _regrouped(x: dtypes.HostArray, old: int, new: int) -> dtypes.HostArray:
     return np.frombuffer(x.tobytes(), np.dtype(f"u{new // 8}")) if new > 8 else x
 
 
-@bitcast_convert_type_p.def_kernel
-def _bitcast_kernel(avals: Avals, params: BitcastParams) -> Kernel | None:
+@bitcast_convert_type_p.def_host
+def _bitcast_host(avals: Avals, params: BitcastParams) -> Kernel | None:
     (x,), dtype = avals, params.dtype
     return (lambda host: host.view(dtype)) if _bits(x.dtype) == _bits(dtype) else None
 

@@ -11,13 +11,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, evaluation_rules as er, primitive as prim
+from tinyjax.core import avals as av, primitive as prim, result_placement as placing, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import Sums, kept, together, undivided
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.result_placement import unreduced
-from tinyjax.core.trace import bind1
 from tinyjax.primitives import rules as ru
 from tinyjax.stablehlo import builder, types as hlo
 from tinyjax.stablehlo.lowering import Lowering
@@ -39,32 +37,17 @@ broadcast_in_dim_p: Primitive[BroadcastParams] = Primitive("broadcast_in_dim", B
 _SMALL = 2048
 
 
-@broadcast_in_dim_p.def_impl
-def _broadcast_impl(operands: prim.Hosts, params: BroadcastParams) -> prim.Hosts:
-    (x,) = operands
-    shape = params.shape
-    if x.ndim == 0:
-        if prod(shape) <= _SMALL:
-            # Hardly slower than a view, and what reads it then runs over plain memory.
-            out = np.empty(shape, x.dtype)
-            out[...] = x
-            return (out,)
-        return (np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape)),)
-    if x.flags.c_contiguous and x.size:
-        # A view with strides of zero, as np.broadcast_to makes it, without its checks.
-        strides = [0] * len(shape)
-        for dim, stride in zip(params.dims, x.strides, strict=True):
-            strides[dim] = stride
-        return (np.ndarray(shape, x.dtype, x, 0, tuple(strides)),)
-    expanded = x.reshape([shape[d] if d in params.dims else 1 for d in range(len(shape))])
-    return (np.broadcast_to(expanded, shape),)
-
-
-@broadcast_in_dim_p.def_kernel
-def _broadcast_kernel(avals: prim.Avals, params: BroadcastParams) -> prim.Kernel | None:
+@broadcast_in_dim_p.def_host
+def _broadcast_host(avals: prim.Avals, params: BroadcastParams) -> prim.HostCall:
     (x,), shape, dims = avals, params.shape, params.dims
-    if dtypes.is_key(x.dtype) or not x.size:
-        return None
+    sizes = tuple([size if d in dims else 1 for d, size in enumerate(shape)])
+    return prim.HostCall(_spreading(x, shape, dims, sizes), repeats=sizes)
+
+
+def _spreading(
+    x: av.ShapedArray, shape: tuple[int, ...], dims: tuple[int, ...], sizes: tuple[int, ...]
+) -> prim.Kernel:
+    """Make the function that broadcasts data, mostly without the checks of ``np.broadcast_to``."""
     dtype, make = x.dtype, np.ndarray
     if not x.ndim:
         zeros = (0,) * len(shape)
@@ -72,6 +55,7 @@ def _broadcast_kernel(avals: prim.Avals, params: BroadcastParams) -> prim.Kernel
             return lambda host: make(shape, dtype, host, 0, zeros)
 
         def fill(host: dtypes.HostArray) -> dtypes.HostArray:
+            # hardly slower than a view, and what reads it then runs over plain memory
             out = make(shape, dtype)
             out[...] = host
             return out
@@ -80,19 +64,14 @@ def _broadcast_kernel(avals: prim.Avals, params: BroadcastParams) -> prim.Kernel
     strides = [0] * len(shape)
     for dim, stride in zip(dims, np.empty(x.shape, dtype).strides, strict=True):
         strides[dim] = stride
-    steps = tuple(strides)
+    steps, is_plain = tuple(strides), x.size > 0
 
     def spread(host: dtypes.HostArray) -> dtypes.HostResult:
-        if host.flags.c_contiguous:
+        if is_plain and host.flags.c_contiguous:
             return make(shape, dtype, host, 0, steps)
-        return _broadcast_impl((host,), params)[0]
+        return np.broadcast_to(host.reshape(sizes), shape)
 
     return spread
-
-
-@broadcast_in_dim_p.def_rule(er.REPEATS)
-def _broadcast_repeats(params: BroadcastParams) -> tuple[int, ...]:
-    return tuple(size if d in params.dims else 1 for d, size in enumerate(params.shape))
 
 
 @broadcast_in_dim_p.def_abstract_eval
@@ -171,7 +150,7 @@ def broadcast_in_dim(x: Array, shape: tuple[int, ...], dims: tuple[int, ...]) ->
     shape = tuple(shape)
     if x.shape == shape:
         return x
-    return bind1(broadcast_in_dim_p, (x,), BroadcastParams(shape, tuple(dims)))
+    return tr.bind1(broadcast_in_dim_p, (x,), BroadcastParams(shape, tuple(dims)))
 
 
 # Reductions
@@ -221,7 +200,7 @@ def reducer(
     combine: Combine,
     kinds: str,
     identity: Callable[[dtypes.DType], builder.Scalar],
-    kernel: prim.KernelRule[ReduceParams] | None = None,
+    host: prim.HostRule[ReduceParams] | None = None,
 ) -> Primitive[ReduceParams]:
     """Declare a reduction by an associative, commutative operation; its jvp comes separately.
 
@@ -231,7 +210,7 @@ def reducer(
         combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, by dtype.
-        kernel: the kernel rule.
+        host: the host rule, which asks ``impl`` where it returns None.
     """
     primitive: Primitive[ReduceParams] = Primitive(name, ReduceParams)
 
@@ -240,8 +219,8 @@ def reducer(
         (x,) = operands
         return (impl(x, params.axes),)
 
-    if kernel is not None:
-        primitive.def_kernel(kernel)
+    if host is not None:
+        primitive.def_host(host)
 
     @primitive.def_abstract_eval
     def reduce_type(avals: prim.Avals, params: ReduceParams) -> prim.Avals:
@@ -269,7 +248,7 @@ def reducer(
         moved = over(shifted)
         if isinstance(params, PartialReduceParams):
             moved = PartialReduceParams(shifted, params.unreduced)
-        return (bind1(primitive, (x,), moved),), (out_axis,)
+        return (tr.bind1(primitive, (x,), moved),), (out_axis,)
 
     return primitive
 
@@ -380,7 +359,7 @@ def _sum_parts(x: dtypes.HostArray, axis: int) -> dtypes.HostArray:
     return np.asarray(total + np.add.reduce(rest, axis, x.dtype) if rest.size else total)
 
 
-def _sum_kernel(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
+def _sum_host(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
     (x,), axes, reduce = avals, params.axes, np.add.reduce
     by_layout = _is_summed_by_columns(x, axes) or _is_summed_by_rows(x, axes)
     by_layout = by_layout or _may_be_long(x, axes)
@@ -399,7 +378,7 @@ _LONG: Final = 1024
 
 
 reduce_sum_p: Primitive[ReduceParams] = reducer(
-    "reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0, _sum_kernel
+    "reduce_sum", _sum, Lowering.add, "iufc", lambda _: 0, _sum_host
 )
 
 
@@ -418,12 +397,12 @@ ru.def_transposes(
 
 def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over the given (increasing) axes, in ``x``'s dtype."""
-    return bind1(reduce_sum_p, (x,), summing(x, over(axes))) if axes else x
+    return tr.bind1(reduce_sum_p, (x,), summing(x, over(axes))) if axes else x
 
 
 def summing(x: Array, params: ReduceParams) -> ReduceParams:
     """Return parameters of a sum of which each device keeps its part, where that is wanted."""
-    names = unreduced.get() if av.explicit_types else ()
+    names = placing.unreduced.get() if av.explicit_types else ()
     if not names or not names <= {name for axis in params.axes for name in x.aval.entries[axis]}:
         return params
     return PartialReduceParams(params.axes, tuple(sorted(names)))

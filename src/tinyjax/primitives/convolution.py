@@ -14,18 +14,17 @@ from typing import Literal, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, records
 from tinyjax.core import avals as av, devices as dev, explicit, integers as ints, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.checking import explained
-from tinyjax.core.evaluation_rules import FLOPS
+from tinyjax.core.cost_rules import FLOPS
 from tinyjax.core.operands import as_array
+from tinyjax.core.primitive import Primitive
 from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
-from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.primitives.families import lower_formula
-from tinyjax.records import Record
+from tinyjax.dtypes import DTypeLike
+from tinyjax.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
 from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
 
@@ -38,7 +37,7 @@ def _axes(axes: Sequence[int]) -> Axes:
 
 
 @attrs.frozen(eq=False, repr=False)
-class ConvDimensionNumbers(Record):
+class ConvDimensionNumbers(records.Record):
     """Which axis is which.
 
     Attributes:
@@ -67,12 +66,10 @@ class ConvParams(prim.Params):
     numbers: ConvDimensionNumbers
     feature_groups: int
     batch_groups: int
-    dtype: DType
+    dtype: dtypes.DType
 
 
-conv_general_dilated_p: prim.Primitive[ConvParams] = prim.Primitive(
-    "conv_general_dilated", ConvParams
-)
+conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
 
 
 @conv_general_dilated_p.def_rule(prim.DIVISION)
@@ -112,12 +109,10 @@ def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
     return tuple(sizes)
 
 
-@conv_general_dilated_p.def_impl
-def _conv_impl(operands: prim.Hosts, params: ConvParams) -> prim.Hosts:
-    return (_plan([av.ShapedArray(x.shape, x.dtype) for x in operands], params)(*operands),)
-
-
-def _plan(avals: prim.Avals, params: ConvParams) -> Callable[[HostArray, HostArray], HostArray]:
+@conv_general_dilated_p.def_host
+def _conv_host(
+    avals: prim.Avals, params: ConvParams
+) -> Callable[[dtypes.HostArray, dtypes.HostArray], dtypes.HostArray]:
     """A product of matrices: the elements under each window in a row, the kernel in columns."""
     numbers, groups = params.numbers, params.feature_groups
     wide = np.dtype(np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype)
@@ -143,7 +138,7 @@ def _plan(avals: prim.Avals, params: ConvParams) -> Callable[[HostArray, HostArr
     ):
         mode: Literal["full", "valid"] = "full" if list(params.padding) == full else "valid"
 
-        def convolve_lines(x: HostArray, w: HostArray) -> HostArray:
+        def convolve_lines(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
             x, w = x.reshape(-1), w.reshape(-1)
             if is_real and x.size >= w.size:  # in half the time
                 return np.correlate(x, w, mode).reshape(of_line)
@@ -168,26 +163,23 @@ def _plan(avals: prim.Avals, params: ConvParams) -> Callable[[HostArray, HostArr
     parts, whole = (groups, batch, *out_sizes, outputs), (batch, out_features, *out_sizes)
     order = (1, 0, len(parts) - 1, *range(2, len(parts) - 1))
 
-    def convolve(x: HostArray, w: HostArray) -> HostArray:
+    def convolve(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
         x = x.transpose(numbers.lhs_spec).astype(wide, copy=False)
         w = w.transpose(numbers.rhs_spec).astype(wide, copy=False)
         if regrouped is not None:
             x = x.reshape(regrouped).swapaxes(0, 1).reshape(batch, features, *space)
         x = np.ascontiguousarray(spread(x))
         rows = np.ndarray(shape, wide, x, 0, steps).reshape(under_windows)
-        product: HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
+        product: dtypes.HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
         out = product.reshape(parts).transpose(order).reshape(whole)
         return out.astype(params.dtype, copy=False).transpose(inverse)
 
     return convolve
 
 
-conv_general_dilated_p.def_kernel(_plan)
-
-
 def _spread_plan(
     shape: Axes, params: ConvParams
-) -> tuple[Callable[[HostArray], HostArray], list[int]]:
+) -> tuple[Callable[[dtypes.HostArray], dtypes.HostArray], list[int]]:
     """Find how zeros are put between and around the elements of the spatial axes, or these cut off.
 
     Returns:
@@ -203,7 +195,7 @@ def _spread_plan(
     cut = (*each, *(slice(*end) for end in ends))
     is_cut, is_padded = any(min(pair) < 0 for pair in padding), wide != list(shape[2:])
 
-    def spread(x: HostArray) -> HostArray:
+    def spread(x: dtypes.HostArray) -> dtypes.HostArray:
         if is_padded:
             out = np.zeros((*shape[:2], *wide), x.dtype)
             out[(*each, *inside)] = x
@@ -330,7 +322,7 @@ def _conv_on_cuda(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.
         (a, b), (c, d) = [(ew.real(z), ew.imag(z)) for z in (x, w)]
         return [ew.complex_(ew.sub(conv(a, c), conv(b, d)), ew.add(conv(a, d), conv(b, c)))]
 
-    return lower_formula(b, of_parts, operands)
+    return fam.lower_formula(b, of_parts, operands)
 
 
 ru.def_derivatives(

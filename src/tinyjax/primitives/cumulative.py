@@ -20,8 +20,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
-from tinyjax.primitives import broadcast as bc, elementwise as ew, rules as ru
-from tinyjax.primitives.families import elementwise_type
+from tinyjax.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
 from tinyjax.primitives.slicing import pad
@@ -141,7 +140,7 @@ def _recurrence_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hos
 
 @linear_recurrence_p.def_abstract_eval
 def _recurrence_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
-    x = elementwise_type("linear_recurrence", avals, "fc")
+    x = fam.elementwise_type("linear_recurrence", avals, "fc")
     _check_axis("linear_recurrence", x, params.axis)
     return (x,)
 
@@ -235,8 +234,8 @@ def cumulative(
             out = impl(wide, params.axis)
         return (out.astype(x.dtype, copy=False),)
 
-    @primitive.def_kernel
-    def cumulative_kernel(avals: prim.Avals, params: CumulativeParams) -> prim.Kernel | None:
+    @primitive.def_host
+    def cumulative_host(avals: prim.Avals, params: CumulativeParams) -> prim.Kernel | None:
         axis = params.axis
         if params.reverse or dtypes.is_narrow_float(avals[0].dtype):
             return None

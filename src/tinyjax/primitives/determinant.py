@@ -40,8 +40,8 @@ def _det_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return _det_of_hosts(*operands)
 
 
-@det_p.def_kernel
-def _det_kernel(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
+@det_p.def_host
+def _det_host(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
     return ma.kernel_of_numpy("det", "d->d", avals[0])
 
 

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, evaluation_rules as er, primitive as prim, trace as tr
+from tinyjax.core import cost_rules, devices as dev, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
@@ -51,7 +51,7 @@ class PartialDotParams(DotParams):
 dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
 
 
-@dot_general_p.def_rule(er.FLOPS)
+@dot_general_p.def_rule(cost_rules.FLOPS)
 def _dot_flops(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> float:
     return 2.0 * outs[0].size * prod(avals[0].shape[i] for i in params.lhs_contract)
 
@@ -118,19 +118,17 @@ def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostA
     return x.transpose((*batch, *last)).reshape(sizes)
 
 
-@dot_general_p.def_kernel
-def _dot_kernel(avals: prim.Avals, params: DotParams) -> prim.Kernel | None:
+@dot_general_p.def_host
+def _dot_host(avals: prim.Avals, params: DotParams) -> prim.HostCall | None:
     x, y = avals
     if not _is_matmul(x, y, params):
         return None
     turn_left, turn_right = params.lhs_contract[0] < x.ndim - 1, params.rhs_contract[0] > 0
     if turn_left:
-        return lambda x, y: x.T.dot(y.T if turn_right else y)
+        return prim.HostCall(lambda x, y: x.T.dot(y.T if turn_right else y), fresh=True)
     # for few numbers faster than matmul
-    return (lambda x, y: x.dot(y.T)) if turn_right else np.ndarray.dot
-
-
-dot_general_p.def_rule(er.FRESH)(lambda: True)
+    dot = (lambda x, y: x.dot(y.T)) if turn_right else np.ndarray.dot
+    return prim.HostCall(dot, fresh=True)
 
 
 @dot_general_p.def_abstract_eval

@@ -68,8 +68,8 @@ def _dynamic_slice_impl(operands: prim.Hosts, params: DynamicSliceParams) -> pri
     return (np.asarray(x[_host_slices(x.shape, starts, params.sizes)]),)
 
 
-@dynamic_slice_p.def_kernel
-def _dynamic_slice_kernel(avals: prim.Avals, params: DynamicSliceParams) -> prim.Kernel | None:
+@dynamic_slice_p.def_host
+def _dynamic_slice_host(avals: prim.Avals, params: DynamicSliceParams) -> prim.Kernel | None:
     if len(params.sizes) != 1:
         return None
     (size,) = params.sizes

@@ -18,15 +18,15 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, followed
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.evaluation_rules import ONE_AT_A_TIME, TRANSCENDENTAL
+from tinyjax.core.cost_rules import ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.explicit import Sums, factors, together, whole_sums
 from tinyjax.core.operands import given_number, is_constant, met_splats, remember_splat
 from tinyjax.core.primitive import (
     NO_PARAMS,
     SUMS,
-    WITH_NUMBERS,
     ZERO,
     Avals,
+    HostCall,
     Kernel,
     NoParams,
     Params,
@@ -217,13 +217,13 @@ def _by_rows(fun: np.ufunc, avals: Avals, params: NoParams) -> Kernel:
     return apply
 
 
-add.def_kernel(partial(_by_rows, np.add))
-sub.def_kernel(partial(_by_rows, np.subtract))
-mul.def_kernel(partial(_by_rows, np.multiply))
+add.def_host(partial(_by_rows, np.add))
+sub.def_host(partial(_by_rows, np.subtract))
+mul.def_host(partial(_by_rows, np.multiply))
 
 
-@div.def_kernel
-def _div_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+@div.def_host
+def _div_host(avals: Avals, params: NoParams) -> Kernel | None:
     if avals[0].dtype not in _DIVIDED_BY_NUMPY:
         return None
     return _by_rows(np.true_divide, avals, params)
@@ -436,11 +436,11 @@ exp2: Elementwise = elementwise(
 )
 
 
-def _def_real_kernel(primitive: Elementwise, function: np.ufunc) -> None:
+def _def_real_host(primitive: Elementwise, function: np.ufunc) -> None:
     """Register NumPy's function for real numbers, where complex ones take another."""
 
-    @primitive.def_kernel
-    def kernel(avals: Avals, params: NoParams) -> Kernel | None:
+    @primitive.def_host
+    def host_rule(avals: Avals, params: NoParams) -> Kernel | None:
         return None if dtypes.is_complex(avals[0].dtype) else function
 
 
@@ -470,7 +470,7 @@ expm1: Elementwise = elementwise(
 )
 
 
-_def_real_kernel(expm1, np.expm1)
+_def_real_host(expm1, np.expm1)
 
 
 log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
@@ -495,7 +495,7 @@ log1p: Elementwise = elementwise(
 )
 
 
-_def_real_kernel(log1p, np.log1p)
+_def_real_host(log1p, np.log1p)
 
 
 sqrt: Elementwise = elementwise(
@@ -628,7 +628,7 @@ tan: Elementwise = elementwise(
 )
 
 
-_def_real_kernel(tan, np.tan)
+_def_real_host(tan, np.tan)
 
 
 asin: Elementwise = elementwise(
@@ -678,7 +678,7 @@ tanh: Elementwise = elementwise(
 )
 
 
-_def_real_kernel(tanh, np.tanh)
+_def_real_host(tanh, np.tanh)
 
 
 asinh: Elementwise = elementwise(
@@ -810,8 +810,8 @@ for _function in (cbrt, tan, pow_):
     _function.def_rule(ONE_AT_A_TIME)(lambda: True)
 
 
-@integer_pow_p.def_kernel
-def _integer_pow_kernel(avals: Avals, params: IntegerPowParams) -> Kernel | None:
+@integer_pow_p.def_host
+def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> Kernel | None:
     multiply = np.multiply
     return (lambda x: multiply(x, x)) if params.exponent == 2 else None
 
@@ -854,8 +854,8 @@ shift_right_arithmetic: Elementwise = elementwise(
 )
 
 
-@shift_right_logical.def_kernel
-def _shift_kernel(avals: Avals, params: NoParams) -> Kernel:
+@shift_right_logical.def_host
+def _shift_host(avals: Avals, params: NoParams) -> Kernel:
     dtype = avals[0].dtype
     if dtype.kind == "u":
         return np.right_shift
@@ -927,14 +927,11 @@ le_to: Elementwise = _total("le", np.less_equal)
 select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
 
 
-select_p.def_numpy(np.where)
-
-
-@select_p.def_kernel
-def _select_kernel(avals: Avals, params: NoParams) -> Kernel | None:
+@select_p.def_host
+def _select_host(avals: Avals, params: NoParams) -> HostCall:
     if avals[0].ndim:
-        return None
-    return lambda predicate, on_true, on_false: (on_true if predicate else on_false).copy()
+        return HostCall(np.where, fresh=True)
+    return HostCall(lambda predicate, x, y: (x if predicate else y).copy(), fresh=True)
 
 
 @select_p.def_abstract_eval
@@ -980,26 +977,31 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
     return min_(max_(x, low), high)
 
 
-def _def_with_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
-    """Register how Python computes it with numbers, of some kinds of dtype."""
+def _def_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
+    """Say as well how Python computes it with numbers, of some kinds of dtype."""
+    arrays = primitive.rules.host
 
-    @primitive.def_rule(WITH_NUMBERS)
-    def write(avals: Avals, params: object) -> str | None:
-        return text if avals[-1].dtype.kind in kinds else None
+    @primitive.def_host
+    def host_rule(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
+        found = None if arrays is None else arrays(avals, params)
+        if found is None or avals[-1].dtype.kind not in kinds or avals[-1].size != 1:
+            return found
+        call = found.call if isinstance(found, HostCall) else found
+        return HostCall(call, numbers=text, fresh=True)
 
 
 for _operation, _operator in (
     *((add, "+"), (sub, "-"), (mul, "*"), (and_, "&"), (or_, "|"), (xor_, "^")),
     *((eq, "=="), (ne, "!="), (lt, "<"), (le, "<="), (gt, ">"), (ge, ">=")),
 ):
-    _def_with_numbers(_operation, f"{{0}} {_operator} {{1}}")
-_def_with_numbers(div, "{0} / {1}", "f")
-_def_with_numbers(not_, "not {0}", "b")
-_def_with_numbers(neg, "-{0}", "if")
-_def_with_numbers(abs_, "abs({0})", "if")
-_def_with_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
-_def_with_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
-_def_with_numbers(select_p, "{1} if {0} else {2}")
+    _def_numbers(_operation, f"{{0}} {_operator} {{1}}")
+_def_numbers(div, "{0} / {1}", "f")
+_def_numbers(not_, "not {0}", "b")
+_def_numbers(neg, "-{0}", "if")
+_def_numbers(abs_, "abs({0})", "if")
+_def_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
+_def_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
+_def_numbers(select_p, "{1} if {0} else {2}")
 
 
 # Complex numbers and their parts. Transposes, not adjoints: complex numbers are pairs (x, y) with
@@ -1142,8 +1144,8 @@ convert_element_type_p: Elementwise = elementwise(
 convert_element_type_p.def_rule(SUMS)(_convert_sums)
 
 
-@convert_element_type_p.def_kernel
-def _convert_kernel(avals: Avals, params: ConvertParams) -> Kernel | None:
+@convert_element_type_p.def_host
+def _convert_host(avals: Avals, params: ConvertParams) -> Kernel | None:
     (x,), dtype = avals, params.dtype
     if dtype in dtypes.STORED or dtypes.is_complex(x.dtype):
         return None

@@ -28,7 +28,7 @@ from tinyjax.core.primitive import (
     NoParams,
     Primitive,
 )
-from tinyjax.core.trace import EVAL, bind, current_trace, evaluate_broadcast
+from tinyjax.core.trace import bind, current_trace, evaluate_broadcast
 from tinyjax.dtypes import DType, HostArray, is_inexact, kind
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.rules import (
@@ -191,15 +191,10 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
         first = axes[0]
         axis = first if first is not None else next(a for a in axes if a is not None)
         if len(values) > 1:
-            if broadcasts and axis == 0 and current_trace() is EVAL:
-                # where a type is weak, types are worked out too, from operands of one shape
-                for x, a in zip(values, axes, strict=True):
-                    if x.weak_type or (a is not None and a != 0):
-                        break
-                else:
-                    result = evaluate_broadcast(primitive, values, params)
-                    if result is not None:
-                        return (result,), (0,)
+            if broadcasts and axis == 0:
+                result = evaluate_broadcast(primitive, values, axes, params)
+                if result is not None:
+                    return (result,), (0,)
             # a loop runs faster than a comprehension's frame
             moved: list[Array] = []
             for x, a in zip(values, axes, strict=True):

@@ -27,10 +27,8 @@ from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import AmbiguousError, Names, agreed, whole
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind, bind1
-from tinyjax.primitives import barrier, rules as ru, windows as wn
-from tinyjax.primitives.broadcast import Combine
+from tinyjax.primitives import barrier, broadcast as bc, families as fam, rules as ru, windows as wn
 from tinyjax.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
-from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
@@ -109,8 +107,8 @@ def _gather_impl(operands: prim.Hosts, params: GatherParams) -> prim.Hosts:
     return (_gather(gather_windows(x.shape, params), params, x, indices),)
 
 
-@gather_p.def_kernel
-def _gather_kernel(avals: prim.Avals, params: GatherParams) -> prim.Kernel | None:
+@gather_p.def_host
+def _gather_host(avals: prim.Avals, params: GatherParams) -> prim.Kernel | None:
     x, indices = avals
     if params.fill_value == 0:  # 0.0 and -0.0 are equal, so a kernel would serve both
         return None
@@ -130,7 +128,7 @@ def _gather_kernel(avals: prim.Avals, params: GatherParams) -> prim.Kernel | Non
 
     def read(x: dtypes.HostArray, indices: dtypes.HostArray) -> dtypes.HostArray:
         # as unsigned numbers, indices below zero are too large as well
-        if not all_hold(np.less_equal(indices.view(unsigned), last)):
+        if not fam.all_hold(np.less_equal(indices.view(unsigned), last)):
             return _gather(windows, params, x, indices)
         if of_elements:
             return np.asarray(x[tuple([indices[..., i] for i in order])])
@@ -157,7 +155,7 @@ def _gather(
     out = wn.gathered(windows, x, indices, offset_dims)
     if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
         inside = windows.in_bounds(indices)
-        if not all_hold(inside):
+        if not fam.all_hold(inside):
             line = iter(inside.shape)
             shape = [1 if i in offset_dims else next(line) for i in range(out.ndim)]
             out = np.where(inside.reshape(shape), out, _fill_value(params, x.dtype))
@@ -403,7 +401,7 @@ def _as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
 
 
 def _declare(
-    name: str, ufunc: np.ufunc | None, combine: Combine, kinds: str
+    name: str, ufunc: np.ufunc | None, combine: bc.Combine, kinds: str
 ) -> Primitive[ScatterParams]:
     """Declare a scatter that combines by an operation; its derivative comes separately.
 
@@ -719,7 +717,7 @@ ru.def_transposes(
 # scatter_min and scatter_max
 
 
-def _declare_extremum(name: str, ufunc: np.ufunc, combine: Combine) -> Primitive[ScatterParams]:
+def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primitive[ScatterParams]:
     primitive = _declare(name, ufunc, combine, "biufc")
 
     @primitive.def_jvp

@@ -10,12 +10,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, evaluation_rules as er, explicit, primitive as prim
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Entries
-from tinyjax.core.trace import bind1
-from tinyjax.primitives import rules as ru
-from tinyjax.primitives.shape import def_simple_batch
+from tinyjax.primitives import rules as ru, shape as sh
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 
@@ -30,14 +28,8 @@ class WrapParams(prim.Params):
 random_wrap_p: prim.Primitive[WrapParams] = prim.Primitive("random_wrap", WrapParams)
 
 
-@random_wrap_p.def_impl
-def _wrap_impl(operands: prim.Hosts, params: WrapParams) -> prim.Hosts:
-    (words,) = operands
-    return (np.ascontiguousarray(words).view(params.dtype).reshape(words.shape[:-1]),)
-
-
-@random_wrap_p.def_kernel
-def _wrap_kernel(avals: prim.Avals, params: WrapParams) -> prim.Kernel:
+@random_wrap_p.def_host
+def _wrap_host(avals: prim.Avals, params: WrapParams) -> prim.HostCall:
     shape, dtype = avals[0].shape[:-1], params.dtype
 
     def wrap(words: dtypes.HostArray) -> dtypes.HostArray:
@@ -45,7 +37,7 @@ def _wrap_kernel(avals: prim.Avals, params: WrapParams) -> prim.Kernel:
             words = np.ascontiguousarray(words)
         return words.view(dtype).reshape(shape)
 
-    return wrap
+    return prim.HostCall(wrap, undoes="random_unwrap")
 
 
 @random_wrap_p.def_abstract_eval
@@ -76,12 +68,7 @@ def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
 ru.def_constant(random_wrap_p)
 
 
-@random_wrap_p.def_rule(er.UNDOES)
-def _wrap_undoes() -> str:
-    return "random_unwrap"
-
-
-def_simple_batch(random_wrap_p)
+sh.def_simple_batch(random_wrap_p)
 
 
 def random_wrap(words: Array, dtype: dtypes.DType) -> Array:
@@ -95,20 +82,14 @@ def random_wrap(words: Array, dtype: dtypes.DType) -> Array:
         ShapeError: there are more or fewer words to a key.
         DtypeError: they are not uint32.
     """
-    return bind1(random_wrap_p, (words,), WrapParams(dtype))
+    return tr.bind1(random_wrap_p, (words,), WrapParams(dtype))
 
 
 random_unwrap_p: prim.Primitive[prim.NoParams] = prim.Primitive("random_unwrap", prim.NoParams)
 
 
-@random_unwrap_p.def_impl
-def _unwrap_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
-    (keys,) = operands
-    return (keys[dtypes.key_tag(keys.dtype)],)
-
-
-@random_unwrap_p.def_kernel
-def _unwrap_kernel(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel:
+@random_unwrap_p.def_host
+def _unwrap_host(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel:
     tag = dtypes.key_tag(avals[0].dtype)
     return lambda keys: keys[tag]
 
@@ -134,7 +115,7 @@ def _unwrap_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
 ru.def_constant(random_unwrap_p)
 
 
-def_simple_batch(random_unwrap_p)
+sh.def_simple_batch(random_unwrap_p)
 
 
 def random_unwrap(keys: Array) -> Array:
@@ -143,4 +124,4 @@ def random_unwrap(keys: Array) -> Array:
     Raises:
         DtypeError: they are not keys.
     """
-    return bind1(random_unwrap_p, (keys,), prim.NO_PARAMS)
+    return tr.bind1(random_unwrap_p, (keys,), prim.NO_PARAMS)

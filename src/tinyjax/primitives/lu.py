@@ -318,8 +318,8 @@ def _solve_impl(operands: prim.Hosts, params: SolveParams) -> prim.Hosts:
     return _solve_hosts(a, b)
 
 
-@solve_p.def_kernel
-def _solve_kernel(avals: prim.Avals, params: SolveParams) -> prim.Kernel | None:
+@solve_p.def_host
+def _solve_host(avals: prim.Avals, params: SolveParams) -> prim.Kernel | None:
     kernel = ma.kernel_of_numpy("solve", "dd->d", avals[0])
     if kernel is None or not params.transpose_a:
         return kernel

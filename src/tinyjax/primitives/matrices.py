@@ -415,7 +415,7 @@ def def_impl_by_one(
                 out[index] = result
         return outs
 
-    def kernel(avals: prim.Avals, params: P) -> prim.Kernel | None:
+    def host_rule(avals: prim.Avals, params: P) -> prim.Kernel | None:
         outs = primitive.rules.abstract_eval(avals, params)
         if len(outs) > 1 or avals[0].ndim != core or not outs[0].size:
             return None
@@ -430,7 +430,7 @@ def def_impl_by_one(
         return evaluate
 
     primitive.def_impl(impl)
-    primitive.def_kernel(kernel)
+    primitive.def_host(host_rule)
 
 
 @lru_cache

@@ -247,8 +247,8 @@ def _bits_impl(operands: prim.Hosts, params: RandomBitsParams) -> prim.Hosts:
     return (_packed(first, second, params.dtype).reshape((*words.shape[:-1], *params.shape)),)
 
 
-@random_bits_p.def_kernel
-def _bits_kernel(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | None:
+@random_bits_p.def_host
+def _bits_host(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | None:
     (words,), shape, dtype = avals, params.shape, params.dtype
     size, flat = math.prod(shape), len(shape) == 1
     if words.ndim != 1 or size > _FEW:

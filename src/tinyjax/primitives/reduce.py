@@ -73,8 +73,8 @@ _SMALL: Final = 1 << 12
 _NUMBERS: Final = frozenset(map(np.dtype, "bhilqBHILQfd"))
 
 
-def _extremum_kernel(ufunc: np.ufunc) -> prim.KernelRule[bc.ReduceParams]:
-    def kernel(avals: prim.Avals, params: bc.ReduceParams) -> prim.Kernel | None:
+def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[bc.ReduceParams]:
+    def host_rule(avals: prim.Avals, params: bc.ReduceParams) -> prim.Kernel | None:
         (x,), axes, reduce, reduceat = avals, params.axes, ufunc.reduce, ufunc.reduceat
         if not x.size:
             return None
@@ -91,7 +91,7 @@ def _extremum_kernel(ufunc: np.ufunc) -> prim.KernelRule[bc.ReduceParams]:
 
         return by_rows
 
-    return kernel
+    return host_rule
 
 
 reduce_prod_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
@@ -103,7 +103,7 @@ reduce_max_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     Lowering.max,
     "biufc",
     lowest,
-    _extremum_kernel(np.maximum),
+    _extremum_host(np.maximum),
 )
 reduce_min_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     "reduce_min",
@@ -111,7 +111,7 @@ reduce_min_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     Lowering.min,
     "biufc",
     highest,
-    _extremum_kernel(np.minimum),
+    _extremum_host(np.minimum),
 )
 reduce_and_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones
@@ -240,8 +240,8 @@ def _arg_reducer(
             x = x.astype(np.float32)
         return (np.asarray(impl(x, axis=params.axis)).astype(params.dtype),)
 
-    @primitive.def_kernel
-    def arg_kernel(avals: prim.Avals, params: ArgParams) -> prim.Kernel | None:
+    @primitive.def_host
+    def arg_host(avals: prim.Avals, params: ArgParams) -> prim.Kernel | None:
         (x,), axis, dtype = avals, params.axis, params.dtype
         if dtypes.is_extended(x.dtype):
             return None

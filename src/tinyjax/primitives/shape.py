@@ -11,15 +11,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, explicit, integers as ints, primitive as prim, trace as tr
+from tinyjax.core import explicit, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array, followed
+from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Entries
-from tinyjax.core.evaluation_rules import REPEATS
 from tinyjax.core.operands import first_element, is_splat, splat
 from tinyjax.core.program_rules import VIEW
 from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened
-from tinyjax.primitives import broadcast as bc, constraint as con, rules as ru
+from tinyjax.primitives import broadcast as bc, rules as ru
+from tinyjax.primitives.constraint import lie_as
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values, int_array
 
@@ -28,14 +29,14 @@ P = TypeVar("P")
 
 def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: dtypes.DType) -> Array:
     """Return an array of one value; a literal when staged."""
-    aval = av.ShapedArray(tuple(shape), dtype)
+    aval = ShapedArray(tuple(shape), dtype)
     try:
         return splat(value, aval)
     except InconclusiveDimensionOperation:
         return _full_of_size(value, aval)
 
 
-def _full_of_size(value: bool | int | float | complex, aval: av.ShapedArray) -> Array:
+def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Array:
     """Return an array of a symbolic size."""
     if not isinstance(value, ints.SymbolicSize):
         raise InconclusiveDimensionOperation(
@@ -64,20 +65,16 @@ def zeros_like(x: Array) -> Array:
     return full_like(x, 0)
 
 
-def zero_tangent(aval: av.ShapedArray) -> Array:
+def zero_tangent(aval: ShapedArray) -> Array:
     """Return the zero tangent of values of a type: of float0 where they have no derivative."""
     if dtypes.is_inexact(aval.dtype):
-        return (
-            con.lie_as(splat(0, aval.plain), aval)
-            if type(aval) is av.ExplicitArray
-            else splat(0, aval)
-        )
+        return lie_as(splat(0, aval.plain), aval) if type(aval) is ExplicitArray else splat(0, aval)
     return ConcreteArray(np.zeros(aval.shape, dtypes.float0))
 
 
-def zero_cotangent(aval: av.ShapedArray) -> Array:
+def zero_cotangent(aval: ShapedArray) -> Array:
     """Return the zero cotangent of values of a type, which are of an inexact dtype."""
-    if aval.cotangent() is aval and type(aval) is not av.ExplicitArray:
+    if aval.cotangent() is aval and type(aval) is not ExplicitArray:
         return full(aval.shape, 0, aval.dtype)
     return zero_tangent(aval.cotangent())
 
@@ -98,15 +95,10 @@ _to_shape = lru_cache(maxsize=1024)(ReshapeParams)
 reshape_p: prim.Primitive[ReshapeParams] = prim.Primitive("reshape", ReshapeParams)
 
 
-@reshape_p.def_impl
-def _reshape_impl(operands: prim.Hosts, params: ReshapeParams) -> prim.Hosts:
-    return (operands[0].reshape(params.shape),)
-
-
-@reshape_p.def_kernel
-def _reshape_kernel(avals: prim.Avals, params: ReshapeParams) -> prim.Kernel:
+@reshape_p.def_host
+def _reshape_host(avals: prim.Avals, params: ReshapeParams) -> prim.HostCall:
     shape = params.shape
-    return lambda x: x.reshape(shape)
+    return prim.HostCall(lambda x: x.reshape(shape), repeats=shape)
 
 
 @reshape_p.def_abstract_eval
@@ -131,7 +123,6 @@ def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> V
 
 
 reshape_p.def_rule(VIEW)(lambda first, second: second)
-reshape_p.def_rule(REPEATS)(lambda params: params.shape)
 
 
 ru.def_linear(reshape_p)
@@ -184,13 +175,8 @@ _permuted = lru_cache(maxsize=256)(TransposeParams)
 transpose_p: prim.Primitive[TransposeParams] = prim.Primitive("transpose", TransposeParams)
 
 
-@transpose_p.def_impl
-def _transpose_impl(operands: prim.Hosts, params: TransposeParams) -> prim.Hosts:
-    return (operands[0].transpose(params.perm),)
-
-
-@transpose_p.def_kernel
-def _transpose_kernel(avals: prim.Avals, params: TransposeParams) -> prim.Kernel:
+@transpose_p.def_host
+def _transpose_host(avals: prim.Avals, params: TransposeParams) -> prim.Kernel:
     perm = params.perm
     return lambda x: x.transpose(perm)
 
@@ -322,13 +308,8 @@ class RevParams(prim.Params):
 rev_p: prim.Primitive[RevParams] = prim.Primitive("rev", RevParams)
 
 
-@rev_p.def_impl
-def _rev_impl(operands: prim.Hosts, params: RevParams) -> prim.Hosts:
-    return (np.flip(operands[0], params.axes),)
-
-
-@rev_p.def_kernel
-def _rev_kernel(avals: prim.Avals, params: RevParams) -> prim.Kernel:
+@rev_p.def_host
+def _rev_host(avals: prim.Avals, params: RevParams) -> prim.Kernel:
     index = tuple([slice(None, None, -1 if i in params.axes else 1) for i in range(avals[0].ndim)])
     return lambda x: x[index]
 
@@ -399,7 +380,7 @@ def _iota_type(avals: prim.Avals, params: IotaParams) -> prim.Avals:
         raise DtypeError(
             "iota does not count in bool. Count in int32, and convert with .astype(bool)."
         )
-    return (av.ShapedArray(params.shape, params.dtype),)
+    return (ShapedArray(params.shape, params.dtype),)
 
 
 @iota_p.def_lowering

@@ -9,12 +9,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, primitive as prim
+from tinyjax.core import avals as av, explicit, integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.evaluation_rules import ELEMENT, FRESH, PARTS
-from tinyjax.core.explicit import alike, same
-from tinyjax.core.integers import integer as as_integer, larger
-from tinyjax.core.trace import bind, bind1
 from tinyjax.errors import ShapeError
 from tinyjax.primitives import broadcast as bc, elementwise as ew, rules as ru
 from tinyjax.primitives.shape import def_simple_batch, full, full_like, move_batch_axis
@@ -36,25 +32,16 @@ class SliceParams(prim.Params):
 slice_p: prim.Primitive[SliceParams] = prim.Primitive("slice", SliceParams)
 
 
-@slice_p.def_rule(PARTS)
-def _slice_parts(params: SliceParams) -> list[tuple[slice, ...]]:
-    return [tuple(map(slice, params.starts, params.limits, params.strides))]
+def _part_text(part: Sequence[slice]) -> str:
+    """Write what takes a part of an operand, for each axis a slice, as a ``HostCall`` says it."""
+    bounds = [["" if n is None else str(n) for n in (x.start, x.stop, x.step)] for x in part]
+    return f"{{0}}[{', '.join(map(':'.join, bounds)) or '...'}]"
 
 
-@slice_p.def_impl
-def _slice_impl(operands: prim.Hosts, params: SliceParams) -> prim.Hosts:
-    return [operands[0][part] for part in _slice_parts(params)]
-
-
-@slice_p.def_kernel
-def _slice_kernel(avals: prim.Avals, params: SliceParams) -> prim.Kernel:
-    (index,) = _slice_parts(params)
-    return lambda x: x[index]
-
-
-@slice_p.def_rule(ELEMENT)
-def _slice_element(params: SliceParams) -> tuple[int, ...]:
-    return params.starts
+@slice_p.def_host
+def _slice_host(avals: prim.Avals, params: SliceParams) -> prim.HostCall:
+    index = tuple(map(slice, params.starts, params.limits, params.strides))
+    return prim.HostCall(lambda x: x[index], _part_text(index), element=params.starts)
 
 
 @slice_p.def_abstract_eval
@@ -83,7 +70,7 @@ def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Value
     return (b.slice(operands[0], params.starts, params.limits, params.strides),)
 
 
-slice_p.def_rule(prim.DIVISION)(same)
+slice_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(slice_p)
 
 
@@ -127,7 +114,7 @@ def slice_(
     strides = (1,) * x.ndim if strides is None else tuple(strides)
     if all(s == 0 for s in starts) and tuple(limits) == x.shape and all(s == 1 for s in strides):
         return x
-    return bind1(slice_p, (x,), SliceParams(tuple(starts), tuple(limits), strides))
+    return tr.bind1(slice_p, (x,), SliceParams(tuple(starts), tuple(limits), strides))
 
 
 def slice_in_dim(x: Array, start: int, limit: int, stride: int = 1, axis: int = 0) -> Array:
@@ -151,7 +138,7 @@ pad_p: prim.Primitive[PadParams] = prim.Primitive("pad", PadParams)
 
 
 def _padded_size(n: int, low: int, high: int, interior: int) -> int:
-    return low + high + n + larger(n - 1, 0) * interior
+    return low + high + n + ints.larger(n - 1, 0) * interior
 
 
 @pad_p.def_impl
@@ -191,8 +178,8 @@ def _padding(
     return padded
 
 
-@pad_p.def_kernel
-def _pad_kernel(avals: prim.Avals, params: PadParams) -> prim.Kernel:
+@pad_p.def_host
+def _pad_host(avals: prim.Avals, params: PadParams) -> prim.Kernel:
     return _padding(avals[0].shape, avals[0].dtype, params)
 
 
@@ -254,7 +241,7 @@ def _into_padding(
     return bc.reduce_sum(outside, tuple(range(ct.ndim)))
 
 
-pad_p.def_rule(prim.DIVISION)(same)
+pad_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(pad_p)
 ru.def_transposes(pad_p, _into_padded, _into_padding)
 
@@ -289,11 +276,11 @@ def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array
     """
     what = "each of the padding of pad"
     config = tuple(
-        (as_integer(a, what), as_integer(b, what), as_integer(c, what)) for a, b, c in config
+        (ints.integer(a, what), ints.integer(b, what), ints.integer(c, what)) for a, b, c in config
     )
     if all(c == (0, 0, 0) for c in config):
         return x
-    return bind1(pad_p, (x, value), PadParams(config))
+    return tr.bind1(pad_p, (x, value), PadParams(config))
 
 
 # concatenate
@@ -309,18 +296,10 @@ class ConcatenateParams(prim.Params):
 concatenate_p: prim.Primitive[ConcatenateParams] = prim.Primitive("concatenate", ConcatenateParams)
 
 
-@concatenate_p.def_impl
-def _concatenate_impl(operands: prim.Hosts, params: ConcatenateParams) -> prim.Hosts:
-    return (np.concatenate(list(operands), params.axis),)
-
-
-@concatenate_p.def_kernel
-def _concatenate_kernel(avals: prim.Avals, params: ConcatenateParams) -> prim.Kernel:
+@concatenate_p.def_host
+def _concatenate_host(avals: prim.Avals, params: ConcatenateParams) -> prim.HostCall:
     axis = params.axis
-    return lambda *hosts: np.concatenate(hosts, axis)
-
-
-concatenate_p.def_rule(FRESH)(lambda: True)
+    return prim.HostCall(lambda *hosts: np.concatenate(hosts, axis), fresh=True)
 
 
 @concatenate_p.def_abstract_eval
@@ -348,7 +327,7 @@ def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenatePara
     return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
 
 
-concatenate_p.def_rule(prim.DIVISION)(alike)
+concatenate_p.def_rule(prim.DIVISION)(explicit.alike)
 ru.def_linear(concatenate_p)
 
 
@@ -380,7 +359,7 @@ def concatenate(xs: Sequence[Array], axis: int) -> Array:
     """
     if len(xs) == 1:
         return xs[0]
-    return bind1(concatenate_p, tuple(xs), ConcatenateParams(axis))
+    return tr.bind1(concatenate_p, tuple(xs), ConcatenateParams(axis))
 
 
 # split: the inverse of concatenate, and its transpose. Of slices the cotangents would be padded to
@@ -398,17 +377,15 @@ class SplitParams(prim.Params):
 split_p: prim.Primitive[SplitParams] = prim.Primitive("split", SplitParams)
 
 
-@split_p.def_rule(PARTS)
-def _split_parts(params: SplitParams) -> list[tuple[slice, ...]]:
+@split_p.def_host
+def _split_host(avals: prim.Avals, params: SplitParams) -> prim.HostCall:
     before = (slice(None),) * params.axis
     ends = accumulate(params.sizes)
-    return [(*before, slice(end - n, end)) for n, end in zip(params.sizes, ends, strict=True)]
-
-
-@split_p.def_impl
-def _split_impl(operands: prim.Hosts, params: SplitParams) -> prim.Hosts:
-    (x,) = operands
-    return [x[part] for part in _split_parts(params)]  # np.split takes three times as long
+    parts = [(*before, slice(end - n, end)) for n, end in zip(params.sizes, ends, strict=True)]
+    text = f"({', '.join(map(_part_text, parts))},)"
+    return prim.HostCall(
+        lambda x: [x[part] for part in parts], text
+    )  # np.split takes three times that
 
 
 @split_p.def_abstract_eval
@@ -435,7 +412,7 @@ def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Value
     return parts
 
 
-split_p.def_rule(prim.DIVISION)(same)
+split_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(split_p)
 
 
@@ -454,7 +431,7 @@ def _split_batch(
     (x,), (axis,) = values, axes
     assert axis is not None, "a batched operation has a batched operand"
     place = params.axis + (axis <= params.axis)
-    outs = bind(split_p, (x,), SplitParams(params.sizes, place))
+    outs = tr.bind(split_p, (x,), SplitParams(params.sizes, place))
     return outs, [axis] * len(outs)
 
 
@@ -471,4 +448,4 @@ def split(x: Array, sizes: Sequence[int], axis: int) -> list[Array]:
     """
     if len(sizes) == 1:
         return [slice_in_dim(x, 0, sizes[0], 1, axis)]
-    return list(bind(split_p, (x,), SplitParams(tuple(sizes), axis)))
+    return list(tr.bind(split_p, (x,), SplitParams(tuple(sizes), axis)))

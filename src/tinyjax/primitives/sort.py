@@ -133,8 +133,8 @@ def _sort_impl(operands: prim.Hosts, params: SortParams) -> prim.Hosts:
     return [np.take_along_axis(x, order, params.axis) for x in operands]
 
 
-@sort_p.def_kernel
-def _sort_kernel(avals: prim.Avals, params: SortParams) -> prim.Kernel | None:
+@sort_p.def_host
+def _sort_host(avals: prim.Avals, params: SortParams) -> prim.Kernel | None:
     x, axis = avals[0], params.axis
     if len(avals) > 1 or not x.size or dtypes.is_complex(x.dtype) or dtypes.is_extended(x.dtype):
         return None

@@ -19,7 +19,7 @@ from numpy import add as add_, multiply
 
 from tinyjax import dtypes, errors
 from tinyjax.core.array import Array
-from tinyjax.core.evaluation_rules import TRANSCENDENTAL
+from tinyjax.core.cost_rules import TRANSCENDENTAL
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import elementwise as ew, families as fam
 from tinyjax.primitives.shape import full_like

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
+from tinyjax.core import costs, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import elementwise as ew, matrices as ma, rules as ru, shape as sh
@@ -63,21 +63,12 @@ def _by_lapack(params: TriangularSolveParams, dtype: DType) -> prim.Kernel:
     return solve
 
 
-@triangular_solve_p.def_impl
-def _triangular_solve_impl(operands: prim.Hosts, params: TriangularSolveParams) -> prim.Hosts:
-    a, b = operands
-    kernel = _triangular_solve_kernel([av.ShapedArray(x.shape, x.dtype) for x in operands], params)
-    solution = _solve_hosts_by_blocks(a, b, params) if kernel is None else kernel(a, b)
-    return (np.asarray(solution),)
-
-
-@triangular_solve_p.def_kernel
-def _triangular_solve_kernel(
-    avals: prim.Avals, params: TriangularSolveParams
-) -> prim.Kernel | None:
+@triangular_solve_p.def_host
+def _triangular_solve_host(avals: prim.Avals, params: TriangularSolveParams) -> prim.Kernel:
     a, b = avals
-    is_one = a.ndim == 2 and b.size > 0 and a.dtype in (dtypes.float32, dtypes.float64)
-    return _by_lapack(params, a.dtype) if is_one else None
+    if a.ndim == 2 and b.size > 0 and a.dtype in (dtypes.float32, dtypes.float64):
+        return _by_lapack(params, a.dtype)
+    return lambda a, b: _solve_hosts_by_blocks(a, b, params)
 
 
 def _solve_hosts_by_blocks(a: HostArray, b: HostArray, params: TriangularSolveParams) -> HostArray:
@@ -270,8 +261,8 @@ def _cholesky_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return (ma.lower_of_host(factor),)  # where it failed, NaN below the diagonal only
 
 
-@cholesky_p.def_kernel
-def _cholesky_kernel(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
+@cholesky_p.def_host
+def _cholesky_host(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
     (x,) = avals
     kernel = ma.kernel_of_numpy("cholesky_lo", "d->d", x)
     if kernel is None or x.ndim > 2 or x.size < 2:

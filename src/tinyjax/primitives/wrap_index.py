@@ -11,13 +11,11 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core import avals as av, operands as opd, primitive as prim
+from tinyjax import dtypes, errors
+from tinyjax.core import avals as av, integers as ints, operands as opd, primitive as prim
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import fit_int32
 from tinyjax.core.trace import bind1
-from tinyjax.errors import DtypeError
 from tinyjax.primitives import elementwise as ew, families as fam, rules as ru
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -33,32 +31,21 @@ class WrapParams(prim.Params):
 wrap_index_p: prim.Primitive[WrapParams] = prim.Primitive("wrap_index", WrapParams)
 
 
-@wrap_index_p.def_impl
-def _wrap_impl(operands: prim.Hosts, params: WrapParams) -> prim.Hosts:
-    (x,) = operands
-    return (np.where(x < 0, x + x.dtype.type(params.size), x),)
-
-
-@wrap_index_p.def_kernel
-def _wrap_kernel(avals: prim.Avals, params: WrapParams) -> prim.Kernel:
+@wrap_index_p.def_host
+def _wrap_host(avals: prim.Avals, params: WrapParams) -> prim.HostCall:
     dtype = avals[0].dtype
-    if not avals[0].ndim:
-        length = np.array(params.size, dtype)
-        return lambda x: x if x >= 0 else np.add(x, length)
     zero, size = np.zeros((), dtype), np.array(params.size, dtype)
-    return lambda x: np.where(np.less(x, zero), np.add(x, size), x)
-
-
-@wrap_index_p.def_rule(prim.WITH_NUMBERS)
-def _wrap_number(avals: prim.Avals, params: WrapParams) -> str:
-    return f"{{0}} if {{0}} >= 0 else {{0}} + {params.size}"
+    numbers = f"{{0}} if {{0}} >= 0 else {{0}} + {params.size}"
+    if not avals[0].ndim:
+        return prim.HostCall(lambda x: x if x >= 0 else np.add(x, size), numbers=numbers)
+    return prim.HostCall(lambda x: np.where(np.less(x, zero), np.add(x, size), x), numbers=numbers)
 
 
 @wrap_index_p.def_abstract_eval
 def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
     (x,) = avals
     if x.dtype not in (dtypes.int32, dtypes.int64):
-        raise DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
+        raise errors.DtypeError(f"wrap_index takes int32 or int64, but got {x}.")
     return (x.strip_weak(),)
 
 
@@ -85,7 +72,7 @@ def canonical_indices(x: Array, what: str = "an index") -> Array:
     if dtype is dtypes.int32 or dtype is dtypes.int64:
         return x
     if not dtypes.is_integer(dtype):
-        raise DtypeError(f"{what} must be an integer, but got {x.aval}.")
+        raise errors.DtypeError(f"{what} must be an integer, but got {x.aval}.")
     wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
     if opd.is_constant(x):
         return ConcreteArray(x.host.astype(wide))
@@ -111,7 +98,7 @@ def wrap_index(x: Array, size: int) -> Array:
     x = canonical_indices(x)
     if unsigned:
         return x
-    if x.dtype == dtypes.int32 and not fit_int32((size,)):
+    if x.dtype == dtypes.int32 and not ints.fit_int32((size,)):
         x = ew.convert_element_type(x, dtypes.int64)
     if not opd.is_constant(x) or type(size) is not int:
         return bind1(wrap_index_p, (x,), WrapParams(size))

@@ -7,9 +7,10 @@ from typing import Final
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd, replay
+from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.host import replay
 from tinyjax.numpy.promotion import promote_inexact
 from tinyjax.primitives import elementwise as ew, shape as sh, sort as so
 from tinyjax.primitives.reduce import argmax

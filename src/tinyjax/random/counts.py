@@ -14,8 +14,8 @@ from tinyjax.control_flow.while_loop import while_loop
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
-from tinyjax.core.replay import replayed
 from tinyjax.dtypes import DType, DTypeLike, default_int
+from tinyjax.host.replay import replayed
 from tinyjax.jit import jit
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import cumulative as cu, elementwise as ew, special as sp

@@ -8,11 +8,12 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core import operands as opd, primitive as prim, replay, trace as tr
+from tinyjax.core import operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.host import replay
 from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.primitives.identities import copy_p
 from tinyjax.primitives.keys import random_unwrap, random_wrap

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from tinyjax import config, dtypes, errors
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
-from tinyjax.core.replay import by_host, is_evaluating
+from tinyjax.host.replay import by_host, is_evaluating
 from tinyjax.numpy.promotion import broadcast_to_shape
 from tinyjax.primitives import elementwise as ew, keys, slicing as sl
 from tinyjax.primitives.random_bits import (

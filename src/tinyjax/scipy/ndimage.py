@@ -13,10 +13,11 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core import avals as av, integers as ints, primitive as prim, replay
+from tinyjax.core import avals as av, integers as ints, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.creation import Nested
 from tinyjax.numpy.promotion import array_of

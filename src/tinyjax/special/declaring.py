@@ -14,10 +14,10 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core import avals as av, jaxpr as jx, primitive as prim, staging as stg, trace as tr
+from tinyjax.core import cost_rules, jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.evaluation_rules import TRANSCENDENTAL
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
@@ -83,13 +83,13 @@ def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
         return (ew.convert_element_type(out, dtype),)
 
     @lru_cache(maxsize=64)
-    def program(*avals: av.ShapedArray) -> jx.Jaxpr:
+    def program(*avals: ShapedArray) -> jx.Jaxpr:
         staged = stg.stage(rounded, avals, formula)
         assert not staged.consts, "the formula of a special function holds scalars only"
         return staged.jaxpr
 
     def write(b: Lowering, *operands: Value) -> Value:
-        jaxpr = program(*[av.ShapedArray(x.shape, x.dtype) for x in operands])
+        jaxpr = program(*[ShapedArray(x.shape, x.dtype) for x in operands])
         (out,) = call_jaxpr(b, jaxpr, name, operands)
         return out
 
@@ -117,7 +117,7 @@ def special(
         return (fam.elementwise_type(name, avals, kinds),)
 
     function = fam.elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
-    function.def_rule(TRANSCENDENTAL)(lambda: 5000.0)
+    function.def_rule(cost_rules.TRANSCENDENTAL)(lambda: 5000.0)
     return function
 
 

@@ -32,7 +32,7 @@ _WITHOUT: Final = {
 _INSTEAD: Final = {"impl": "evaluate", "jvp": "linearize", "batch": "collective"}
 #: Which checks need which rules.
 _NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    "kernel": ("impl",),
+    "host": ("impl",),
     "values": ("impl", "abstract_eval"),
     "weak types": ("impl", "abstract_eval"),
     "lowering": ("impl", "abstract_eval", "lowering"),
@@ -164,7 +164,7 @@ def _run(spec: Spec, missing: dict[str, str], depth: int, stacks: int | None) ->
     left_out: dict[str, str] = {}
     checks: dict[str, Callable[[], object]] = {
         "values": lambda: rules.check_values(spec),
-        "kernel": lambda: rules.check_kernel(spec),
+        "host": lambda: rules.check_host(spec),
         "weak types": lambda: rules.check_weak_types(spec),
         "lowering": lambda: rules.check_lowering(spec),
         "batch": lambda: rules.check_batch(spec, 256),

@@ -36,7 +36,7 @@ KINDS: Final[dict[str, tuple[DType, ...]]] = {
 
 #: The checks of ``tinyjax.testing.rules``, which a spec may skip by name.
 CHECKS: Final = (
-    "kernel",  # the kernel gives the bits of impl
+    "host",  # the host rule gives the bits of impl
     "numpy",  # eager evaluation against the reference, and the types that abstract_eval says
     "dtypes",  # whether it is refused, by type, eagerly, compiled and mapped, in every dtype
     "compiled",  # the lowering against eager evaluation

@@ -25,7 +25,6 @@ from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
 from tinyjax.core.staging import Staged, extend, stage
 from tinyjax.core.tangents import with_zeros
 from tinyjax.core.trace import (
-    EVAL,
     BatchingRule,
     CustomCall,
     Running,
@@ -457,7 +456,7 @@ class _PlacedResults:
 
     def __init__(self, trace: BatchTrace) -> None:
         self.trace = trace
-        self.everything = trace.parent is not EVAL
+        self.everything = not trace.parent.evaluates
         #: Which results have differed from example to example; None before the first run.
         self.varying: list[bool] | None = None
         self.axes: list[BatchAxis] = []

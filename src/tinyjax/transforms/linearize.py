@@ -9,7 +9,6 @@ linear by construction, becomes a jaxpr whose constants are the residuals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import attrs
 
@@ -18,11 +17,10 @@ from tinyjax.core.array import Array
 from tinyjax.core.dependence import asks, dependents
 from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.list_partition import fill_list, marked
-from tinyjax.core.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import present, with_zeros
 from tinyjax.core.trace import (
-    EVAL,
     CustomCall,
     Running,
     leak_check,
@@ -32,10 +30,7 @@ from tinyjax.core.trace import (
 from tinyjax.dtypes import is_inexact
 from tinyjax.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.transforms.linear_trace import LinearTrace, linear_trace
-from tinyjax.transforms.steps import steps_of
 from tinyjax.transforms.transpose import pull_back
-
-P = TypeVar("P")
 
 
 class LinearizeTrace(JVPTrace):
@@ -66,72 +61,6 @@ class LinearizeTrace(JVPTrace):
             stripped = _applying_rules(stripped)
         outs = linear.process_custom_call(stripped, [primal for primal, _ in pairs])
         return self._joined(outs, [self.split(out)[1] for out in plain])
-
-
-class EagerLinearizeTrace(LinearizeTrace):
-    """The same where primals are evaluated: what was often done is repeated (``steps``)."""
-
-    __slots__ = ()
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        linear, steps = self.parent, steps_of(primitive)
-        if not steps.repeatable:
-            return super().process(primitive, args, params)
-        # One or two operands, which nearly all have, cost half of what a loop over them does.
-        due = False
-        key: tuple[object, ...]
-        operands: Sequence[Array | None]
-        s: Array | None
-        t: Array | None
-        try:
-            if len(args) == 2:
-                x, y = args
-                s = t = of_s = of_t = None
-                if type(x) is JVPTracer and x._trace is self:
-                    s, x = x.tangent, x.primal
-                    of_s = s.aval
-                if type(y) is JVPTracer and y._trace is self:
-                    t, y = y.tangent, y.primal
-                    of_t = t.aval
-                key = (id(settings()), params, x._aval or x.aval, of_s, y._aval or y.aval, of_t)
-                operands = (x, s, y, t)
-            elif len(args) == 1:
-                (x,) = args
-                s = of_s = None
-                if type(x) is JVPTracer and x._trace is self:
-                    s, x = x.tangent, x.primal
-                    of_s = s.aval
-                key = (id(settings()), params, x._aval or x.aval, of_s)
-                operands = (x, s)
-            else:
-                parts: list[object] = [id(settings()), params]
-                found: list[Array | None] = []
-                for x in args:
-                    s = of_s = None
-                    if type(x) is JVPTracer and x._trace is self:
-                        s, x = x.tangent, x.primal  # noqa: PLW2901 (as above)
-                        of_s = s.aval
-                    parts += (x._aval or x.aval, of_s)
-                    found += (x, s)
-                key, operands = tuple(parts), found
-            step = steps.known.get(key)
-            if step is not None:
-                return step(self, linear, *operands)
-            due = any(t is not None for t in operands[1::2]) and steps.is_due(key)
-        except Exception:  # parameters without a hash; or let the rule say what is wrong
-            due = False
-        if not due:
-            return super().process(primitive, args, params)
-        assert isinstance(linear, LinearTrace), "it records the tangents"
-        start = len(linear.eqns)
-        outs = super().process(primitive, args, params)
-        # loaded with what records programs
-        from tinyjax.transforms.step_text import make_step  # noqa: PLC0415
-
-        step = make_step(primitive, params, operands, linear, start, outs)
-        if step is not None:
-            steps.known[key] = step
-        return outs
 
 
 def _applying_rules(call: CustomCall) -> CustomCall:
@@ -227,10 +156,7 @@ def linearize_flat(
         user_fun: the function to name in messages.
     """
     linear = linear_trace(user_fun)
-    kind = stand_in(LinearizeTrace)
-    if kind is LinearizeTrace and linear.parent is EVAL:
-        kind = EagerLinearizeTrace
-    trace = kind(linear, user_fun)
+    trace = stand_in(LinearizeTrace, linear.parent)(linear, user_fun)
     avals = [x._aval or x.aval for x in primals]
     nonzero_in = tuple(
         [is_inexact(aval.dtype) and (chosen is None or chosen[i]) for i, aval in enumerate(avals)]

@@ -12,14 +12,12 @@ even if a later one said that no cotangent comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import attrs
 
-from tinyjax.config import settings
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.list_partition import marked, partition_list
@@ -27,17 +25,13 @@ from tinyjax.core.primitive import (
     ZERO,
     Cotangents,
     Operands,
-    Primitive,
     Tangent,
     Tangents,
     UndefinedPrimal,
-    on_replaced,
 )
-from tinyjax.core.replay import Programs
 from tinyjax.core.staging import Staged, stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
-from tinyjax.core.trace import EVAL, current_trace, evaluated_source, set_evaluated_source, stand_in
-from tinyjax.dtypes import HostArray
+from tinyjax.core.trace import current_trace, evaluated_source, set_evaluated_source, stand_in
 from tinyjax.frames import user_source
 from tinyjax.primitives.rules import add_arrays
 from tinyjax.transforms import explicit
@@ -58,11 +52,16 @@ ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 
 
 class Transposer:
-    """Applies transpose rules in a backward pass; the debugger has its own class."""
+    """Applies transpose rules in a backward pass; others stand in for it.
+
+    Attributes:
+        eqns: the equations.
+        rule: applies their rules; None where the primitives' own do.
+    """
 
     def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
         self.eqns = eqns
-        self._rule = rule
+        self.rule = rule
 
     def __enter__(self) -> Self:
         return self
@@ -70,14 +69,25 @@ class Transposer:
     def __exit__(self, *exception: object) -> None:
         pass
 
+    def pull_back(
+        self,
+        known: Mapping[Var, Array],
+        linear_inputs: Sequence[Var],
+        outs: Sequence[Atom],
+        cotangents: Sequence[Tangent],
+    ) -> list[Tangent]:
+        """Pull cotangents back through the equations, as ``pull_back`` says."""
+        seeds = self.seed(outs, cotangents)
+        return pull_back_by_rules(self.eqns, known, linear_inputs, outs, seeds, self.apply)
+
     def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
         """Take the cotangents of the results."""
         return cotangents
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         """Apply the transpose rule of one of the equations."""
-        if self._rule is not None:
-            return self._rule(eqn, cotangents, operands)
+        if self.rule is not None:
+            return self.rule(eqn, cotangents, operands)
         return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
 
 
@@ -122,17 +132,14 @@ def pull_back(
     rule: ApplyTranspose | None = None
     if explicit_types and explicit.says_where(eqns):
         rule = explicit.Transposing(eqns, outs)
-    kind = stand_in(Transposer)
+    kind = stand_in(Transposer, current_trace())
     if kind is Transposer:
-        if rule is None and current_trace() is EVAL and len(eqns) >= _FEWEST:
-            return _replayed_pull_back(eqns, known, linear_inputs, outs, cotangents)
-        return _pull_back(eqns, known, linear_inputs, outs, cotangents, rule)
+        return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents, rule)
     with kind(eqns, rule) as transposer:
-        seeds = transposer.seed(outs, cotangents)
-        return _pull_back(eqns, known, linear_inputs, outs, seeds, transposer.apply)
+        return transposer.pull_back(known, linear_inputs, outs, cotangents)
 
 
-def _pull_back(
+def pull_back_by_rules(
     eqns: Sequence[JaxprEqn],
     known: Mapping[Var, Array],
     linear_inputs: Sequence[Var],
@@ -140,6 +147,7 @@ def _pull_back(
     cotangents: Sequence[Tangent],
     rule: ApplyTranspose | None = None,
 ) -> list[Tangent]:
+    """Apply the transpose rules of equations, the last one's first."""
     totals, unreached = _seeds(outs, known, cotangents)
     if not totals:
         return [ZERO] * len(linear_inputs)
@@ -230,113 +238,6 @@ def _asking(
         unreached.update(eqn.inputs)
         return eqn, []
     return eqn, cotangents
-
-
-#: A backward pass of fewer equations takes no longer than it takes to find its program.
-_FEWEST: Final = 3
-_programs: Final = Programs()
-
-
-#: Primitives whose rules, of evaluation and of transposition, are this package's own.
-_own: Final[set[Primitive[Any]]] = set()
-on_replaced.append(_own.clear)
-
-
-def _is_repeatable(primitive: Primitive[Any]) -> bool:
-    """Say whether what a transpose rule does may be done again without asking the rule."""
-    rules = primitive.rules
-    homes = [getattr(rule, "__module__", None) or "" for rule in (rules.impl, rules.transpose)]
-    if rules.evaluate is not None or not (
-        homes[0].startswith("tinyjax.") and homes[1].startswith("tinyjax.primitives.")
-    ):
-        return False
-    _own.add(primitive)
-    return True
-
-
-def _replayed_pull_back(
-    eqns: Sequence[JaxprEqn],
-    known: Mapping[Var, Array],
-    linear_inputs: Sequence[Var],
-    outs: Sequence[Atom],
-    cotangents: Sequence[Tangent],
-) -> list[Tangent]:
-    """Pull back values at hand by a program, if it has often been done through such equations.
-
-    What a backward pass does depends on the equations and on the types of the values in them. Those
-    that are computed follow from the equations, so the types of the others are the program's key,
-    of linear inputs, known values and cotangents; the values are its arguments, literals among
-    them. The user's rules, and programs, are not replayed: they may do other things each time.
-    """
-    places: dict[Atom, int] = {x: i for i, x in enumerate(linear_inputs)}
-    given: list[Array] = []
-    key: list[object] = [id(settings()), *[x.aval for x in linear_inputs]]
-    for eqn in eqns:
-        primitive = eqn.primitive
-        if primitive not in _own and not _is_repeatable(primitive):
-            return _pull_back(eqns, known, linear_inputs, outs, cotangents)
-        key.append(primitive)
-        key.append(eqn.params)
-        for x in eqn.inputs:
-            if type(x) is Lit:
-                given.append(x.value)
-                key.append(x.aval)
-                continue
-            place = places.get(x)
-            if place is None:
-                place = places[x] = len(places)
-                if x in known:
-                    given.append(known[x])
-                    key.append(x.aval)
-            key.append(place)
-        for x in eqn.out_binders:
-            places[x] = len(places)
-    key.append("results")  # of the last equation there may be any number of operands
-    for x, cotangent in zip(outs, cotangents, strict=True):
-        key.append(places.get(x) if isinstance(x, Var) else None)
-        if cotangent is ZERO:
-            key.append(None)
-        else:
-            key.append(cotangent.aval)
-            given.append(cotangent)
-    hosts: list[HostArray] = []
-    for value in given:
-        if type(value) is not ConcreteArray:
-            return _pull_back(eqns, known, linear_inputs, outs, cotangents)
-        host = value._host
-        hosts.append(value.host if host is None else host)
-    by_place: dict[int, Array]
-    found = tuple(key)
-    try:
-        program = _programs.known.get(found)
-        if program is not None:
-            by_place = program(*hosts)
-            return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
-    except Exception:  # parameters without a hash; or let the rules say what is wrong
-        return _pull_back(eqns, known, linear_inputs, outs, cotangents)
-
-    def pull(*values: Array) -> dict[int, Array]:
-        left = iter(values)
-        there: dict[Var, Array] = {}
-        substituted: list[JaxprEqn] = []
-        for eqn in eqns:
-            inputs: list[Var] = []
-            for x in eqn.inputs:
-                var = Var(x.aval) if isinstance(x, Lit) else x
-                if isinstance(x, Lit) or (x in known and x not in there):
-                    there[var] = next(left)
-                inputs.append(var)
-            substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
-        cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-        return _by_place(_pull_back(substituted, there, linear_inputs, outs, cts))
-
-    results = _pull_back(eqns, known, linear_inputs, outs, cotangents)
-    _programs.note(found, pull, given, {}, hosts, _by_place(results))
-    return results
-
-
-def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
-    return {i: t for i, t in enumerate(tangents) if t is not ZERO}
 
 
 def _evaluate_known(

@@ -20,7 +20,6 @@ from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray, fetched, raise_donated
 from tinyjax.core.devices import Part, PartitionSpec, Sharding, device_at, on_first
-from tinyjax.core.evaluation import ProgramEvaluation
 from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.operands import aligned, first_element, is_splat
 from tinyjax.core.platforms import CPU, platform_at
@@ -29,6 +28,7 @@ from tinyjax.core.sharded_array import ShardedArray, evaluator
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, raise_not_concrete, use_trace
+from tinyjax.host.plans import ProgramEvaluation
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.xla.compilation import Compilation

@@ -19,16 +19,12 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config, records
+from tinyjax.core import concrete as conc, costs, jaxpr as jx, sharded_array as sa, trace as tr
 from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray, check_donated, check_donated_once, give_up
-from tinyjax.core.costs import Cost, cost_of
-from tinyjax.core.evaluation import EndlessError, ProgramEvaluation
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.primitive import STEPWISE, Primitive
-from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.trace import check_concrete, use_trace
-from tinyjax.xla.compilation import Compilation, check_release
-from tinyjax.xla.device_assignment import on_devices, placement_of
+from tinyjax.host import plans
+from tinyjax.xla import compilation, device_assignment
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -56,14 +52,14 @@ class Decision(records.Record):
     reason: str
 
 
-def decide(jaxpr: Jaxpr) -> Decision:
+def decide(jaxpr: jx.Jaxpr) -> Decision:
     """Decide how often a program is evaluated before it is compiled."""
-    return jaxpr.derive("tier", lambda: _decide(jaxpr, cost_of(jaxpr)))
+    return jaxpr.derive("tier", lambda: _decide(jaxpr, costs.cost_of(jaxpr)))
 
 
-def _decide(jaxpr: Jaxpr, cost: Cost) -> Decision:
+def _decide(jaxpr: jx.Jaxpr, cost: costs.Cost) -> Decision:
     compiling, evaluating = cost.seconds_to_compile, cost.seconds_to_evaluate
-    if not cost.bounded and effects(jaxpr).any:
+    if not cost.bounded and jx.effects(jaxpr).any:
         # It could not be begun again.
         return Decision(0, "a loop of unknown length has effects")
     unknown = _without_rule(jaxpr)
@@ -79,7 +75,7 @@ def _decide(jaxpr: Jaxpr, cost: Cost) -> Decision:
     return Decision(times, f"{about}: {calls} evaluated")
 
 
-def _without_rule(jaxpr: Jaxpr) -> Primitive[Any] | None:
+def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
     """A primitive in a program that cannot be evaluated, if there is one."""
 
     def find() -> Primitive[Any] | None:
@@ -88,7 +84,7 @@ def _without_rule(jaxpr: Jaxpr) -> Primitive[Any] | None:
             known = STEPWISE in rules.extensions or rules.evaluate is not None
             if not known and not eqn.primitive.has_rule("impl"):
                 return eqn.primitive
-        inner = [_without_rule(j) for eqn in jaxpr.eqns for j in subjaxprs(eqn.params)]
+        inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
         return next((one for one in inner if one is not None), None)
 
     found: Primitive[Any] | None = jaxpr.derive("without rule", find)
@@ -113,11 +109,11 @@ class Progress:
 
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
-_programs: Final[dict[Compilation, Progress]] = {}
+_programs: Final[dict[compilation.Compilation, Progress]] = {}
 
 
 def run(
-    wanted: Compilation,
+    wanted: compilation.Compilation,
     args: Sequence[Array],
     tier: config.Tier,
     keep: Callable[[Any], None] = lambda executable: None,
@@ -132,13 +128,13 @@ def run(
         tier: "compiled" to wait for the compiler.
         keep: called with the compiled program, once there is one to use from now on.
     """
-    placement = placement_of(wanted.jaxpr, on_devices(args))
+    placement = device_assignment.placement_of(wanted.jaxpr, device_assignment.on_devices(args))
     if placement is not None:
-        check_release()
+        compilation.check_release()
         from tinyjax.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
 
         return run_sharded(attrs.evolve(wanted, placement=placement), args)
-    if any_sharded(args):
+    if sa.any_sharded(args):
         from tinyjax.xla.sharded import on_host  # noqa: PLC0415 (likewise)
 
         args = on_host(args)
@@ -155,9 +151,9 @@ def run(
 
                 with compile_afterwards(wanted):
                     return _evaluate(wanted, args)
-        except EndlessError:
+        except plans.EndlessError:
             progress.decision = Decision(0, "a loop of unknown length went on for long")
-    check_release()
+    compilation.check_release()
     from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
 
     executable = executable_for(wanted)
@@ -173,15 +169,15 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
         args: its operands, with data.
         params: its parameters.
     """
-    binders = tuple([Var(x.aval) for x in args])
+    binders = tuple([jx.Var(x.aval) for x in args])
     outs = tuple(
-        [Var(aval) for aval in primitive.rules.abstract_eval([v.aval for v in binders], params)]
+        [jx.Var(aval) for aval in primitive.rules.abstract_eval([v.aval for v in binders], params)]
     )
-    jaxpr = Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
-    return run(Compilation(jaxpr, primitive.name), args, "compiled")
+    jaxpr = jx.Jaxpr(binders, (jx.JaxprEqn(primitive, binders, params, outs),), outs)
+    return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")
 
 
-def _must_wait(tier: config.Tier, wanted: Compilation) -> bool:
+def _must_wait(tier: config.Tier, wanted: compilation.Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
     from tinyjax.xla.background import is_under_way  # noqa: PLC0415 (the first call needs none)
     from tinyjax.xla.forks import lacks_threads  # noqa: PLC0415 (likewise)
@@ -189,7 +185,7 @@ def _must_wait(tier: config.Tier, wanted: Compilation) -> bool:
     return lacks_threads() or (tier == "ready" and is_under_way(wanted))
 
 
-def _progress_of(wanted: Compilation) -> Progress:
+def _progress_of(wanted: compilation.Compilation) -> Progress:
     found = _programs.get(wanted)
     if found is None:
         found = _programs.setdefault(wanted, Progress(decide(wanted.jaxpr)))
@@ -199,22 +195,22 @@ def _progress_of(wanted: Compilation) -> Progress:
     return found
 
 
-def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
+def _evaluate(wanted: compilation.Compilation, args: Sequence[Array]) -> list[Array]:
     jaxpr, donated = wanted.jaxpr, wanted.donated
-    check_concrete(args)
-    check_donated(args)
+    tr.check_concrete(args)
+    conc.check_donated(args)
     taken: list[int] = []
     if donated:
-        check_release()
+        compilation.check_release()
         from tinyjax.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
 
         taken = [i for i, x in enumerate(match_donations(jaxpr, donated)) if x is not None]
-        check_donated_once(args, taken, jaxpr.in_avals, wanted.name)
-    bounded = cost_of(jaxpr).bounded
+        conc.check_donated_once(args, taken, jaxpr.in_avals, wanted.name)
+    bounded = costs.cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
     try:
-        with use_trace(ProgramEvaluation(inf if bounded else _MOST_EQUATIONS)):
-            outs = eval_jaxpr(jaxpr, args)
+        with tr.use_trace(plans.ProgramEvaluation(inf if bounded else _MOST_EQUATIONS)):
+            outs = jx.eval_jaxpr(jaxpr, args)
     finally:
         _depth.reset(token)
     results: list[Array] = []
@@ -222,7 +218,7 @@ def _evaluate(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
         assert isinstance(out, ConcreteArray), "evaluation gives data"
         results.append(ConcreteArray(out._host, aval, out._buffer))
     for i in taken:
-        give_up(args[i])
+        conc.give_up(args[i])
     return results
 
 

@@ -8,9 +8,10 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, integers as ints, primitive as prim, replay
+from tinyjax.core import avals as av, integers as ints, primitive as prim
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, described, shortened
+from tinyjax.host import replay
 from tinyjax.numpy import (
     creation as cr,
     linalg as numpy_linalg,

@@ -8,8 +8,8 @@ import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer, is_one_of
-from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.host.replay import replayed
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives import (
     eigen,

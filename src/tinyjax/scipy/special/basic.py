@@ -8,9 +8,10 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, integers as ints, replay
+from tinyjax.core import axes as ax, integers as ints
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
+from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew, shape as sh, special as sp, stop_gradient as sg
 

@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import integers as ints, primitive as prim, replay, trace as tr
+from tinyjax.core import integers as ints, primitive as prim, trace as tr
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, shortened
+from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import elementwise as ew, shape as sh, special as sp
 from tinyjax.scipy.special import basic

@@ -6,7 +6,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
+from tinyjax.host.replay import replayed
 from tinyjax.numpy.promotion import inexact, inexact_operands
 from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.special import faddeeva as sf, integrals as si

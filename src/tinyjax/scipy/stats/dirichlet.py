@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from tinyjax import errors
-from tinyjax.core import replay
 from tinyjax.core.array import Array, ArrayLike
+from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew

@@ -14,8 +14,8 @@ from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.frames import imitate
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import elementwise as ew
 

@@ -6,8 +6,8 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.errors import DtypeError
+from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
 from tinyjax.primitives import elementwise as ew

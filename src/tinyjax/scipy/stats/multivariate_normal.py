@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.replay import replayed
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.linalg import cholesky, diagonal
 from tinyjax.numpy.manipulation import expand_dims, squeeze

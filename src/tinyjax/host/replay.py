@@ -59,6 +59,13 @@ class Programs:
         self._calls.clear()
         self.known.clear()
 
+    def is_due(self, key: tuple[object, ...]) -> bool:
+        """Count a call, and say whether a program is to be made of it."""
+        if len(self._calls) >= MOST_KINDS:
+            self.forget()
+        count = self._calls[key] = self._calls.get(key, 0) + 1
+        return count in CALLS
+
     def note(
         self,
         key: tuple[object, ...],
@@ -78,16 +85,26 @@ class Programs:
             hosts: the data of the arrays in them.
             result: what it returned.
         """
-        if len(self._calls) >= MOST_KINDS:
-            self.forget()
-        count = self._calls[key] = self._calls.get(key, 0) + 1
-        if count in CALLS:
+        if self.is_due(key):
             # loaded with what records programs
-            from tinyjax.core.replay_text import make_program  # noqa: PLC0415
+            from tinyjax.host.recording import make_program  # noqa: PLC0415
 
             program = make_program(fun, args, kwargs, hosts, result)
             if program is not None:
                 self.known[key] = program
+
+
+def may_be_repeated(primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> bool:
+    """Say whether what a rule of a primitive does may be done again without asking the rule.
+
+    It may if the rule is this package's own, or if whoever wrote the primitive registered a
+    ``def_host`` rule, which says so. Other rules may do other things each time.
+    """
+    rules = primitive.rules
+    homes = [getattr(f, "__module__", None) or "" for f in (rules.impl, rule, rules.host)]
+    is_own = homes[0].startswith("tinyjax.") and homes[1].startswith("tinyjax.primitives.")
+    is_said = rules.host is not None and homes[2] != prim.Primitive.__module__
+    return rules.evaluate is None and (is_own or is_said)
 
 
 _all: Final[WeakSet[Programs]] = WeakSet()
@@ -111,7 +128,7 @@ def replayed(fun: F) -> F:
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.replay import replayed
+        >>> from tinyjax.host.replay import replayed
         >>> @replayed
         ... def spread(x):
         ...     return jnp.max(x) - jnp.min(x)
@@ -240,13 +257,8 @@ _host_call_p: Final[prim.Primitive[_HostParams]] = prim.Primitive("host_call", _
 del prim.registry[_host_call_p.name]
 
 
-@_host_call_p.def_impl
-def _host_call_impl(operands: prim.Hosts, params: _HostParams) -> prim.HostResults:
-    return (params.fun(*operands),)
-
-
-@_host_call_p.def_kernel
-def _host_call_kernel(avals: prim.Avals, params: _HostParams) -> prim.Kernel:
+@_host_call_p.def_host
+def _host_of_call(avals: prim.Avals, params: _HostParams) -> prim.Kernel:
     return params.fun
 
 
@@ -280,7 +292,7 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
 
     Example:
         >>> import numpy as np, tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.core.replay import by_host
+        >>> from tinyjax.host.replay import by_host
         >>> def spread(x):
         ...     found = by_host(np.ptp, (x,), jnp.max(x).aval)
         ...     return jnp.max(x) - jnp.min(x) if found is None else found
@@ -290,13 +302,12 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
     trace = tr.current_trace()
     if trace.replays:
         return tr.bind1(_host_call_p, args, _HostParams(fun, aval))
-    if trace is not tr.EVAL:
-        return None
     hosts: list[dtypes.HostArray] = []
     for x in args:
-        if type(x) is not ConcreteArray:
+        host = tr.data_at_hand(x)
+        if host is None:
             return None
-        hosts.append(opd.raw_host(x))
+        hosts.append(host)
     token = tr.set_errors(tr.IGNORE)
     try:
         return ConcreteArray(asarray(fun(*hosts)), aval)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,13 +14,17 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.nesting import STAGING_LEVEL
 from tinyjax.core.primitive import ZERO, Primitive
-from tinyjax.core.replay import NotHereError
-from tinyjax.core.replay_text import Body, Replay, same, write_body
 from tinyjax.core.staging import Staged, StagingTracer
 from tinyjax.core.trace import EVAL, Running
 from tinyjax.dtypes import HostArray
-from tinyjax.frames import run_text
-from tinyjax.transforms import jvp as jv, linear_trace, steps
+from tinyjax.host.recording import Replay, same, write_staged
+from tinyjax.host.replay import NotHereError
+from tinyjax.host.text import Body
+from tinyjax.transforms import jvp as jv, linear_trace
+
+#: Takes the trace of a linearization and the one that records its tangents, and of each operand the
+#: array and the tangent, which is None if there is none. It returns the results.
+Step = Callable[..., Sequence[Array]]
 
 
 class _Tangents(linear_trace.LinearTrace):
@@ -59,7 +63,7 @@ def make_step(
     recorder: linear_trace.LinearTrace,
     start: int,
     outs: Sequence[Array],
-) -> steps.Step | None:
+) -> Step | None:
     """Make the step of calls like one that was made, if it can be made and repeats that one.
 
     Args:
@@ -77,22 +81,22 @@ def make_step(
     try:
         with STAGING_LEVEL:
             rule = _stage(primitive, params, primals, tangents)
-        body = write_body(rule.staged)
+        body = write_staged(rule.staged)
         step = None if body is None else _write(rule, body, tangents)
         if step is None or body is None:
             return None
         again = linear_trace.LinearTrace(EVAL)
-        made = {id(t): again.new_inputs([t.aval])[0] for t in tangents if t is not None}
-        given = [made.get(id(t)) for t in tangents]
-        found = step(again, again, *chain(*zip(primals, given, strict=True)))
+        tracers = {id(t): again.new_inputs([t.aval])[0] for t in tangents if t is not None}
+        inputs = [tracers.get(id(t)) for t in tangents]
+        results = step(again, again, *chain(*zip(primals, inputs, strict=True)))
     except Exception:  # what needs data cannot be staged
         return None
     same_variables: dict[Atom, Atom] = {}
-    for x, y in zip(tangents, given, strict=True):
+    for x, y in zip(tangents, inputs, strict=True):
         if x is not None and y is not None:
             same_variables[recorder.atom(x)] = y.binder
     repeats = _Comparison(recorder, again, same_variables, body.constants)
-    return step if repeats(recorder.eqns[start:], outs, found) else None
+    return step if repeats(recorder.eqns[start:], outs, results) else None
 
 
 def _stage(
@@ -116,7 +120,7 @@ def _stage(
     return _Rule(inputs, outs, atoms, linear, [*computed.values()], staged)
 
 
-def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> steps.Step | None:
+def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> Step | None:
     scope = body.scope
     scope |= {"Var": Var, "JaxprEqn": JaxprEqn, "JVPTracer": jv.JVPTracer, "Tracer": StagingTracer}
     scope["NotHereError"] = NotHereError
@@ -128,10 +132,10 @@ def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> steps.S
 
     places = range(len(rule.primals))
     present = [i for i, t in enumerate(tangents) if t is not None]
-    head = [f"def step(trace, linear, {', '.join(f'x{i}, s{i}' for i in places)}):"]
+    parameters = ", ".join(["trace, linear", *[f"x{i}, s{i}" for i in places]])
     mine = [f"type(x{i}) is ConcreteArray" for i in places]
     mine += [f"s{i}._trace is linear" for i in present]
-    head.append(f"if not ({' and '.join(mine)}): raise NotHereError")
+    head = [f"if not ({' and '.join(mine)}): raise NotHereError"]
     if body.lines:
         for i in places:
             head.append(f"a{i} = x{i}._host")
@@ -160,9 +164,7 @@ def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> steps.S
         tangent = "" if atom is None else f"Tracer(linear, {atoms[atom]}, {add(atom.aval)})"
         results.append(f"JVPTracer(trace, {names[id(x)]}, {tangent})" if tangent else names[id(x)])
     tail.append(f"return ({', '.join(results)},)")
-    run_text("transforms", "step", body.text("\n    ".join(head), tail), scope)
-    step: steps.Step = scope["step"]
-    return step
+    return body.function("step", parameters, tail, head)
 
 
 class _Comparison:
@@ -182,12 +184,12 @@ class _Comparison:
         self._renamed = same_variables
 
     def __call__(
-        self, eqns: Sequence[JaxprEqn], outs: Sequence[Array], found: Sequence[Array]
+        self, eqns: Sequence[JaxprEqn], outs: Sequence[Array], results: Sequence[Array]
     ) -> bool:
-        if len(eqns) != len(self._after.eqns) or len(outs) != len(found):
+        if len(eqns) != len(self._after.eqns) or len(outs) != len(results):
             return False
         return all(map(self._same_eqn, eqns, self._after.eqns)) and all(
-            map(self._same_result, outs, found)
+            map(self._same_result, outs, results)
         )
 
     def _same_eqn(self, x: JaxprEqn, y: JaxprEqn) -> bool:

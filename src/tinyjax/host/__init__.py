@@ -1,0 +1,13 @@
+"""One compiler for NumPy: jaxprs as plans of steps, and as Python functions.
+
+XLA is given the StableHLO of a jaxpr, NumPy a plan or a Python function of it. Both are made of
+rules of the primitives: for NumPy of the one ``host`` rule, which says what computes operands of
+given types.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can.
+LARGEST: Final = 1 << 16

@@ -1,0 +1,148 @@
+"""Programs made simpler before they are written for NumPy.
+
+What nothing reads is dropped, what undoes an equation takes that one's operand, equal equations are
+computed once, and what depends on no argument is computed now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from tinyjax.core.array import Array
+from tinyjax.core.dependence import dce
+from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.operands import as_number
+from tinyjax.core.primitive import HostCall
+from tinyjax.core.trace import EVAL
+
+#: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
+_LARGE: Final = 1 << 12
+#: Of these NumPy refuses a third argument by position.
+_OF_TWO: Final = frozenset((np.maximum, np.minimum))
+#: Larger constants, in bytes, are computed each time: they would be kept as long as the program.
+_LARGEST_CONSTANT: Final = 1 << 16
+
+
+@attrs.frozen(eq=False, repr=False)
+class Simplified:
+    """A program for NumPy.
+
+    Attributes:
+        eqns: its equations, each with what NumPy does.
+        outs: its results.
+        known: the values of the variables that depend on no argument.
+    """
+
+    eqns: list[tuple[JaxprEqn, HostCall | None]]
+    outs: list[Atom]
+    known: dict[Atom, Array]
+
+    def value(self, x: Atom) -> Array | None:
+        """Return the data of what depends on no argument."""
+        return x.value if isinstance(x, Lit) else self.known.get(x)
+
+
+def host_call(eqn: JaxprEqn) -> HostCall | None:
+    """Return what NumPy does for an equation: nothing is known of one that is a program."""
+    if eqn.primitive.rules.evaluate is not None:
+        return None
+    return eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)
+
+
+def simplify(jaxpr: Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
+    """Simplify a program.
+
+    Args:
+        jaxpr: the program.
+        consts: the values of its first parameters.
+    """
+    known: dict[Atom, Array] = dict(zip(jaxpr.in_binders, consts, strict=False))
+    program, calls = Simplified([], [], known), dict[int, HostCall | None]()
+    eqns: list[JaxprEqn] = []
+    same: dict[Atom, Atom] = {}
+    makers: dict[Atom, JaxprEqn] = {}
+    met: dict[tuple[object, ...], tuple[Var, ...]] = {}
+
+    def key_of(x: Atom) -> object:
+        value = program.value(x)
+        return x if value is None else (x.aval, as_number(value.concrete("data")).tobytes())
+
+    for original in jaxpr.eqns:
+        eqn = original
+        if any(x in same for x in eqn.inputs):
+            eqn = attrs.evolve(eqn, inputs=tuple([same.get(x, x) for x in eqn.inputs]))
+        call = host_call(eqn)
+        makers.update(dict.fromkeys(eqn.out_binders, eqn))
+        primitive = eqn.primitive
+        if primitive.rules.evaluate is None and not primitive.effectful:
+            maker = makers.get(eqn.inputs[0]) if call is not None and call.undoes else None
+            if maker is not None and call is not None and call.undoes == maker.primitive.name:
+                (x,) = maker.inputs
+                if x.aval == eqn.out_binders[0].aval:
+                    same[eqn.out_binders[0]] = x
+                    continue
+            operands = [value for x in eqn.inputs if (value := program.value(x)) is not None]
+            if len(operands) == len(eqn.inputs) and _is_small(eqn):
+                outs = EVAL.process(primitive, operands, eqn.params)
+                known.update(zip(eqn.out_binders, outs, strict=True))
+                continue
+            # without a host rule parameters that are equal, such as 0.0 and -0.0, may be told apart
+            params = eqn.params, repr(eqn.params) if call is None else ""
+            key = primitive, *params, *map(key_of, eqn.inputs)
+            before = met.setdefault(key, eqn.out_binders)
+            if before is not eqn.out_binders:
+                same.update(zip(eqn.out_binders, before, strict=True))
+                continue
+        eqns.append(eqn)
+        calls[id(eqn)] = call
+    program.outs.extend([same.get(x, x) for x in jaxpr.outs])
+    used = dce(Jaxpr(jaxpr.in_binders, tuple(eqns), tuple(program.outs)))
+    program.eqns.extend([(eqn, calls.get(id(eqn))) for eqn in used.eqns])
+    return program
+
+
+def _is_small(eqn: JaxprEqn) -> bool:
+    return sum(x.aval.nbytes for x in eqn.out_binders) <= _LARGEST_CONSTANT
+
+
+def is_large(x: Atom) -> bool:
+    """Say whether it is worth while to use the memory of a value again."""
+    return x.aval.nbytes >= _LARGE
+
+
+def reused_operands(eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> list[Var | None]:
+    """Find for each equation the operand in whose memory the result is put, if there is one.
+
+    It is the result of an equation before. What computed it gave new memory, and so did all that
+    read it, so there are no views; nothing reads it later; and a function of NumPy's that works
+    element by element reads it now.
+    """
+    alone: set[Atom] = set()
+    for eqn in eqns:
+        if any(map(is_large, (*eqn.inputs, *eqn.out_binders))):
+            call = host_call(eqn)
+            if call is not None and call.fresh:
+                alone.update(filter(is_large, eqn.out_binders))
+            else:
+                alone.difference_update(eqn.inputs)
+    read: set[Atom] = {*outs}
+    reused: list[Var | None] = []
+    for eqn in reversed(eqns):
+        last = [x for x in eqn.inputs if isinstance(x, Var) and x in alone and x not in read]
+        reused.append(_place(eqn, last) if last else None)
+        read.update(eqn.inputs)
+    reused.reverse()
+    return reused
+
+
+def _place(eqn: JaxprEqn, operands: Sequence[Var]) -> Var | None:
+    host, out = host_call(eqn), eqn.out_binders[0].aval
+    call = None if host is None else host.call
+    if not isinstance(call, np.ufunc) or call.signature is not None or call in _OF_TWO:
+        return None
+    alike = [x for x in operands if x.aval.shape == out.shape and x.aval.dtype == out.dtype]
+    return alike[0] if alike else None
