@@ -12,6 +12,7 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``UndefinedPrimal``: an operand of a transpose rule that has no value
 - ``def_simple_batch``, ``def_elementwise_batch``: batch rules: bring the batch to the front
 - ``Hosts``, ``Avals``, ``Arrays``: what rules take and return: NumPy arrays, types, arrays
+- ``HostCall``: what NumPy does for operands of given types
 - ``bind``, ``bind1``: apply a primitive under the current trace
 - ``Trace``, ``Tracer``: an interpreter of primitives, and the values it interprets them on
 - ``Running``, ``use_trace``, ``current_trace``: make a trace the current one; which it is
@@ -36,7 +37,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.jaxpr": "Jaxpr JaxprEqn Lit Var eval_jaxpr subjaxprs",
         "tinyjax.core.operands": "as_array",
         "tinyjax.core.primitive": (
-            "Arrays Avals Hosts NO_PARAMS NoParams Params Primitive RuleKey Tangent "
+            "Arrays Avals HostCall Hosts NO_PARAMS NoParams Params Primitive RuleKey Tangent "
             "UndefinedPrimal ZERO"
         ),
         "tinyjax.core.trace": "CustomCall Running Trace Tracer bind bind1 current_trace use_trace",

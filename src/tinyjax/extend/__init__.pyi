@@ -11,6 +11,7 @@ from tinyjax.core.jaxpr import subjaxprs as subjaxprs
 from tinyjax.core.operands import as_array as as_array
 from tinyjax.core.primitive import Arrays as Arrays
 from tinyjax.core.primitive import Avals as Avals
+from tinyjax.core.primitive import HostCall as HostCall
 from tinyjax.core.primitive import Hosts as Hosts
 from tinyjax.core.primitive import NO_PARAMS as NO_PARAMS
 from tinyjax.core.primitive import NoParams as NoParams
@@ -46,6 +47,7 @@ __all__ = [
     'Arrays',
     'Avals',
     'CustomCall',
+    'HostCall',
     'Hosts',
     'Jaxpr',
     'JaxprEqn',
