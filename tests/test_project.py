@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import tinyjax
+from tinyjax import frames
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tinyjax"
@@ -244,3 +245,8 @@ def test_modules_are_imported_by_one_name_each() -> None:
 def test_faults_of_imports_are_the_lines_to_write(line: str, faults: list[str]) -> None:
     names = {"core.avals": "av", "core.trace": "tr"}
     assert faults_of_imports("x.py", line, {*names}, names) == faults
+
+
+def test_files_that_arithmetic_passes_through_exist() -> None:
+    files = {*frames._CALLERS, frames._TRANSFORMED}
+    assert all(Path(file).is_file() for file in files)

@@ -55,7 +55,8 @@ _ARITHMETIC = _file("numpy", "elementwise.py")
 _PREPARATION = {_file("dtypes.py"), _file("numpy", "promotion.py")}
 _CALLERS = _PREPARATION | {
     _ARITHMETIC,
-    *[_file("core", name) for name in ("array.py", "checking.py", "placing.py", "replay.py")],
+    *[_file("core", name) for name in ("array.py", "checking.py", "result_placement.py")],
+    *[_file("host", name) for name in ("operators.py", "replay.py")],
     *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
     _file("api", "staging.py"),
     _file("checkpointing", "transformation.py"),

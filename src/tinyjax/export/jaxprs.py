@@ -11,6 +11,7 @@ read but the classes of parameters. At the end the types of all programs are che
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from enum import Enum
@@ -74,7 +75,9 @@ def _sizes(count: int) -> Callable[[object], bool]:
     return lambda x: type(x) is tuple and len(x) == count and all(map(_is_size, x))
 
 
-#: By the annotation of a field, what it may hold. Other fields hold nothing.
+#: What stands before a name in an annotation: the module that the name is from.
+_MODULE: Final = re.compile(r"\b\w+\.(?=\w)")
+#: By the annotation of a field, without modules, what it may hold. Other fields hold nothing.
 _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "bool": lambda x: type(x) is bool,
     "int": _is_size,
@@ -91,7 +94,6 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "Jaxpr": lambda x: type(x) is jx.Jaxpr,
     "Jaxpr | None": lambda x: x is None or type(x) is jx.Jaxpr,
     "Axes": _tuple_of(_is_size),
-    "wn.Axes": _tuple_of(_is_size),
     "tuple[int, ...]": _tuple_of(_is_size),
     "tuple[str, ...]": _tuple_of(lambda x: type(x) is str),
     "tuple[Jaxpr, ...]": _tuple_of(lambda x: type(x) is jx.Jaxpr),
@@ -110,7 +112,8 @@ def _checked(record: Any, owner: str) -> Any:
     for field in attrs.fields(type(record)):
         value = getattr(record, field.name)
         kind = field.type
-        fits = _FITS.get(kind.__name__ if isinstance(kind, type) else str(kind))
+        said = kind.__name__ if isinstance(kind, type) else str(kind)
+        fits = _FITS.get(_MODULE.sub("", said))
         if not (value in (None, ()) if fits is None else fits(value)):
             raise errors.ExportError(
                 f"'{owner}' has the parameter {field.name} = {value!r:.100}, which a program for "

@@ -14,7 +14,7 @@ from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.primitive import ZERO, Primitive, Tangent, on_replaced
 from tinyjax.core.trace import eager
 from tinyjax.host.replay import Programs, may_be_repeated
-from tinyjax.transforms.transpose import Transposer, pull_back_by_rules
+from tinyjax.transforms import transpose as tp
 
 #: A backward pass of fewer equations takes no longer than it takes to find its program.
 _FEWEST: Final = 3
@@ -33,7 +33,7 @@ def _is_repeatable(primitive: Primitive[Any]) -> bool:
     return True
 
 
-class EagerTransposer(Transposer):
+class EagerTransposer(tp.Transposer):
     """Pulls back values at hand by a program, if it has often been done through such equations.
 
     What a backward pass does depends on the equations and on the types of the values in them. Those
@@ -50,7 +50,9 @@ class EagerTransposer(Transposer):
         cotangents: Sequence[Tangent],
     ) -> list[Tangent]:
         if self.rule is not None or len(self.eqns) < _FEWEST:
-            return pull_back_by_rules(self.eqns, known, linear_inputs, outs, cotangents, self.rule)
+            return tp.pull_back_by_rules(
+                self.eqns, known, linear_inputs, outs, cotangents, self.rule
+            )
         return _replayed_pull_back(self.eqns, known, linear_inputs, outs, cotangents)
 
 
@@ -67,7 +69,7 @@ def _replayed_pull_back(
     for eqn in eqns:
         primitive = eqn.primitive
         if primitive not in _repeatable and not _is_repeatable(primitive):
-            return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
+            return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
         key.append(primitive)
         key.append(eqn.params)
         for x in eqn.inputs:
@@ -95,7 +97,7 @@ def _replayed_pull_back(
     hosts: list[dtypes.HostArray] = []
     for value in operands:
         if type(value) is not ConcreteArray:
-            return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
+            return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
         host = value._host
         hosts.append(value.host if host is None else host)
     by_place: dict[int, Array]
@@ -106,7 +108,7 @@ def _replayed_pull_back(
             by_place = program(*hosts)
             return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
     except Exception:  # parameters without a hash; or let the rules say what is wrong
-        return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
+        return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
 
     def pull(*values: Array) -> dict[int, Array]:
         left = iter(values)
@@ -121,9 +123,9 @@ def _replayed_pull_back(
                 inputs.append(var)
             substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
         cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-        return _by_place(pull_back_by_rules(substituted, there, linear_inputs, outs, cts))
+        return _by_place(tp.pull_back_by_rules(substituted, there, linear_inputs, outs, cts))
 
-    results = pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
+    results = tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
     _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
     return results
 
@@ -132,4 +134,4 @@ def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
     return {i: t for i, t in enumerate(tangents) if t is not ZERO}
 
 
-eager[Transposer] = EagerTransposer
+eager[tp.Transposer] = EagerTransposer
