@@ -7,6 +7,7 @@ tolerance is the precision times the condition number.
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -970,15 +971,15 @@ def test_shapes_that_do_not_fit() -> None:
 def test_options_that_do_not_exist() -> None:
     x = np.eye(2)
     calls: list[tuple[Callable[[], Any], str]] = [
-        (lambda: la.qr(x, unchecked("full")), "modes 'reduced', 'complete' and 'r'"),
-        (lambda: la.eigh(x, unchecked("M")), "'L' or 'U' for UPLO"),
+        (lambda: la.qr(x, unchecked("whole")), "Unsupported QR decomposition mode"),
+        (lambda: la.eigh(x, unchecked("M")), "UPLO must be one of None, 'L', or 'U'"),
         (lambda: la.norm(x, "max"), "Invalid order .* for matrix norm"),
         (lambda: la.norm(x, 3), "Invalid order .* for matrix norm"),
         (lambda: la.norm(x, "fro", axis=0), "Invalid order .* for vector norm"),
         (lambda: la.pinv(x, 1e-3, rcond=1e-3), "only one of rtol and rcond"),
         (lambda: la.matrix_rank(x, 1e-3, tol=1e-3), "only one of tol or rtol"),
-        (lambda: la.slogdet(x, method=unchecked("svd")), "knows no method 'svd'"),
-        (lambda: la.matrix_power(x, unchecked(2.5)), "an int as exponent"),
+        (lambda: la.slogdet(x, method=unchecked("svd")), "Unknown slogdet method 'svd'"),
+        (lambda: la.matrix_power(x, unchecked(2.5)), "exponent must be an integer, but got 2.5"),
         (lambda: la.tensorinv(x, 0), "ind must be a positive integer"),
         (lambda: sl.lu_solve(sl.lu_factor(x), x, 3), "0, 1 or 2 for trans"),
         (lambda: sl.solve_triangular(x, x, "H"), "'N', 'T' or 'C' for trans"),
@@ -988,8 +989,9 @@ def test_options_that_do_not_exist() -> None:
         (lambda: la.inv(unchecked([[1.0]])), "inv: "),
     ]
     for call, message in calls:
-        with pytest.raises(ArgumentError, match=message):
+        with pytest.raises(ArgumentError) as caught:
             call()
+        assert re.search(message, caught.value.message)  # which does not show the line
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
