@@ -980,8 +980,8 @@ def in_axes_out_of_range() -> object:
 @case(
     TreeMismatchError,
     "in_axes must be a tree prefix of the corresponding value; pytree structure error: different "
-    "pytree metadata at key path in_axes[0]: expected dict with keys ['w'], but got dict with "
-    "keys ['v']. Give both the same keys: missing ['w'] and unknown ['v'].",
+    "pytree metadata at key path\n    in_axes[0]: expected dict with keys ['w'], but got dict "
+    "with keys ['v']. Give both the same keys: missing ['w'] and unknown ['v'].",
 )
 def in_axes_of_another_structure() -> object:
     return vmap(loss, in_axes=({"v": 0}, 0))(PARAMS, A)  # here
@@ -1249,7 +1249,7 @@ def a_counted_carry_of_another_structure() -> object:
     "Custom VJP bwd rule <lambda> (HERE) for function scaled must produce a tuple with a "
     "cotangent for each differentiated argument, the same container (pytree) structure as "
     "theirs, PyTreeDef(({'w': *}, *)) (None for zero): cotangents must be a tree prefix of the "
-    "corresponding value; pytree structure error: different lengths of tuple at key path "
+    "corresponding value; pytree structure error: different lengths of tuple at key path\n    "
     "cotangents: expected tuple of length 2, but got tuple of length 1. Give both the same "
     "number of children.",
 )
@@ -1264,7 +1264,7 @@ def a_backward_rule_that_leaves_out_an_argument() -> object:
     "Custom VJP bwd rule <lambda> (HERE) for function scaled must produce a tuple with a "
     "cotangent for each differentiated argument, the same container (pytree) structure as "
     "theirs, PyTreeDef(({'w': *}, *)) (None for zero): cotangents must be a tree prefix of the "
-    "corresponding value; pytree structure error: different pytree metadata at key path "
+    "corresponding value; pytree structure error: different pytree metadata at key path\n    "
     "cotangents[0]: expected dict with keys ['w'], but got dict with keys ['v']. Give both the "
     "same keys: missing ['w'] and unknown ['v'].",
 )

@@ -166,7 +166,7 @@ Dict key mismatch                           | UP_TO({"a": 1}, {"b": 7})
 Expected named tuple, got \(1, 2\)\.        | UP_TO(ONE(1, 2), (1, 2))
 Named tuple type mismatch: expected type: <class '.*One'>, tuple: Two | UP_TO(ONE(1, 2), TWO(1, 2))
 Custom node type mismatch: expected type: <class '.*Node'>, value: \(1,\)\. | UP_TO(NODE, (1,))
-pytree structure error: different types at key path | lib.tree.broadcast((1, 2), [1, 2])
+pytree structure error: different types at key path\n    .*prefix_tree | lib.tree.broadcast((1, 2), [1, 2])
 pytree structure error: different lengths of tuple at key path | lib.tree.broadcast((1,), (2, 3))
 pytree structure error: different lengths of list at key path | lib.tree.broadcast([[1]], [[2, 3]])
 pytree structure error: different numbers of pytree children at key path | lib.tree.broadcast({"a": 1}, {"a": 2, "b": 3})
@@ -234,6 +234,7 @@ exponent must be an integer, .*got 1\.5     | jnp.linalg.matrix_power(S, 1.5)
 Length of slice indices must match number of operand dimensions | lax.dynamic_slice(V, (0, 0), (1,))
 Length of slice indices must match number of operand dimensions | lax.dynamic_update_slice(V, V, (0, 0))
 strides must have length equal to the number of dimensions of the operand | lax.slice(V, (0,), (1,), (1, 1))
+Comparator raised exception while sorting pytree dictionary keys | lib.tree.leaves({1: 0, "a": 0})
 """
 
 

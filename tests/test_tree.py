@@ -1130,7 +1130,7 @@ PREFIX_MISMATCHES: list[tuple[Any, Any, str]] = [
         ([1, 2], {"a": 1, "b": 2}),
         (
             "in_axes must be a tree prefix of the corresponding value; "
-            "pytree structure error: different numbers of pytree children at key path "
+            "pytree structure error: different numbers of pytree children at key path\n    "
             "in_axes[1]: expected dict with keys ['a', 'b'], but got dict with "
             "keys ['a']. Give both the same keys: missing ['b']."
         ),
@@ -1139,7 +1139,7 @@ PREFIX_MISMATCHES: list[tuple[Any, Any, str]] = [
         (0, [None]),
         ([1, 2], [1]),
         "in_axes must be a tree prefix of the corresponding value; "
-        "pytree structure error: different types at key path "
+        "pytree structure error: different types at key path\n    "
         "in_axes[1][0]: expected a leaf, but got None. " + NONE_HINT,
     ),
     (
@@ -1147,7 +1147,7 @@ PREFIX_MISMATCHES: list[tuple[Any, Any, str]] = [
         ([1, 2], 1),
         (
             "in_axes must be a tree prefix of the corresponding value; "
-            "pytree structure error: different types at key path "
+            "pytree structure error: different types at key path\n    "
             "in_axes[1]: expected a leaf, but got list of length 1. The tree it "
             "belongs to has a leaf here: give one value."
         ),
@@ -1157,7 +1157,7 @@ PREFIX_MISMATCHES: list[tuple[Any, Any, str]] = [
         (1, 2),
         (
             "in_axes must be a tree prefix of the corresponding value; "
-            "pytree structure error: different types at key path "
+            "pytree structure error: different types at key path\n    "
             "in_axes: expected tuple of length 2, but got list of length 2. Give a "
             "tuple here: containers must be of the same type."
         ),
@@ -1201,12 +1201,12 @@ def test_unsortable_keys(is_leaf: Any) -> None:
     with pytest.raises(tree.UnsortableKeysError) as error:
         tree.flatten((1, {"a": [2, {1: 3, "b": 4}]}), is_leaf)
     assert error.value.message == (
-        "the keys of the dict at tree[1]['a'][1] cannot be sorted: they have types int, str. "
-        "Leaves are ordered by key: use keys that compare with <, or a collections.OrderedDict, "
-        "whose order is that of insertion."
+        "Comparator raised exception while sorting pytree dictionary keys: those of the dict at "
+        "tree[1]['a'][1] have types int, str. Leaves are ordered by key: use keys that compare "
+        "with <, or a collections.OrderedDict, whose order is that of insertion."
     )
     assert error.value.keys == (1, "b")
-    with pytest.raises(tree.UnsortableKeysError, match="dict at tree cannot"):
+    with pytest.raises(tree.UnsortableKeysError, match="dict at tree have types"):
         tree.flatten({1: 0, None: 0})
 
 

@@ -703,8 +703,8 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
             "a cotangent for each differentiated argument, the same container (pytree) structure "
             "as theirs, PyTreeDef(({'a': *}, *)) (None for zero): cotangents must be a tree "
             "prefix of the corresponding value; pytree structure error: different lengths of "
-            "tuple at key path cotangents: expected tuple of length 2, but got tuple of length "
-            "1. Give both the same number of children."
+            "tuple at key path\n    cotangents: expected tuple of length 2, but got tuple of "
+            "length 1. Give both the same number of children."
         ),
     ),
     case_bwd_no_tuple: (

@@ -287,12 +287,19 @@ def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) 
         ) from None
 
 
+#: What ``ArrayLike`` is a union of.
+_ARRAY_LIKE: Final = ("Array", "ndarray", "generic", "bool", "int", "float", "complex")
+
+
 def _readable(hint: Any) -> str:
     """An annotation as a user reads it."""
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         # the ellipsis stands for an argument that is not given
         parts = [_readable(arg) for arg in get_args(hint) if arg is not EllipsisType]
+        rest = [part for part in parts if part not in _ARRAY_LIKE]
+        if len(parts) - len(rest) == len(_ARRAY_LIKE):
+            parts = ["an array or a number", *rest]
         return " or ".join(dict.fromkeys(parts))
     if origin is Literal:
         return " or ".join(repr(x) for x in get_args(hint))

@@ -56,9 +56,9 @@ class UnsortableKeysError(TinyjaxError, ValueError):
     def __init__(self, path: str, keys: tuple[object, ...]) -> None:
         types = ", ".join(sorted({type(key).__name__ for key in keys}))
         super().__init__(
-            f"the keys of the dict at {path} cannot be sorted: they have types {types}. Leaves are "
-            "ordered by key: use keys that compare with <, or a collections.OrderedDict, whose "
-            "order is that of insertion."
+            "Comparator raised exception while sorting pytree dictionary keys: those of the dict "
+            f"at {path} have types {types}. Leaves are ordered by key: use keys that compare "
+            "with <, or a collections.OrderedDict, whose order is that of insertion."
         )
         self.path = path
         self.keys = keys

@@ -59,7 +59,7 @@ def mismatch(
             "must be a tree prefix of the corresponding value; pytree structure error: "
             f"{_kind_of_difference(kind, got_kind, size, len(parts))}"
         )
-        return TreeMismatchError(path, node, got, hint, f"{name} {problem} at key path")
+        return TreeMismatchError(path, node, got, hint, f"{name} {problem} at key path\n   ")
     assert kind is not None, "whatever stands at a leaf fits"
     problem = f"{_as_in_jaxlib(kind, size, x, len(parts))}. Trees differ"
     return TreeMismatchError(path, node, got, hint, f"{problem} at")
