@@ -37,6 +37,7 @@ MODULES: Final = (
     "experimental.mesh_utils",
     "experimental.multihost_utils",
     "experimental.random",
+    "experimental.serialize_executable",
     "export",
     "extend.core",
     "ffi",
@@ -135,6 +136,9 @@ DIFFERS: Final = {
     "extend.core.DropVar": "of no staged program: results that nothing uses have variables, too",
     "custom_derivatives.remat_opt_p": "of no equation",
     "ad_checkpoint.Offloadable": "keeps the value: there is one memory",
+    "experimental.serialize_executable.deserialize_and_load": (
+        "compiles what was not sealed with this user's secret, or a key; no pickle is read"
+    ),
     "export.DisabledSafetyCheck": "that of platforms has an effect",
     "export.Exported": "has a module per platform; with symbolic sizes, none until they are known",
     "export.maximum_supported_calling_convention_version": VERSIONS,
@@ -233,7 +237,9 @@ def _why(path: str) -> str:
 
 
 #: Modules that have what they import for themselves by public names.
-_WITHOUT_LISTS: Final = ("example_libraries.", "experimental.jet", "experimental.multihost")
+_WITHOUT_LISTS: Final = (
+    *("example_libraries.", "experimental.jet", "experimental.multihost", "experimental.serialize"),
+)
 
 
 def _names(module: str) -> Iterator[str]:

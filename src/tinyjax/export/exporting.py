@@ -94,16 +94,26 @@ def export(
             return program.lower(*args, **kwargs)
 
         with config.scoped(progress=False):  # bars are this process's
-            return _export(lower, requested, tuple(disabled_checks))
+            return exported_of(lower, requested, tuple(disabled_checks))
 
     return exporter
 
 
-def _export(
+def exported_of(
     lower: Callable[[], stages.Lowered],
     platforms: tuple[str, ...],
     disabled_checks: tuple[exported.DisabledSafetyCheck, ...],
 ) -> exported.Exported:
+    """Export a lowered function.
+
+    Args:
+        lower: lowers it for the platform in view.
+        platforms: where the program is to run.
+        disabled_checks: what is not checked.
+
+    Raises:
+        ExportError: as of ``export``.
+    """
     by_platform: dict[str, stages.Lowered] = {}
     for platform in main_first(platforms):
         with config.scoped(default_device=dev.PLATFORM):  # which is another in other processes
@@ -224,7 +234,7 @@ def _export_vjp(
             )
             for i, (struct, aval, sharding) in enumerate(zip(structs, avals, lie, strict=True))
         ]
-    return _export(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
+    return exported_of(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
 def _of_cotangent(aval: av.ShapedArray, sharding: dev.Sharding | None) -> dev.Sharding | None:

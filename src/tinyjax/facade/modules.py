@@ -67,6 +67,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": ("experimental.pjit",),
     "jax.experimental.random": ("experimental.random",),
+    "jax.experimental.serialize_executable": ("experimental.serialize_executable",),
     "jax.experimental.shard_alike": ("facade.compiler_hints",),
     "jax.experimental.shard_map": ("experimental.shard_map",),
     "jax.experimental.sparse": ("experimental.sparse",),

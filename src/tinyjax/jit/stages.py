@@ -280,11 +280,11 @@ class Lowered(_Stage):
 class Compiled(_Stage):
     """A function compiled for one signature."""
 
-    def __init__(self, lowered: Lowered) -> None:
+    def __init__(self, lowered: Lowered, executable: xla.Executable | None = None) -> None:
         if not isinstance(lowered, Lowered):
             raise ArgumentError(f"Compiled takes a Lowered, but got {described(lowered)}.")
         self._lowered = lowered
-        self._executable = xla.compiled(lowered.compilation)
+        self._executable = executable or xla.compiled(lowered.compilation)
 
     @property
     def lowered(self) -> Lowered:

@@ -39,7 +39,7 @@ _names, _load, __dir__ = namespace(
         "backend": "has_started",
         "background": "compile_all",
         "compilation": "Compilation Flags",
-        "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info",
+        "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "dispatch": (
             "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes "
             "short_call"
@@ -52,6 +52,7 @@ _names, _load, __dir__ = namespace(
         "foreign": "include_dir register_batch_partitionable register_target register_type",
         "lowering": "lowered lowered_for",
         "hlo": "called_by computations_of",
+        "machine_code": "code_of executable_of fingerprint",
         "modules": "from_portable parse to_artifact to_computation to_portable",
         "options": "as_flags",
         "placement": "Placement",

@@ -9,6 +9,7 @@ from tinyjax.xla.device_assignment import placement_of as placement_of
 from tinyjax.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.xla.disk_cache import disk_cache_info as disk_cache_info
+from tinyjax.xla.disk_cache import own_secret as own_secret
 from tinyjax.xla.dispatch import Launch as Launch
 from tinyjax.xla.dispatch import PlacedLaunch as PlacedLaunch
 from tinyjax.xla.dispatch import call_key as call_key
@@ -35,6 +36,9 @@ from tinyjax.xla.hlo import called_by as called_by
 from tinyjax.xla.hlo import computations_of as computations_of
 from tinyjax.xla.lowering import lowered as lowered
 from tinyjax.xla.lowering import lowered_for as lowered_for
+from tinyjax.xla.machine_code import code_of as code_of
+from tinyjax.xla.machine_code import executable_of as executable_of
+from tinyjax.xla.machine_code import fingerprint as fingerprint
 from tinyjax.xla.modules import from_portable as from_portable
 from tinyjax.xla.modules import parse as parse
 from tinyjax.xla.modules import to_artifact as to_artifact
@@ -96,6 +100,7 @@ __all__ = [
     'call_sharded',
     'called_by',
     'check_same',
+    'code_of',
     'compile_all',
     'compile_anew',
     'compiled',
@@ -107,6 +112,8 @@ __all__ = [
     'disk_cache_info',
     'exchanged',
     'executable_for',
+    'executable_of',
+    'fingerprint',
     'forget',
     'from_portable',
     'has_started',
@@ -122,6 +129,7 @@ __all__ = [
     'of_arrays',
     'of_parts',
     'on_devices',
+    'own_secret',
     'parse',
     'placement_of',
     'profile_of',

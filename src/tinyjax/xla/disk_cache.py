@@ -44,6 +44,9 @@ _UNFINISHED: Final = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.part")
 _LONGEST_WRITE: Final = 3600.0
 
 _OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_MAY_READ: Final = stat.S_IRGRP | stat.S_IROTH
+_SECRET: Final = "secret"
+_SECRET_BYTES: Final = 32
 _FILE: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe's writer is not waited for
 #: What differs between the cores of a processor, or from moment to moment.
 _ONE_CORE: Final = frozenset(
@@ -365,6 +368,37 @@ def disk_cache() -> DiskCache:
     """Return the cache that the settings ask for."""
     current = config.settings()
     return DiskCache(current.cache_dir, current.cache_max_bytes)
+
+
+def own_secret() -> bytes | None:
+    """Return a secret of the user's, which is made at its first use and kept in ``~/.cache``.
+
+    With it machine code is sealed that is kept elsewhere than in the cache.
+
+    Returns:
+        32 bytes; None where they cannot be kept so that nobody else reads or writes them.
+    """
+    folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = os.path.join(folder, "tinyjax")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with DiskCache(folder, 0)._opened() as opened:
+            try:
+                return _read_secret(opened)
+            except FileNotFoundError:
+                _write(opened, _SECRET, os.urandom(_SECRET_BYTES))
+                return _read_secret(opened)
+    except OSError:
+        return None
+
+
+def _read_secret(folder: int) -> bytes | None:
+    with open(os.open(_SECRET, os.O_RDONLY | _FILE, dir_fd=folder), "rb") as file:
+        status = os.fstat(file.fileno())
+        _check_private("the secret", status)
+        secret = file.read()
+    is_secret = not status.st_mode & _OTHERS_MAY_READ and len(secret) == _SECRET_BYTES
+    return secret if is_secret else None
 
 
 def disk_cache_info() -> DiskCacheInfo:

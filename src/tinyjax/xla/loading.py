@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
@@ -15,6 +15,9 @@ from tinyjax.xla.placement import Placement
 
 if TYPE_CHECKING:
     from tinyjax.xla.disk_cache import DiskCache
+
+#: The identities of programs that were loaded, and of some that took the place of one that died.
+_not_compiled: Final[set[int]] = set()
 
 
 def load_or_compile(
@@ -73,10 +76,24 @@ def _load(
     code = folder.load(key)
     if code is not None:
         try:
-            return on.client.deserialize_executable(code, devices, options)
+            return from_code(on, code, options, devices)
         except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
             folder.discard(key, str(error))
     return None
+
+
+def from_code(
+    on: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
+) -> LoadedExecutable:
+    """Load a program from its machine code."""
+    loaded: LoadedExecutable = on.client.deserialize_executable(code, devices, options)
+    _not_compiled.add(id(loaded))
+    return loaded
+
+
+def is_compiled_here(loaded: LoadedExecutable) -> bool:
+    """Whether a program can be serialised: of one that was loaded, XLA writes what does not run."""
+    return id(loaded) not in _not_compiled
 
 
 def _compile(
