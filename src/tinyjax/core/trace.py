@@ -310,6 +310,12 @@ _errors, IGNORE = _error_state(all="ignore")
 RAISE_INVALID: Final = _error_state(all="ignore", invalid="raise")[1]
 set_errors: Final[Callable[[Any], Token[Any]]] = _errors.set
 reset_errors: Final[Callable[[Token[Any]], None]] = _errors.reset
+_DEFAULT_ERRORS: Final = _error_state(all="warn", under="ignore")[1]
+
+
+def current_errors() -> Any:
+    """Return what NumPy does here about overflow and NaN, to be set again."""
+    return _errors.get(_DEFAULT_ERRORS)
 
 
 #: Runs or evaluates a program on its arguments.

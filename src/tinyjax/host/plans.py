@@ -49,20 +49,18 @@ class _Plan:
         steps: the equations.
         places: the list at the start, which holds the literals behind room for the operands.
         outs: the places of the results.
-        has_programs: whether a step evaluates programs.
         checked: whether the types of all results have been compared with those of the program.
         runs: how often it has been followed.
-        is_written: whether it has been tried to write it.
-        written: the program as a Python function of the operands.
+        is_settled: whether it has been decided if it is written.
+        written: the program as a Python function of what runs programs in it, and the operands.
     """
 
     steps: tuple[_Step, ...]
     places: list[Any]
     outs: tuple[int, ...]
-    has_programs: bool
     checked: bool = False
     runs: int = 0
-    is_written: bool = False
+    is_settled: bool = False
     written: Callable[..., list[HostArray]] | None = None
 
 
@@ -78,11 +76,12 @@ class ProgramEvaluation(jx.ProgramTrace):
         left: how many equations it may still evaluate.
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("_errors", "left")
 
     def __init__(self, left: float) -> None:
         super().__init__()
         self.left: float = left
+        self._errors = tr.current_errors()
         _keep_freed_memory()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -118,13 +117,13 @@ class ProgramEvaluation(jx.ProgramTrace):
             raise EndlessError
         plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
         if plan.written is not None:
-            return plan.written(*hosts)
+            return plan.written(self._run, *hosts)
         outs = self._follow(plan, jaxpr, hosts)
         plan.runs += 1
-        if max(plan.runs, times) > _RUNS_TO_WRITE and not plan.has_programs and not plan.is_written:
-            plan.is_written = True
-            written = _written(jaxpr)
-            if all(map(text.same_bits, outs, written(*hosts))):
+        if max(plan.runs, times) > _RUNS_TO_WRITE and not plan.is_settled:
+            plan.is_settled = True
+            written = None if jx.effects(jaxpr).any else _written(jaxpr)
+            if written is not None and all(map(text.same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
         return outs
 
@@ -143,14 +142,8 @@ class ProgramEvaluation(jx.ProgramTrace):
                     places[place] = out if type(out) is ndarray else asarray(out)
                 else:
                     operands = [places[i] for i in given]
-                    if way == _IMPL:
-                        outs = call(operands, eqn.params)
-                    else:
-                        tr.reset_errors(token)
-                        try:
-                            outs = self._run(eqn, operands)
-                        finally:
-                            token = tr.set_errors(tr.IGNORE)
+                    is_program = way == _PROGRAM
+                    outs = self._run(eqn, operands) if is_program else call(operands, eqn.params)
                     for i, (out, _) in enumerate(zip(outs, eqn.out_binders, strict=True), place):
                         places[i] = out if type(out) is ndarray else asarray(out)
                     operands.clear()
@@ -165,11 +158,16 @@ class ProgramEvaluation(jx.ProgramTrace):
 
     def _run(self, eqn: jx.JaxprEqn, hosts: Hosts) -> Hosts:
         """Evaluate an equation that runs programs, or Python functions of the user's."""
-        with nesting.LEVEL:
-            if ON_HOSTS in eqn.primitive.rules.extensions:
-                return eqn.primitive.rule(ON_HOSTS)(hosts, eqn.params, self.on_hosts)
-            args = [ConcreteArray(host, x.aval) for host, x in zip(hosts, eqn.inputs, strict=True)]
-            outs = self.process(eqn.primitive, args, eqn.params)
+        token = tr.set_errors(self._errors)
+        try:
+            with nesting.LEVEL:
+                if ON_HOSTS in eqn.primitive.rules.extensions:
+                    return eqn.primitive.rule(ON_HOSTS)(hosts, eqn.params, self.on_hosts)
+                pairs = zip(hosts, eqn.inputs, strict=True)
+                args = [ConcreteArray(host, x.aval) for host, x in pairs]
+                outs = self.process(eqn.primitive, args, eqn.params)
+        finally:
+            tr.reset_errors(token)
         tr.check_concrete(outs)
         return [opd.raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
 
@@ -220,8 +218,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    has_programs = any(way == _PROGRAM for way, *_ in steps)
-    return _Plan(tuple(steps), values, outs, has_programs)
+    return _Plan(tuple(steps), values, outs)
 
 
 def _taking_params(call: Kernel) -> Callable[..., Any]:
@@ -230,8 +227,8 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
 
 def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
-    body = text.write_body(jaxpr)
-    parameters = ", ".join([f"a{i}" for i in range(len(jaxpr.in_binders))])
+    body = text.write_body(jaxpr, run="run")
+    parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
     return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
 
 

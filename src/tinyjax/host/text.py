@@ -74,15 +74,19 @@ class Body:
         return _freeing(_nested(self.lines, after), after, self.large)
 
 
-def write_body(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Body:
+def write_body(jaxpr: jx.Jaxpr, consts: Sequence[Array] = (), run: str = "") -> Body:
     """Write a program as lines of Python.
 
     Args:
         jaxpr: the program.
         consts: the values of its first parameters; the others are the function's.
+        run: the name of a function that is called with equations of primitives that are programs,
+            and their operands. By default these are evaluated as eager operations are.
     """
     program = simplify(jaxpr, consts)
-    writer = _Writer(program, {x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])})
+    writer = _Writer(
+        program, {x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])}, run
+    )
     places = reused_operands([eqn for eqn, _ in program.eqns], program.outs)
     for (eqn, call), place in zip(program.eqns, places, strict=True):
         writer.write(eqn, call, place)
@@ -171,7 +175,8 @@ class _Writer:
         large: the names of values that take much memory.
     """
 
-    def __init__(self, program: Simplified, names: dict[jx.Atom, str]) -> None:
+    def __init__(self, program: Simplified, names: dict[jx.Atom, str], run: str) -> None:
+        self._run = run
         self.lines: list[str] = []
         self.constants: list[HostArray] = []
         self.large: set[str] = set()
@@ -353,7 +358,10 @@ class _Writer:
         """Write an equation that the ``impl`` rule evaluates, or that is a program."""
         rules = eqn.primitive.rules
         outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
-        if rules.evaluate is not None:
+        if rules.evaluate is not None and self._run:
+            operands = ", ".join([self.read(x) for x in eqn.inputs])
+            expression = f"{self._run}({self._add('e', eqn)}, [{operands}])"
+        elif rules.evaluate is not None:
             fixed = [self._value(x) for x in eqn.inputs]
             operands = ", ".join(self.read(x) for x in eqn.inputs if self._value(x) is None)
             expression = f"{self._function(eqn, _evaluation(eqn, fixed))}({operands})"
@@ -361,7 +369,7 @@ class _Writer:
             operands = ", ".join(self.read(x) for x in eqn.inputs)
             params = self._add("p", eqn.params)
             expression = f"{self._function(eqn, rules.impl)}([{operands}], {params})"
-        self.lines.append(f"{', '.join(outs)}, = {expression}")
+        self.lines.append(f"{', '.join(outs)}, = {expression}" if outs else expression)
         self._bind(eqn, outs)
 
     def _bind(self, eqn: jx.JaxprEqn, outs: Sequence[str]) -> None:

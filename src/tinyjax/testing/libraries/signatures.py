@@ -154,7 +154,8 @@ def _strategy_of(catalogue: Catalogue, path: str, parameter: inspect.Parameter) 
     own = catalogue.by_function.get(path, {})
     if parameter.name in own:
         return own[parameter.name]
-    annotation = re.sub(r"\s", "", str(parameter.annotation))
+    # without the modules that its names are from
+    annotation = re.sub(r"\s|\b\w+\.(?=\w)", "", str(parameter.annotation))
     if any(parameter.annotation is kind for kind in (ArrayLike, Array, parameter.empty)):
         annotation = "ArrayLike"  # no text, as in modules without postponed annotations
     if parameter.name in BY_NAME:
