@@ -24,6 +24,7 @@ from tinyjax.distributed.gathering import Hello, Line, approach, gather, listene
 from tinyjax.distributed.membership import Membership
 from tinyjax.errors import DiskCacheWarning, TinyjaxError
 from tinyjax.experimental import checkpoints
+from tinyjax.experimental.serialize_executable import deserialize_and_load, serialize
 from tinyjax.xla.disk_cache import DiskCache
 
 REFUSED, SAME, OTHER = "refused", "the same result", "another result"
@@ -122,6 +123,19 @@ def _load_entry(folder: Path) -> Any:
     return found
 
 
+def _executable() -> Files:
+    double = tinyjax.jit(lambda x: 2 * x).lower(_ARRAYS["x"]).compile()
+    return {"executable": serialize(double, key=_KEY)[0]}
+
+
+def _run_executable(folder: Path) -> Any:
+    """Load a program that somebody else has sealed: what is not damaged is compiled."""
+    one = tinyjax.tree.structure(1)
+    data = (folder / "executable").read_bytes()
+    loaded = deserialize_and_load(data, tinyjax.tree.structure(((1,), {})), one)
+    return loaded(_ARRAYS["x"])
+
+
 # Processes that meet
 
 
@@ -195,12 +209,13 @@ READERS: Final[dict[str, Reader]] = {
     "npz, compressed": Reader(_npz(True), _load),
     "checkpoint": Reader(_checkpoint, _restore),
     "compiled program": Reader(_entry, _load_entry, exact=True),
+    "executable": Reader(_executable, _run_executable, exact=True),
     "first process": Reader(_hello, _gather),
     "other process": Reader(_answer, _approach),
     "messages": Reader(_talk, _listen),
 }
 #: With how often each is tried.
-_WEIGHTS: Final = (2, 1, 2, 1, 1, 5, 2, 1, 1, 1)
+_WEIGHTS: Final = (2, 1, 2, 1, 1, 5, 2, 2, 1, 1, 1)
 
 
 # Changes

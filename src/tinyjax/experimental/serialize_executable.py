@@ -81,7 +81,7 @@ def serialize(
         in_tree=tree.structure((("",) * lowered.in_tree.num_leaves, {})),
         out_tree=tree.structure(("",) * lowered.out_tree.num_leaves),
     )
-    secret = xla.own_secret() if key is None else key
+    secret = xla.own_secret(make=True) if key is None else key
     fingerprint, code = bytes(_SEAL_BYTES), b""
     wanted = lowered.compilation
     if secret and wanted.placement is None:

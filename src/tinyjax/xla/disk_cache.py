@@ -370,22 +370,28 @@ def disk_cache() -> DiskCache:
     return DiskCache(current.cache_dir, current.cache_max_bytes)
 
 
-def own_secret() -> bytes | None:
-    """Return a secret of the user's, which is made at its first use and kept in ``~/.cache``.
+def own_secret(make: bool = False) -> bytes | None:
+    """Return a secret of the user's, which is kept in ``~/.cache``.
 
     With it machine code is sealed that is kept elsewhere than in the cache.
 
+    Args:
+        make: whether to make it if it is not there.
+
     Returns:
-        32 bytes; None where they cannot be kept so that nobody else reads or writes them.
+        32 bytes; None where they are not there, or others may read or write them.
     """
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.path.join(folder, "tinyjax")
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        if make:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
         with DiskCache(folder, 0)._opened() as opened:
             try:
                 return _read_secret(opened)
             except FileNotFoundError:
+                if not make:
+                    return None
                 _write(opened, _SECRET, os.urandom(_SECRET_BYTES))
                 return _read_secret(opened)
     except OSError:
