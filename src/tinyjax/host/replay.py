@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
+from types import FunctionType
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
@@ -199,6 +200,21 @@ def replayed(fun: F) -> F:
     stands_in: Any = frames.imitate(call, fun)
     replaying: F = stands_in
     return replaying
+
+
+def replay_functions(module: dict[str, Any], plain: str = "") -> None:
+    """Replay the public functions that a module defines, as ``replayed`` does one.
+
+    Args:
+        module: what the module's names stand for; its last line says ``globals()``.
+        plain: the functions that are not replayed, with spaces between. A function that is one
+            primitive gains nothing by it.
+    """
+    stand_ins: dict[FunctionType, FunctionType] = {}
+    for name, fun in [*module.items()]:
+        is_own = isinstance(fun, FunctionType) and fun.__module__ == module["__name__"]
+        if is_own and not fun.__name__.startswith("_") and fun.__name__ not in plain.split():
+            module[name] = stand_ins[fun] = stand_ins.get(fun) or replayed(fun)
 
 
 def _add(x: object, key: list[object], hosts: list[dtypes.HostArray], depth: int = 0) -> bool:

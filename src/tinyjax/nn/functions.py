@@ -53,7 +53,6 @@ def relu(x: ArrayLike) -> Array:
     return ew.select(ew.le(a, zero), zero, a)
 
 
-@replay.replayed
 def relu6(x: ArrayLike) -> Array:
     """Return ``min(max(x, 0), 6)``, whose derivative at 0 and 6 is 0.
 
@@ -71,7 +70,6 @@ def relu6(x: ArrayLike) -> Array:
     return relu(ew.select(ew.ge(a, six), six, a))
 
 
-@replay.replayed
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Return ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
 
@@ -88,7 +86,6 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     return uf.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
 
 
-@replay.replayed
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``x`` where it is positive, ``alpha (exp(x) - 1)`` elsewhere.
 
@@ -108,7 +105,6 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return uf.pick(positive, a, scale * ew.expm1(ew.select(positive, zero, a)))
 
 
-@replay.replayed
 def selu(x: ArrayLike) -> Array:
     """Return a scaled ``elu`` that keeps mean 0 and variance 1 through layers.
 
@@ -125,7 +121,6 @@ def selu(x: ArrayLike) -> Array:
     return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
 
 
-@replay.replayed
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``max(x, 0) + min(0, alpha (exp(x / alpha) - 1))``, smooth for every ``alpha``.
 
@@ -142,7 +137,6 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return uf.maximum(a, 0.0) + scale * uf.expm1(uf.minimum(a, 0.0) / scale)
 
 
-@replay.replayed
 def hard_tanh(x: ArrayLike) -> Array:
     """Return ``min(max(x, -1), 1)``, whose derivative at -1 and 1 is 1.
 
@@ -161,7 +155,6 @@ def hard_tanh(x: ArrayLike) -> Array:
     return uf.pick(ew.lt(a, sh.full_like(a, -1)), -1, at_most_one)
 
 
-@replay.replayed
 def sparse_plus(x: ArrayLike) -> Array:
     """Return 0 up to -1, ``x`` from 1 on, and the parabola ``(x + 1)^2 / 4`` between.
 
@@ -195,7 +188,6 @@ def sigmoid(x: ArrayLike) -> Array:
     return ew.logistic(pm.inexact(x, "sigmoid"))
 
 
-@replay.replayed
 def hard_sigmoid(x: ArrayLike) -> Array:
     """Return ``relu6(x + 3) / 6``.
 
@@ -210,7 +202,6 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     return relu6(pm.inexact(x, "hard_sigmoid") + 3.0) / 6.0
 
 
-@replay.replayed
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return ``(x + 1) / 2``, kept between 0 and 1; the derivative of ``sparse_plus``.
 
@@ -226,7 +217,6 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return 0.5 * uf.minimum(uf.maximum(a + 1.0, 0.0), 2.0)
 
 
-@replay.replayed
 def log_sigmoid(x: ArrayLike) -> Array:
     """Return ``log(sigmoid(x))``.
 
@@ -241,7 +231,6 @@ def log_sigmoid(x: ArrayLike) -> Array:
     return -softplus(-pm.inexact(x, "log_sigmoid"))
 
 
-@replay.replayed
 def softplus(x: ArrayLike) -> Array:
     """Return ``log(1 + exp(x))``.
 
@@ -256,7 +245,6 @@ def softplus(x: ArrayLike) -> Array:
     return uf.logaddexp(x, 0.0)
 
 
-@replay.replayed
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Return ``(x + sqrt(x^2 + b)) / 2``, an algebraic ``softplus``.
 
@@ -273,7 +261,6 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     return (a + uf.sqrt(uf.square(a) + width)) / 2
 
 
-@replay.replayed
 def soft_sign(x: ArrayLike) -> Array:
     """Return ``x / (|x| + 1)``.
 
@@ -289,7 +276,6 @@ def soft_sign(x: ArrayLike) -> Array:
     return a / (ew.abs_(a) + 1)
 
 
-@replay.replayed
 def log1mexp(x: ArrayLike) -> Array:
     """Return ``log(1 - exp(-x))`` to full precision, for ``x >= 0``.
 
@@ -311,7 +297,6 @@ def log1mexp(x: ArrayLike) -> Array:
     return ew.select(near, low, ew.log1p(ew.neg(ew.exp(ew.neg(ew.select(near, one, a))))))
 
 
-@replay.replayed
 def silu(x: ArrayLike) -> Array:
     """Return ``x sigmoid(x)``, also known as swish.
 
@@ -330,7 +315,6 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
-@replay.replayed
 def hard_silu(x: ArrayLike) -> Array:
     """Return ``x hard_sigmoid(x)``.
 
@@ -349,7 +333,6 @@ def hard_silu(x: ArrayLike) -> Array:
 hard_swish = hard_silu
 
 
-@replay.replayed
 def mish(x: ArrayLike) -> Array:
     """Return ``x tanh(softplus(x))``.
 
@@ -365,7 +348,6 @@ def mish(x: ArrayLike) -> Array:
     return a * uf.tanh(softplus(a))
 
 
-@replay.replayed
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """Return ``x`` times the standard normal distribution function of ``x``.
 
@@ -387,7 +369,6 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return 0.5 * a * erfc(-a * math.sqrt(0.5))
 
 
-@replay.replayed
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Return the first half along an axis times the sigmoid of the second half.
 
@@ -428,7 +409,6 @@ def _shifted(name: str, x: ArrayLike, axis: ax.Axis, where: ArrayLike | None) ->
     return uf.subtract(a, greatest)
 
 
-@replay.replayed
 def softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
@@ -451,7 +431,6 @@ def softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) ->
     return out if where is None else uf.pick(where, out, 0.0)
 
 
-@replay.replayed
 def log_softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
@@ -475,7 +454,6 @@ def log_softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None
     return out if where is None else uf.pick(where, out, -math.inf)
 
 
-@replay.replayed
 def logmeanexp(
     x: ArrayLike, axis: ax.Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
@@ -502,7 +480,6 @@ def logmeanexp(
     return summed - ew.log(count)
 
 
-@replay.replayed
 def standardize(
     x: ArrayLike,
     axis: ax.Axis = -1,
@@ -555,7 +532,6 @@ def _mean(x: Array, axis: ax.Axis, where: ArrayLike | None) -> Array:
     return red.mean(x, axis, keepdims=True, where=where)
 
 
-@replay.replayed
 def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: int = -1) -> Array:
     """Return vectors that are 1 at the given places and 0 elsewhere.
 
@@ -590,3 +566,6 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
     others = tuple(i for i in range(len(shape)) if i != axis)
     spread = bc.broadcast_in_dim(pm.strong(places), shape, others)
     return ew.convert_element_type(ew.eq(spread, sh.iota(shape, places.dtype, axis)), result_dtype)
+
+
+replay.replay_functions(globals(), plain="identity relu sigmoid")

@@ -23,7 +23,6 @@ def _at(x: Array, start: int, limit: int, axis: int) -> Array:
     )
 
 
-@replay.replayed
 def gradient(
     f: ArrayLike,
     *varargs: ArrayLike,
@@ -102,7 +101,6 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
     return mn.concatenate([first, *([] if inner is None else [inner]), last], axis)
 
 
-@replay.replayed
 def unwrap(
     p: ArrayLike,
     discont: ArrayLike | None = None,
@@ -143,7 +141,6 @@ def unwrap(
     )
 
 
-@replay.replayed
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -181,7 +178,6 @@ def trapezoid(
     return pm.strong(bc.reduce_sum(pairs * width * 0.5, (place,)))
 
 
-@replay.replayed
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
@@ -283,7 +279,6 @@ def _piecewise_linear(at: Array, points: Array, values: Array) -> Array:
     return ew.select(flat, value, value + (at - low) / safe * rise)
 
 
-@replay.replayed
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Evaluate a polynomial by Horner's scheme.
 
@@ -313,7 +308,6 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return pm.strong(result)
 
 
-@replay.replayed
 def cross(
     a: ArrayLike,
     b: ArrayLike,
@@ -366,3 +360,6 @@ def cross(
     if x.shape[-1] == y.shape[-1] == 2:
         return minor(0, 1)
     return mn.stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=axisc)
+
+
+replay.replay_functions(globals())

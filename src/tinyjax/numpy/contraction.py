@@ -23,7 +23,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.dot import dot_general
@@ -63,7 +63,6 @@ def _sum(x: Array, axes: Axes) -> Array:
     return reduce_or(x, axes) if x.dtype == dtypes.bool_ else bc.reduce_sum(x, axes)
 
 
-@replayed
 @placing.placed
 def dot(
     a: ArrayLike,
@@ -178,7 +177,6 @@ def _batched_matmul(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     return _permute(product, names, out)
 
 
-@replayed
 def vdot(
     a: ArrayLike,
     b: ArrayLike,
@@ -214,7 +212,6 @@ def _conjugate(x: Array) -> Array:
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
-@replayed
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -258,7 +255,6 @@ def _check_inner(name: str, x: Array, i: int, y: Array, j: int) -> None:
         )
 
 
-@replayed
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``, broadcasting.
 
@@ -270,7 +266,6 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _einsum("matvec", "...nm,...m->...n", [x, y], dtype)
 
 
-@replayed
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of conjugated vectors ``(..., n)`` and matrices ``(..., n, m)``.
 
@@ -282,7 +277,6 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _einsum("vecmat", "...n,...nm->...m", [_conjugate(x), y], dtype)
 
 
-@replayed
 def inner(
     a: ArrayLike,
     b: ArrayLike,
@@ -314,7 +308,6 @@ def inner(
     return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), dtype=dtype)
 
 
-@replayed
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Return all products of an element of ``a`` with one of ``b``.
 
@@ -332,7 +325,6 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return _outer(sh.reshape(x, (x.size,)), sh.reshape(y, (y.size,)), dtype)
 
 
-@replayed
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the Kronecker product: each element of ``a`` times the whole of ``b``.
 
@@ -358,7 +350,6 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return sh.reshape(sh.transpose(products, interleaved), shape)
 
 
-@replayed
 @placing.placed
 def tensordot(
     a: ArrayLike,
@@ -434,7 +425,6 @@ def _symbols(n: int) -> str:
     return "".join(map(chr, range(0xE000, 0xE000 + n)))
 
 
-@replayed
 @placing.placed
 def einsum(
     subscripts: Any,
@@ -839,3 +829,6 @@ def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[
 def _permute(x: Array, names: str, out: str) -> Array:
     """Bring axes into the order of ``out``, which has the same names."""
     return x if names == out else sh.transpose(x, tuple(map(names.index, out)))
+
+
+replay.replay_functions(globals(), plain="matmul einsum_path")

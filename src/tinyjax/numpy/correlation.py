@@ -8,7 +8,7 @@ from tinyjax import dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.creation import diag, full, zeros
 from tinyjax.numpy.elementwise import abs as absolute, clip, conjugate, real, sqrt
@@ -20,7 +20,6 @@ from tinyjax.primitives import convolution as cv, elementwise as ew, shape as sh
 Mode = Literal["full", "same", "valid"]
 
 
-@replayed
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -54,7 +53,6 @@ def convolve(
     return _slide(x, flip(y), mode, preferred_element_type)
 
 
-@replayed
 def correlate(
     a: ArrayLike,
     v: ArrayLike,
@@ -123,7 +121,6 @@ def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Arra
     return matrix_transpose(rows) if not rowvar and turn else rows
 
 
-@replayed
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -199,7 +196,6 @@ def _weights(name: str, weights: ArrayLike, n: int) -> Array:
     return absolute(numbers)
 
 
-@replayed
 def corrcoef(
     x: ArrayLike,
     y: ArrayLike | None = None,
@@ -235,3 +231,6 @@ def corrcoef(
     if not dtypes.is_complex(c.dtype):
         return clip(c, -1, 1)
     return ew.complex_(clip(ew.real(c), -1, 1), clip(ew.imag(c), -1, 1))
+
+
+replay.replay_functions(globals())

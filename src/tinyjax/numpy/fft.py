@@ -21,7 +21,7 @@ from tinyjax.core.integers import integer, is_one_of, listed
 from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, shortened
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.lazy import loader
 from tinyjax.numpy.creation import asarray, canonical_shape
 from tinyjax.numpy.manipulation import moveaxis, roll
@@ -121,7 +121,6 @@ def _transformed(
     return moveaxis(spectrum, ends, axes)
 
 
-@replayed
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the Fourier transform along an axis: ``sum_j a[j] exp(-2 pi i j k / n)``.
 
@@ -143,13 +142,11 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -
     return _along(FftKind.FFT, a, n, axis, norm, "fft")
 
 
-@replayed
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``fft``, with the same arguments."""
     return _along(FftKind.IFFT, a, n, axis, norm, "ifft")
 
 
-@replayed
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the first ``n // 2 + 1`` values of ``fft`` of real numbers, which determine the rest.
 
@@ -159,7 +156,6 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) 
     return _along(FftKind.RFFT, a, n, axis, norm, "rfft")
 
 
-@replayed
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``rfft``: ``n`` real numbers, by default an even number of them."""
     return _along(FftKind.IRFFT, a, n, axis, norm, "irfft")
@@ -173,13 +169,11 @@ _OTHER: dict[Norm, Norm] = {
 }
 
 
-@replayed
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the real transform of values whose second half is the conjugate of the first."""
     return _along(FftKind.IRFFT, conj_of(a), n, axis, _OTHER.get(norm, norm), "hfft")
 
 
-@replayed
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``hfft``."""
     return conj(_along(FftKind.RFFT, a, n, axis, _OTHER.get(norm, norm), "ihfft"))
@@ -224,7 +218,6 @@ def _over(
     )
 
 
-@replayed
 def fftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -246,7 +239,6 @@ def fftn(
     return _over(FftKind.FFT, a, s, axes, norm, "fftn")
 
 
-@replayed
 def ifftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -257,7 +249,6 @@ def ifftn(
     return _over(FftKind.IFFT, a, s, axes, norm, "ifftn")
 
 
-@replayed
 def rfftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -268,7 +259,6 @@ def rfftn(
     return _over(FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
-@replayed
 def irfftn(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -286,7 +276,6 @@ def _two(axes: Sequence[int], name: str) -> Sequence[int]:
     return places
 
 
-@replayed
 def fft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -297,7 +286,6 @@ def fft2(
     return fftn(a, s, _two(axes, "fft2"), norm)
 
 
-@replayed
 def ifft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -308,7 +296,6 @@ def ifft2(
     return ifftn(a, s, _two(axes, "ifft2"), norm)
 
 
-@replayed
 def rfft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -319,7 +306,6 @@ def rfft2(
     return rfftn(a, s, _two(axes, "rfft2"), norm)
 
 
-@replayed
 def irfft2(
     a: ArrayLike,
     s: Sequence[int] | None = None,
@@ -340,7 +326,6 @@ def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: 
     return asarray(np.asarray(make(size, d)).astype(kind))
 
 
-@replayed
 @placed
 def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``fft``.
@@ -359,7 +344,6 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placemen
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
-@replayed
 @placed
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
@@ -375,13 +359,14 @@ def _shifted(x: ArrayLike, axes: Axis, back: bool) -> Array:
     return array
 
 
-@replayed
 def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Move the frequency zero to the middle of the axes."""
     return _shifted(x, axes, back=False)
 
 
-@replayed
 def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Undo ``fftshift``."""
     return _shifted(x, axes, back=True)
+
+
+replay.replay_functions(globals(), plain="conj_of")

@@ -130,7 +130,6 @@ def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
 # Factors
 
 
-@replay.replayed
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = a``.
 
@@ -164,7 +163,6 @@ def qr(
 ) -> QRResult: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
-@replay.replayed
 def qr(
     a: ArrayLike, mode: Literal["reduced", "complete", "raw", "r", "full"] = "reduced"
 ) -> QRResult | Array:
@@ -205,7 +203,6 @@ def qr(
     return r if mode == "r" else QRResult(q, r)
 
 
-@replay.replayed
 def eig(a: ArrayLike) -> EigResult:
     """Return the eigenvalues and eigenvectors of matrices.
 
@@ -230,7 +227,6 @@ def eig(a: ArrayLike) -> EigResult:
     return EigResult(values, vectors)
 
 
-@replay.replayed
 def eigvals(a: ArrayLike) -> Array:
     """Return the eigenvalues of matrices, complex, in the order that LAPACK finds them in.
 
@@ -243,7 +239,6 @@ def eigvals(a: ArrayLike) -> Array:
     return eigen.eig(_matrices("eigvals", a, square=True), left=False, right=False)[0]
 
 
-@replay.replayed
 def eigh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = None, symmetrize_input: bool = True
 ) -> EighResult:
@@ -276,7 +271,6 @@ def eigh(
     return EighResult(values, vectors)
 
 
-@replay.replayed
 def eigvalsh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = "L", *, symmetrize_input: bool = True
 ) -> Array:
@@ -309,7 +303,6 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array: ...
-@replay.replayed
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -375,7 +368,6 @@ def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
     return SVDResult(u, s, ma.mH(v))
 
 
-@replay.replayed
 def svdvals(x: ArrayLike, /) -> Array:
     """Return the singular values of matrices, real and descending.
 
@@ -415,7 +407,6 @@ def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Arr
     )
 
 
-@replay.replayed
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solve ``a x = b``.
 
@@ -440,7 +431,6 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return x[..., 0] if vector else x
 
 
-@replay.replayed
 def inv(a: ArrayLike) -> Array:
     """Return the inverses of matrices, shape ``(..., n, n)``; NaN where they are singular.
 
@@ -459,7 +449,6 @@ def inv(a: ArrayLike) -> Array:
     return lu_.solve(x, ma.identities(x.shape, x.dtype))
 
 
-@replay.replayed
 def det(a: ArrayLike) -> Array:
     """Return the determinants of matrices; the derivatives hold for singular ones too.
 
@@ -480,7 +469,6 @@ def det(a: ArrayLike) -> Array:
     return determinant.det(_matrices("det", a, square=True))
 
 
-@replay.replayed
 def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> SlogdetResult:
     """Return the sign of determinants, and the logarithm of their absolute value.
 
@@ -556,7 +544,6 @@ def _least_squares_jvp(
     return (x, s), (tx, ts)
 
 
-@replay.replayed
 def pinv(
     a: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -609,7 +596,6 @@ def _relative_tolerance(x: Array, rtol: ArrayLike | None, factor: float) -> Arra
     return stop_gradient(pm.array_of("rtol", rtol).astype(part))
 
 
-@replay.replayed
 def matrix_rank(
     M: ArrayLike,
     rtol: ArrayLike | None = None,
@@ -650,7 +636,6 @@ def matrix_rank(
     return red.sum(is_large, -1)
 
 
-@replay.replayed
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
@@ -702,7 +687,6 @@ def lstsq(
     return solution, squares, rank, s
 
 
-@replay.replayed
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Solve ``tensordot(a, x, x.ndim) = b``.
 
@@ -732,7 +716,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     return solve(x.reshape(n, n), y.reshape(n)).reshape(shape)
 
 
-@replay.replayed
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """Return the inverse of ``x -> tensordot(a, x, a.ndim - ind)``.
 
@@ -763,7 +746,6 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 # Products
 
 
-@replay.replayed
 def matmul(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -778,7 +760,6 @@ def matmul(
     )
 
 
-@replay.replayed
 def tensordot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -800,7 +781,6 @@ def tensordot(
     )
 
 
-@replay.replayed
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return all products of an element of one vector with one of another.
 
@@ -817,7 +797,6 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return contraction.outer(x, y)
 
 
-@replay.replayed
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Return the cross product of vectors of size 3; as ``tinyjax.numpy.cross``.
 
@@ -832,7 +811,6 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return cross_of(x, y, axis=axis)
 
 
-@replay.replayed
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return a diagonal of matrices ``(..., m, n)``, above the main one if ``offset`` is positive.
 
@@ -842,7 +820,6 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     return cr.diagonal(x, offset, -2, -1)
 
 
-@replay.replayed
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array:
     """Return the sums of a diagonal of matrices ``(..., m, n)``.
 
@@ -852,7 +829,6 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array
     return cr.trace(x, offset, -2, -1, dtype)
 
 
-@replay.replayed
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """Return powers of matrices, in about ``log2(n)`` products.
 
@@ -893,7 +869,6 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         power_of_two = power_of_two @ power_of_two
 
 
-@replay.replayed
 def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array:
     """Return the product of several matrices, in the order that takes the least work.
 
@@ -942,7 +917,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
 # Norms
 
 
-@replay.replayed
 def vector_norm(
     x: ArrayLike, /, *, axis: ax.Axis = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
@@ -1011,7 +985,6 @@ def _euclidean(a: Array, axes: ax.Axis, keepdims: bool) -> Array:
     return uf.pick(nothing, 0, uf.sqrt(uf.pick(nothing, 1, squares)))
 
 
-@replay.replayed
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """Return norms of matrices ``(..., m, n)``; ``ord`` is as in ``norm``.
 
@@ -1030,7 +1003,6 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     return norm(a, ord, (-2, -1), keepdims)
 
 
-@replay.replayed
 def norm(
     x: ArrayLike,
     ord: Order = None,
@@ -1108,7 +1080,6 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
     return result if keepdims else mn.squeeze(result, (rows, columns))
 
 
-@replay.replayed
 def cond(x: ArrayLike, p: Order = None) -> Array:
     """Return condition numbers: the norm of a matrix times that of its inverse.
 
@@ -1136,3 +1107,6 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
     result = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
     has_nan = red.any(uf.isnan(a), (-2, -1))
     return uf.pick(uf.isnan(result) & ~has_nan, math.inf, result)
+
+
+replay.replay_functions(globals(), plain="systems")

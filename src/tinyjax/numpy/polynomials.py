@@ -32,7 +32,6 @@ def _vectors(name: str, *polynomials: ArrayLike) -> list[Array]:
     return vectors
 
 
-@replay.replayed
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
@@ -50,7 +49,6 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return a.at[a.size - b.size :].add(b)
 
 
-@replay.replayed
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
@@ -61,7 +59,6 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return polyadd(a, uf.negative(b))
 
 
-@replay.replayed
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Return the product of two polynomials.
 
@@ -85,7 +82,6 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(a, b)
 
 
-@replay.replayed
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Divide a polynomial by another.
 
@@ -122,7 +118,6 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     return quotients, rest
 
 
-@replay.replayed
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the derivative of a polynomial.
 
@@ -154,7 +149,6 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 _MOST_TIMES: Final = 10_000
 
 
-@replay.replayed
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Return the integral of a polynomial.
 
@@ -240,7 +234,6 @@ def _roots(x: Array) -> Array:
     return numpy_linalg.eigvals(companion.at[0].set(-x[1:] / x[0]))
 
 
-@replay.replayed
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """Return the polynomial with given zeros, whose first coefficient is 1.
 
@@ -291,7 +284,6 @@ def polyfit(
     w: ArrayLike | None = None,
     cov: bool | Literal["unscaled"] = False,
 ) -> Array | tuple[Array, ...]: ...
-@replay.replayed
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,
@@ -364,3 +356,6 @@ def polyfit(
     else:
         factor = residuals / (n - order)
     return coefficients, base * factor if right.ndim == 1 else base[:, :, None] * factor
+
+
+replay.replay_functions(globals(), plain="roots")

@@ -21,8 +21,7 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.host import LARGEST
-from tinyjax.host.replay import replayed
+from tinyjax.host import LARGEST, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 
@@ -111,7 +110,6 @@ def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
     return pm.broadcast_to_shape(initial, shape)
 
 
-@replayed
 def sum(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -150,7 +148,6 @@ def sum(
     return _accumulate(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
-@replayed
 def prod(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -201,7 +198,6 @@ def _extremum(
     return _keep(kind.combine(out, _scalar(name, start, out.shape)), x, axes, keepdims)
 
 
-@replayed
 def max(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -235,7 +231,6 @@ def max(
     return _extremum(_MAX, a, axis, keepdims, initial, where)
 
 
-@replayed
 def min(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -249,7 +244,6 @@ def min(
     return _extremum(_MIN, a, axis, keepdims, initial, where)
 
 
-@replayed
 def any(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -272,7 +266,6 @@ def any(
     return _keep(rd.reduce_or(x, axes), x, axes, keepdims)
 
 
-@replayed
 def all(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -305,7 +298,6 @@ def _argument(
     return _keep(chosen, x, along, keepdims)
 
 
-@replayed
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
 ) -> Array:
@@ -329,7 +321,6 @@ def argmax(
     return _argument("argmax", rd.argmax, a, axis, keepdims)
 
 
-@replayed
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
 ) -> Array:
@@ -350,7 +341,6 @@ def _nan_argument(
     return uf.pick(all(missing, axis, keepdims=keepdims is True), -1, places)
 
 
-@replayed
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -365,7 +355,6 @@ def nanargmax(
     return _nan_argument("nanargmax", a, axis, keepdims, -math.inf)
 
 
-@replayed
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -412,7 +401,6 @@ def _shared(
     return uf.pick(some, ew.div(total, pm.convert(uf.pick(some, counts, 1), total.dtype)), nothing)
 
 
-@replayed
 def mean(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -450,7 +438,6 @@ def mean(
     return pm.convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
 
 
-@replayed
 def var(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -536,7 +523,6 @@ def _check_ddof(ddof: object) -> None:
         )
 
 
-@replayed
 def std(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -573,7 +559,6 @@ def average(
     returned: Literal[True],
     keepdims: bool = False,
 ) -> tuple[Array, Array]: ...
-@replayed
 def average(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -628,14 +613,12 @@ def average(
     return (result, total) if returned else result
 
 
-@replayed
 def ptp(a: ArrayLike, axis: ax.Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest element less the smallest, over axes."""
     uf.no_out("ptp", out)
     return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-@replayed
 def count_nonzero(a: ArrayLike, axis: ax.Axis = None, keepdims: bool = False) -> Array:
     """Count the elements over axes that are not zero.
 
@@ -663,7 +646,6 @@ def _without_nan(
     return uf.pick(nan, instead(x.dtype), x), nan
 
 
-@replayed
 def nansum(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -684,7 +666,6 @@ def nansum(
     return sum(x, axis, dtype, out, keepdims, initial, where)
 
 
-@replayed
 def nanprod(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -699,7 +680,6 @@ def nanprod(
     return prod(x, axis, dtype, out, keepdims, initial, where)
 
 
-@replayed
 def nanmax(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -714,7 +694,6 @@ def nanmax(
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
 
 
-@replayed
 def nanmin(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -744,7 +723,6 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
     return x, mask if where is None else uf.logical_and(mask, where)
 
 
-@replayed
 def nanmean(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -758,7 +736,6 @@ def nanmean(
     return mean(x, axis, dtype, out, keepdims, where=mask)
 
 
-@replayed
 def nanvar(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -774,7 +751,6 @@ def nanvar(
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
-@replayed
 def nanstd(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -807,3 +783,6 @@ def allclose(
         Array(True, dtype=bool)
     """
     return all(uf.isclose(a, b, rtol, atol, equal_nan))
+
+
+replay.replay_functions(globals(), plain="allclose")

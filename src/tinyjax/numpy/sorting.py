@@ -16,7 +16,7 @@ from tinyjax.core import axes as ax, devices as dev, integers as ints, operands 
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import no_out
 from tinyjax.primitives import cumulative as cu, elementwise as ew, shape as sh, slicing as sl
@@ -44,7 +44,6 @@ def _no_order(name: str, kind: object, order: object) -> None:
         )
 
 
-@replayed
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -81,7 +80,6 @@ def sort(
     return sh.rev(out, (along,)) if descending else out
 
 
-@replayed
 def sort_complex(a: ArrayLike) -> Array:
     """Return the elements as complex numbers, sorted along the last axis.
 
@@ -94,7 +92,6 @@ def sort_complex(a: ArrayLike) -> Array:
     return pm.convert(sort(x), dtypes.to_complex(dtypes.to_inexact(x.dtype)))
 
 
-@replayed
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -138,7 +135,6 @@ def _index_type(dtype: DTypeLike) -> dtypes.DType:
     return dtypes.default_int() if dtype is None else dtypes.check(dtype)
 
 
-@replayed
 def lexsort(keys: Array | dtypes.HostArray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Return the indices that sort by several keys, of which the last is the most significant.
 
@@ -167,7 +163,6 @@ def lexsort(keys: Array | dtypes.HostArray | Sequence[ArrayLike], axis: int = -1
     return sort_together((*arrays[::-1], places), along, len(arrays))[-1]
 
 
-@replayed
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return a copy in which the element at ``kth`` stands where sorting would put it.
 
@@ -181,7 +176,6 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return sort(a, axis)
 
 
-@replayed
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that ``partition`` an array.
 
@@ -226,7 +220,6 @@ def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
     return pm.array_of(name, a).reshape(1) if type(a) in opd.PYTHON_NUMBERS else a
 
 
-@replayed
 def cumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -250,7 +243,6 @@ def cumsum(
     return _cumulate("cumsum", cu.cumsum, a, axis, dtype)
 
 
-@replayed
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -265,7 +257,6 @@ def cumprod(
     return _cumulate("cumprod", cu.cumprod, a, axis, dtype)
 
 
-@replayed
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -274,7 +265,6 @@ def nancumsum(
     return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
 
 
-@replayed
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -319,7 +309,6 @@ def _array_api_cumulate(
     return sl.concatenate([sh.full(shape, initial, out.dtype), out], along)
 
 
-@replayed
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -339,7 +328,6 @@ def cumulative_sum(
     return _array_api_cumulate("cumulative_sum", cu.cumsum, x, axis, dtype, include_initial, 0)
 
 
-@replayed
 def cumulative_prod(
     x: ArrayLike,
     /,
@@ -355,7 +343,6 @@ def cumulative_prod(
 # Quantiles
 
 
-@replayed
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -399,7 +386,6 @@ def quantile(
     return _quantile("quantile", a, q, axis, method, keepdims, False, 1, weights)
 
 
-@replayed
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -417,7 +403,6 @@ def nanquantile(
 
 
 @placed
-@replayed
 def percentile(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     q: ArrayLike,
@@ -438,7 +423,6 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
     return _quantile("percentile", a, q, axis, method, keepdims, False, 100, weights)
 
 
-@replayed
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -455,7 +439,6 @@ def nanpercentile(
     return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100, weights)
 
 
-@replayed
 def median(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -481,7 +464,6 @@ def median(
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
 
 
-@replayed
 def nanmedian(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -689,3 +671,6 @@ def _take_front(line: Array, places: Array) -> Array:
     flat = [sh.reshape(i, (i.size,)) for i in (places, *coordinates)]
     elements = take_front(line, flat, tuple(range(line.ndim)))
     return sh.reshape(elements, (places.shape[0], *rest))
+
+
+replay.replay_functions(globals())

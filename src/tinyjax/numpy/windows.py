@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tinyjax.core.array import Array
 from tinyjax.dtypes import default_float
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf
 
 
@@ -19,7 +19,6 @@ def window(M: int, weights: Callable[[Array, int], Array]) -> Array:
     return weights(cr.arange(size, dtype=default_float()), size - 1)
 
 
-@replayed
 def bartlett(M: int) -> Array:
     """Return the Bartlett window, a triangle that is 0 at both ends.
 
@@ -34,7 +33,6 @@ def bartlett(M: int) -> Array:
     return window(M, lambda i, last: 1 - uf.abs(2 * i - last) / last)
 
 
-@replayed
 def blackman(M: int) -> Array:
     """Return the Blackman window: ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``, ``t`` from 0 to 2 pi.
 
@@ -48,7 +46,6 @@ def blackman(M: int) -> Array:
     return window(M, weights)
 
 
-@replayed
 def hamming(M: int) -> Array:
     """Return the Hamming window: ``0.54 - 0.46 cos(t)``, ``t`` from 0 to 2 pi.
 
@@ -58,7 +55,6 @@ def hamming(M: int) -> Array:
     return window(M, lambda i, last: 0.54 - 0.46 * uf.cos(2 * math.pi * i / last))
 
 
-@replayed
 def hanning(M: int) -> Array:
     """Return the Hann window: ``0.5 - 0.5 cos(t)``, ``t`` from 0 to 2 pi.
 
@@ -71,3 +67,6 @@ def hanning(M: int) -> Array:
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return window(M, lambda i, last: 0.5 * (1 - uf.cos(2 * math.pi * i / last)))
+
+
+replay.replay_functions(globals(), plain="window")

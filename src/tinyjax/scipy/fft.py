@@ -174,7 +174,6 @@ def _several(
     return _parts(a, transform)
 
 
-@replay.replayed
 def dct(
     x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
@@ -204,7 +203,6 @@ def dct(
     return _one("dct", x, type, n, axis, norm, False)
 
 
-@replay.replayed
 def idct(
     x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
@@ -219,7 +217,6 @@ def idct(
     return _one("idct", x, type, n, axis, norm, True)
 
 
-@replay.replayed
 def dctn(
     x: ArrayLike,
     type: Type = 2,
@@ -243,7 +240,6 @@ def dctn(
     return _several("dctn", x, type, s, axes, norm, False)
 
 
-@replay.replayed
 def idctn(
     x: ArrayLike,
     type: Type = 2,
@@ -253,3 +249,6 @@ def idctn(
 ) -> Array:
     """Return the inverse of ``dctn``; the arguments and errors are those of ``dctn``."""
     return _several("idctn", x, type, s, axes, norm, True)
+
+
+replay.replay_functions(globals())

@@ -87,7 +87,6 @@ def _fft_size(n: int) -> int:
         n += 1
 
 
-@replay.replayed
 def fftconvolve(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -155,7 +154,6 @@ def fftconvolve(
     return found[tuple(wanted)]
 
 
-@replay.replayed
 def convolve(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -204,7 +202,6 @@ def _check_planes(name: str, x: ArrayLike, y: ArrayLike) -> None:
         raise ShapeError(f"{name} takes matrices, but got shapes {shapes[0]} and {shapes[1]}.")
 
 
-@replay.replayed
 def convolve2d(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -232,7 +229,6 @@ def convolve2d(
     return _convolve("convolve2d", in1, in2, mode)
 
 
-@replay.replayed
 def correlate(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -253,7 +249,6 @@ def correlate(
     return convolve(in1, jnp.flip(jnp.conj(array_of("correlate", in2))), mode, method)
 
 
-@replay.replayed
 def correlate2d(
     in1: ArrayLike,
     in2: ArrayLike,
@@ -284,7 +279,6 @@ def _without_line(x: Array) -> Array:
     return x - (x @ basis) @ basis.T
 
 
-@replay.replayed
 def detrend(
     data: ArrayLike,
     axis: int = -1,
@@ -503,7 +497,6 @@ class _Spectra:
         return frequencies, times, jnp.moveaxis(result, -2, place)
 
 
-@replay.replayed
 def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -563,7 +556,6 @@ def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return spectra.of(x, products=False, boundary=boundary, padded=padded)
 
 
-@replay.replayed
 def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     y: ArrayLike | None,
@@ -629,7 +621,6 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return frequencies, middle / float(1 + np.sum(1 / (pairs + 1) - 1 / pairs))
 
 
-@replay.replayed
 def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     x: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -669,7 +660,6 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
     return frequencies, found.real
 
 
-@replay.replayed
 def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Zxx: ArrayLike,
     fs: ArrayLike = 1.0,
@@ -748,3 +738,6 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     times = jnp.arange(x.shape[-1], dtype=real) / jnp.asarray(fs).astype(real)
     place = time - 1 if frequency < time else time
     return times, jnp.moveaxis(x, -1, place)
+
+
+replay.replay_functions(globals())

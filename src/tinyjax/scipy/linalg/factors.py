@@ -55,7 +55,6 @@ def _plain(x: Array, vector: bool) -> Array:
 # Cholesky factors
 
 
-@replay.replayed
 def cholesky(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array:
@@ -85,7 +84,6 @@ def cholesky(
     return ma.mH(triangular.cholesky(ma.mH(x), symmetrize_input=False))
 
 
-@replay.replayed
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
@@ -97,7 +95,6 @@ def cho_factor(
     return cholesky(a, lower), lower
 
 
-@replay.replayed
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -142,7 +139,6 @@ def cho_solve(
 # LU factors
 
 
-@replay.replayed
 def lu_factor(
     a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]:
@@ -164,7 +160,6 @@ def lu_factor(
     return factors, pivots
 
 
-@replay.replayed
 def lu_solve(
     lu_and_piv: tuple[ArrayLike, ArrayLike],
     b: ArrayLike,
@@ -217,7 +212,6 @@ def lu(
 def lu(
     a: ArrayLike, permute_l: Literal[True], overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]: ...
-@replay.replayed
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array, Array] | tuple[Array, Array]:
@@ -260,7 +254,6 @@ def lu(
 # Systems of equations
 
 
-@replay.replayed
 def solve_triangular(
     a: ArrayLike,
     b: ArrayLike,
@@ -332,7 +325,6 @@ _OPTIONS: Final[dict[int | str, tuple[bool, bool]]] = {
 }
 
 
-@replay.replayed
 def solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -372,13 +364,11 @@ def solve(
     return numpy_linalg.solve(a, b)
 
 
-@replay.replayed
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the inverses of matrices; as ``tinyjax.numpy.linalg.inv``."""
     return numpy_linalg.inv(a)
 
 
-@replay.replayed
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``."""
     return numpy_linalg.det(a)
@@ -426,7 +416,6 @@ def qr(
     pivoting: Literal[True],
     check_finite: bool = True,
 ) -> tuple[Array, Array]: ...
-@replay.replayed
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
@@ -481,7 +470,6 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, Array, Array]: ...
-@replay.replayed
 def qr_multiply(
     a: ArrayLike,
     c: ArrayLike,
@@ -556,7 +544,6 @@ def eigh(
     type: int = 1,
     check_finite: bool = True,
 ) -> Array: ...
-@replay.replayed
 def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     a: ArrayLike,
     b: ArrayLike | None = None,
@@ -641,7 +628,6 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> Array: ...
-@replay.replayed
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,
@@ -660,7 +646,6 @@ def svd(
 # Matrices made and mapped
 
 
-@replay.replayed
 def block_diag(*arrs: ArrayLike) -> Array:
     """Return a matrix with the given matrices along its diagonal, and zeros elsewhere.
 
@@ -716,3 +701,6 @@ def _on_diagonal(
         return out
 
     return fill, av.ShapedArray(shape, dtype)
+
+
+replay.replay_functions(globals())

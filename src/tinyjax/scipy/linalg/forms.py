@@ -9,7 +9,7 @@ from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.integers import integer, is_one_of
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
 from tinyjax.primitives import (
     eigen,
@@ -29,7 +29,6 @@ def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     return a
 
 
-@replayed
 def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Array, Array]:
     """Return ``T``, upper triangular, and unitary ``Z`` with ``Z T Z^H = a``.
 
@@ -60,7 +59,6 @@ def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Ar
     return eigen.schur(x if output == "real" else x.astype(dtypes.to_complex(x.dtype)))
 
 
-@replayed
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """Return the complex Schur form, upper triangular, given the real one.
 
@@ -108,7 +106,6 @@ def hessenberg(
 def hessenberg(
     a: ArrayLike, *, calc_q: Literal[True], overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array]: ...
-@replayed
 def hessenberg(
     a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Array | tuple[Array, Array]:
@@ -149,7 +146,6 @@ def hessenberg(
 # Polar factors
 
 
-@replayed
 def polar(
     a: ArrayLike,
     side: Literal["right", "left"] = "right",
@@ -222,7 +218,6 @@ def _polar_jvp(
 # Systems
 
 
-@replayed
 def solve_sylvester(
     A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
 ) -> Array:
@@ -289,7 +284,6 @@ def eigh_tridiagonal(
     tol: float | None = None,
     key: Any = None,
 ) -> Array: ...
-@replayed
 def eigh_tridiagonal(
     d: ArrayLike,
     e: ArrayLike,
@@ -345,3 +339,6 @@ def eigh_tridiagonal(
         )
         vectors, values = vectors[..., chosen], values[..., chosen]
     return values if eigvals_only else (values, vectors)
+
+
+replay.replay_functions(globals())

@@ -60,7 +60,6 @@ def erfinv(x: ArrayLike) -> Array:
     return sp.erf_inv(pm.inexact(x, "erfinv"))
 
 
-@replay.replayed
 def ndtr(x: ArrayLike) -> Array:
     """Return the standard normal distribution's probability of a value of at most ``x``.
 
@@ -76,7 +75,6 @@ def ndtr(x: ArrayLike) -> Array:
     return ew.mul(sh.full_like(a, 0.5), sp.erfc(ew.mul(a, sh.full_like(a, -math.sqrt(0.5)))))
 
 
-@replay.replayed
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Return ``log(ndtr(x))``, accurate far out on both sides.
 
@@ -135,7 +133,6 @@ def gammaln(x: ArrayLike) -> Array:
     return sp.lgamma(pm.inexact(x, "gammaln"))
 
 
-@replay.replayed
 def gammasgn(x: ArrayLike) -> Array:
     """Return the sign of the gamma function, -1 or 1; NaN at -1, -2, ..., where it has none.
 
@@ -159,7 +156,6 @@ def gammasgn(x: ArrayLike) -> Array:
     return ew.select(none, sh.full_like(a, math.nan), sign)
 
 
-@replay.replayed
 def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
     """Return the factorial ``gamma(n + 1)``; 0 for negative ``n``.
 
@@ -191,7 +187,6 @@ def digamma(x: ArrayLike) -> Array:
     return sp.digamma(pm.inexact(x, "digamma"))
 
 
-@replay.replayed
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Return the ``n``-th derivative of ``digamma``.
 
@@ -207,7 +202,6 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     return sp.polygamma(*pm.inexact_operands("polygamma", n, x))
 
 
-@replay.replayed
 def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
     """Return Hurwitz's zeta function, the sum of ``(q + n)^-x`` over n = 0, 1, ...
 
@@ -226,7 +220,6 @@ def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
 # Logarithms and exponentials
 
 
-@replay.replayed
 def expit(x: ArrayLike) -> Array:
     """Return the logistic function ``1 / (1 + exp(-x))``.
 
@@ -241,7 +234,6 @@ def expit(x: ArrayLike) -> Array:
     return ew.logistic(pm.inexact(x, "expit"))
 
 
-@replay.replayed
 def logit(x: ArrayLike) -> Array:
     """Return ``log(x / (1 - x))``, the inverse of ``expit``.
 
@@ -265,7 +257,6 @@ def logit(x: ArrayLike) -> Array:
     return ew.select(near, middle, ew.sub(ew.log(a), ew.log1p(ew.neg(a))))
 
 
-@replay.replayed
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -291,7 +282,6 @@ def _without_logarithm(x: Array, zero: float) -> Array:
     return ew.or_(ew.le(x, sh.full_like(x, zero)), ew.eq(x, sh.full_like(x, math.inf)))
 
 
-@replay.replayed
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(1 + y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -309,7 +299,6 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     return ew.mul(a, ew.log1p(ew.select(harmless, sh.full_like(b, 0.0), b)))
 
 
-@replay.replayed
 def entr(x: ArrayLike) -> Array:
     """Return ``-x log(x)``: 0 at 0, where it rises infinitely steeply, and -inf below.
 
@@ -331,7 +320,6 @@ def entr(x: ArrayLike) -> Array:
     return ew.select(ew.lt(a, zero), sh.full_like(a, -math.inf), value)
 
 
-@replay.replayed
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``p log(p / q)`` for positive ``p`` and ``q``: 0 for ``p = 0 <= q``, else inf.
 
@@ -354,7 +342,6 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     return uf.unless_nan(value, a, b)
 
 
-@replay.replayed
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Return ``rel_entr(p, q) - p + q``.
 
@@ -401,7 +388,6 @@ def logsumexp(
     return_sign: Literal[True],
     where: ArrayLike | None = None,
 ) -> tuple[Array, Array]: ...
-@replay.replayed
 def logsumexp(
     a: ArrayLike,
     axis: ax.Axis = None,
@@ -483,7 +469,6 @@ def logsumexp(
     return ew.select(ew.lt(sign, sh.full_like(sign, 0.0)), sh.full_like(out, math.nan), out)
 
 
-@replay.replayed
 def log_softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
@@ -506,7 +491,6 @@ def log_softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     return shifted - ew.log(red.sum(ew.exp(shifted), axis, keepdims=True))
 
 
-@replay.replayed
 def softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
@@ -527,3 +511,6 @@ def softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     greatest = sg.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
     exponentials = ew.exp(a - greatest)
     return exponentials / red.sum(exponentials, axis, keepdims=True)
+
+
+replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma")

@@ -19,7 +19,6 @@ from tinyjax.special import beta as sb, declaring as decl, gamma as sga
 from tinyjax.special.poch import poch as poch_p
 
 
-@replay.replayed
 def gamma(x: ArrayLike) -> Array:
     """Return the gamma function.
 
@@ -40,7 +39,6 @@ def gamma(x: ArrayLike) -> Array:
     return ew.mul(basic.gammasgn(a), ew.exp(sp.lgamma(a)))
 
 
-@replay.replayed
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the beta function.
 
@@ -74,7 +72,6 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     return ew.select(far, rest + ew.select(both, both_large, one_large), plain)
 
 
-@replay.replayed
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Return the beta function ``gamma(a) gamma(b) / gamma(a + b)``.
 
@@ -92,7 +89,6 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     return ew.mul(sign, ew.exp(betaln(x, y)))
 
 
-@replay.replayed
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized lower incomplete gamma function.
 
@@ -108,7 +104,6 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     return sga.igamma(*pm.inexact_operands("gammainc", a, x))
 
 
-@replay.replayed
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized upper incomplete gamma function, ``1 - gammainc(a, x)``.
 
@@ -124,7 +119,6 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     return sga.igammac(*pm.inexact_operands("gammaincc", a, x))
 
 
-@replay.replayed
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the regularized incomplete beta function.
 
@@ -142,7 +136,6 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     return tr.bind1(sb.regularized_incomplete_beta, operands, prim.NO_PARAMS)
 
 
-@replay.replayed
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Return Pochhammer's symbol, ``gamma(z + m) / gamma(z)``.
 
@@ -158,7 +151,6 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return poch_p(*pm.inexact_operands("poch", z, m))
 
 
-@replay.replayed
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Return the number of ways to choose ``k`` of ``N`` things, as a float.
 
@@ -191,7 +183,6 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 _MOST_TERMS: Final = 10_000
 
 
-@replay.replayed
 def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """Return the logarithm of the multivariate gamma function.
 
@@ -218,7 +209,6 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     return total
 
 
-@replay.replayed
 def bernoulli(n: int) -> Array:
     """Return the Bernoulli numbers ``B_0`` to ``B_n``, where ``B_1`` is -1/2.
 
@@ -242,7 +232,6 @@ def bernoulli(n: int) -> Array:
     return cr.asarray(np.asarray(found), dtype=dtypes.default_float())
 
 
-@replay.replayed
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return the power transformation ``(x^lmbda - 1) / lmbda``, at 0 the logarithm.
 
@@ -259,7 +248,6 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     return _power_of(ew.log(a), power)
 
 
-@replay.replayed
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Return ``boxcox(1 + x, lmbda)``, accurate for small ``x``.
 
@@ -282,7 +270,6 @@ def _power_of(log: Array, power: Array) -> Array:
     return ew.select(none, log, ew.div(ew.expm1(ew.mul(safe, log)), safe))
 
 
-@replay.replayed
 def loggamma(x: ArrayLike) -> Array:
     """Return the logarithm of the gamma function, continued from the positive axis.
 
@@ -327,3 +314,6 @@ def _loggamma_right(z: Array) -> Array:
     for k in reversed(range(1, 9)):
         series = series * square + sp._BERNOULLI[k - 1] / (2 * k * (2 * k - 1))
     return total + (z - 0.5) * ew.log(z) - z + series * inverse
+
+
+replay.replay_functions(globals())

@@ -35,7 +35,6 @@ def _check_policy(name: str, policy: str) -> None:
         )
 
 
-@replay.replayed
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
@@ -108,7 +107,6 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
     return rank
 
 
-@replay.replayed
 def rankdata(
     a: ArrayLike,
     method: Method = "average",
@@ -155,7 +153,6 @@ def rankdata(
     return moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
 
 
-@replay.replayed
 def sem(
     a: ArrayLike,
     axis: int | None = 0,
@@ -194,3 +191,6 @@ def sem(
     count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
     spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)
     return spread / sqrt(count.astype(spread.dtype))
+
+
+replay.replay_functions(globals())
