@@ -170,6 +170,24 @@ def test_programs_belong_to_settings() -> None:
             _after(MANY, random.normal, key, (2,))
 
 
+def test_a_module_replays_the_public_functions_that_it_defines() -> None:
+    text = """
+from math import sin
+def cosh(x): return x
+def sinh(x): return x
+def _half(x): return x
+kosh = cosh
+"""
+    module: dict[str, Any] = {"__name__": "module"}
+    exec(text, module)
+    before = {**module}
+    replay.replay_functions(module, plain="sinh")
+    assert [name for name in module if module[name] is not before[name]] == ["cosh", "kosh"]
+    assert module["cosh"] is module["kosh"]
+    assert module["cosh"].__wrapped__ is before["cosh"]
+    assert module["cosh"].__code__.co_filename == replay.__file__
+
+
 def test_what_depends_on_data_is_not_replayed() -> None:
     @replayed
     def f(x: Array) -> Array:
