@@ -121,12 +121,10 @@ DIFFERS: Final = {
         "has one value: what it chooses in JAX is always so",
     ),
     **dict.fromkeys(
-        (
-            *("transfer_guard", "transfer_guard_device_to_device"),
-            *("transfer_guard_device_to_host", "transfer_guard_host_to_device"),
-        ),
-        "of no effect: on the CPU nothing is copied",
+        ("transfer_guard", "transfer_guard_device_to_device", "transfer_guard_host_to_device"),
+        "tells of operations as JAX does, but not of what NumPy does without one",
     ),
+    "transfer_guard_device_to_host": "of no effect, as in JAX on the CPU",
     "debug_key_reuse": "finds two uses of one array; equal keys made or indexed apart it does not",
     **dict.fromkeys(
         ("debug.DebugEffect", "debug.OrderedDebugEffect", "extend.core.Effect"),

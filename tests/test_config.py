@@ -262,7 +262,7 @@ def test_type_checkers_know_every_setting() -> None:
         for overload in typing.get_overloads(config.update)
         for name in names_in(typing.get_type_hints(overload)["name"])
     }
-    settings = {field.name for field in attrs.fields(Settings)}
+    settings = {field.name for field in attrs.fields(Settings) if field.init}
     of_jax = jax_settings.RENAMED.keys() | jax_settings.FIXED.keys() | jax_settings.IDLE.keys()
     assert names == settings | of_jax | {"jax_enable_compilation_cache"}
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_a
 import attrs
 
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.jax_settings import FIXED, IDLE, RENAMED, OneMeaning
+from tinyjax.jax_settings import FIXED, IDLE, RENAMED, TRANSFERS, OneMeaning
 from tinyjax.lazy import did_you_mean
 from tinyjax.records import Printed
 from tinyjax.tracebacks import install_choice
@@ -31,6 +31,9 @@ Tier = Literal["compiled", "first", "ready"]
 Effort = Literal["low", "medium", "full"]
 DtypePromotion = Literal["standard", "strict"]
 RankPromotion = Literal["allow", "warn", "raise"]
+#: What becomes of transfers of data, in JAX's words: those of the second two are of explicit ones,
+#: which ``device_put`` makes, as well.
+Transfers = Literal["allow", "log", "disallow", "log_explicit", "disallow_explicit"]
 #: The generators of ``tinyjax.random``.
 Generator = Literal["threefry2x32", "rbg", "unsafe_rbg"]
 
@@ -192,7 +195,12 @@ class Settings(Printed):
         platforms: the platforms of devices, with commas between them, the default one first. Where
             it is ``""``, that is a GPU, if there are one and the plugin for it, or else the
             processor. In the environment it is ``JAX_PLATFORMS`` as well.
+        transfers_to_device: what becomes of data of NumPy's or Python's that is made an array
+            without ``device_put`` having been asked for it; see ``transfer_guard``.
+        transfers_between_devices: the same of arrays that are moved.
+        transfers_to_host: the same of reading arrays, which on the CPU moves nothing.
         user_contexts: the values of contexts of ``make_user_context``, by their numbers.
+        guarding: whether transfers are looked at; it follows from the settings of transfers.
     """
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
@@ -222,9 +230,17 @@ class Settings(Printed):
     num_cpu_devices: int = attrs.field(default=-1, converter=_number_of_devices)
     default_device: Hashable = attrs.field(default=None, converter=_default_device)
     platforms: str = attrs.field(default="", converter=_platforms)
+    transfers_to_device: Transfers = _choice("transfers_to_device", Transfers, "allow")
+    transfers_between_devices: Transfers = _choice("transfers_between_devices", Transfers, "allow")
+    transfers_to_host: Transfers = _choice("transfers_to_host", Transfers, "allow")
     user_contexts: tuple[tuple[int, Hashable], ...] = attrs.field(
         default=(), converter=_user_contexts
     )
+    guarding: bool = attrs.field(init=False)
+
+    @guarding.default
+    def _is_guarding(self) -> bool:
+        return {self.transfers_to_device, self.transfers_between_devices} != {"allow"}
 
     @property
     def debugging(self) -> bool:
@@ -232,7 +248,7 @@ class Settings(Printed):
         return self.debug_nans or self.debug_infs
 
 
-_NAMES = tuple(field.name for field in attrs.fields(Settings))
+_NAMES = tuple(field.name for field in attrs.fields(Settings) if field.init)
 
 
 def _from_environment() -> Settings:
@@ -288,6 +304,10 @@ def _own(name: str, value: object) -> dict[str, object]:
     if name == "jax_enable_x64":
         wide = _boolean(value)
         return {"default_dtypes": "float64" if wide else "float32", "wide_dtypes": wide}
+    if name == "jax_transfer_guard":
+        return dict.fromkeys(TRANSFERS, "allow" if value is None else value)
+    if RENAMED.get(name, name) in TRANSFERS and value is None:
+        value = "allow"
     if name in RENAMED:
         if name == "jax_traceback_filtering":
             value = _TRACEBACKS_OF_JAX.get(value, value)
@@ -392,6 +412,15 @@ _Switch: TypeAlias = Literal[
     "jax_log_compiles", "jax_disable_jit", "jax_disable_bwd_checks", "jax_enable_compilation_cache",
 ]
 # fmt: on
+_Guard: TypeAlias = Literal[
+    "transfers_to_device",
+    "transfers_between_devices",
+    "transfers_to_host",
+    "jax_transfer_guard",
+    "jax_transfer_guard_host_to_device",
+    "jax_transfer_guard_device_to_device",
+    "jax_transfer_guard_device_to_host",
+]
 _Number: TypeAlias = Literal[
     "cache_max_bytes",
     "jax_compilation_cache_max_size",
@@ -428,6 +457,8 @@ def update(name: Literal["tier"], value: Tier) -> None: ...
 def update(name: Literal["effort"], value: Effort) -> None: ...
 @overload
 def update(name: Literal["tracebacks"], value: Tracebacks) -> None: ...
+@overload
+def update(name: _Guard, value: Transfers | None) -> None: ...
 @overload
 def update(name: _Number, value: int) -> None: ...
 @overload
@@ -777,23 +808,47 @@ def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
     return _named("jax_thread_guard", new_val)
 
 
-def transfer_guard(new_val: str | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers between host and device: on the CPU there are none."""
+def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
+    """Say what becomes, in a block, of transfers of data to devices and between them.
+
+    A transfer is implicit where a function is given data of NumPy's or Python's in the place of an
+    array, or arrays that it has to move to several devices; or where it needs numbers of its own to
+    be there in JAX, as indexing and ``jnp.zeros`` do. It is explicit by ``device_put``. Within
+    jitted functions there are none. Under a guard functions are traced again, and run more slowly.
+
+    Args:
+        new_val: "allow"; "log", so that the logger ``tinyjax`` is told of implicit ones;
+            "disallow", so that these raise ``TransferError``; "log_explicit" or
+            "disallow_explicit", the same of explicit ones as well; None is "allow".
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> double = tinyjax.jit(lambda x: 2 * x)
+        >>> x = np.ones(2, np.float32)
+        >>> with tinyjax.transfer_guard("disallow"):
+        ...     double(tinyjax.device_put(x))
+        ...     try:
+        ...         double(x)
+        ...     except tinyjax.errors.TransferError as error:
+        ...         print("Disallowed host-to-device transfer" in error.message)
+        Array([2., 2.], dtype=float32)
+        True
+    """
     return _named("jax_transfer_guard", new_val)
 
 
-def transfer_guard_host_to_device(new_val: str | None) -> AbstractContextManager[None]:
+def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Say what becomes of transfers to the device; see ``transfer_guard``."""
     return _named("jax_transfer_guard_host_to_device", new_val)
 
 
-def transfer_guard_device_to_device(new_val: str | None) -> AbstractContextManager[None]:
+def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Say what becomes of transfers between devices; see ``transfer_guard``."""
     return _named("jax_transfer_guard_device_to_device", new_val)
 
 
-def transfer_guard_device_to_host(new_val: str | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the host; see ``transfer_guard``."""
+def transfer_guard_device_to_host(new_val: Transfers | None) -> AbstractContextManager[None]:
+    """Say what becomes of transfers to the host: on the CPU reading an array is none."""
     return _named("jax_transfer_guard_device_to_host", new_val)
 
 

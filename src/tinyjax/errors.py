@@ -204,6 +204,10 @@ class ProfilerError(TinyjaxError, RuntimeError):
     """A profile was begun twice, or ended without having begun."""
 
 
+class TransferError(JaxRuntimeError):
+    """Data would be transferred where ``transfer_guard`` disallows it."""
+
+
 class CheckFailedError(JaxRuntimeError, ValueError):
     """What ``error_if`` or ``checkify`` was told to watch for has happened."""
 

@@ -51,9 +51,7 @@ OneMeaning: TypeAlias = Literal[
     "jax_share_binary_between_hosts", "jax_share_binary_between_hosts_timeout_ms",
     "jax_softmax_custom_jvp", "jax_sort_devices_by_process_index", "jax_source_url_schema",
     "jax_thread_guard", "jax_threefry_gpu_kernel_lowering", "jax_traceback_in_locations_limit",
-    "jax_tracer_error_num_traceback_frames", "jax_transfer_guard",
-    "jax_transfer_guard_device_to_device", "jax_transfer_guard_device_to_host",
-    "jax_transfer_guard_host_to_device", "jax_use_direct_linearize", "jax_use_magma",
+    "jax_tracer_error_num_traceback_frames", "jax_use_direct_linearize", "jax_use_magma",
     "jax_use_shardy_partitioner", "jax_use_simplified_jaxpr_constants", "jax_xla_backend",
     "jax_xla_profile_version",
 ]
@@ -81,7 +79,14 @@ RENAMED: Final = {
     "jax_default_device": "default_device",
     "jax_platforms": "platforms",
     "jax_traceback_filtering": "tracebacks",
+    "jax_transfer_guard": "transfers_to_device",
+    "jax_transfer_guard_host_to_device": "transfers_to_device",
+    "jax_transfer_guard_device_to_device": "transfers_between_devices",
+    "jax_transfer_guard_device_to_host": "transfers_to_host",
 }
+
+#: The settings that ``jax_transfer_guard`` changes.
+TRANSFERS: Final = ("transfers_to_device", "transfers_between_devices", "transfers_to_host")
 
 #: JAX's settings that have one meaning here: what they may be set to, and why nothing else.
 FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
@@ -130,14 +135,6 @@ IDLE: Final[Mapping[str, object]] = {
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
     "jax_persistent_cache_enable_xla_caches": "none",
-    # on the CPU nothing is copied, so that there is nothing to tell or to refuse
-    **dict.fromkeys(
-        (
-            *("jax_transfer_guard", "jax_transfer_guard_host_to_device"),
-            *("jax_transfer_guard_device_to_device", "jax_transfer_guard_device_to_host"),
-        ),
-        "allow",
-    ),
     "jax_logging_level": None,  # the logger is `tinyjax`, which has a level as all have
     "jax_debug_log_modules": "",
     "jax_cpu_enable_async_dispatch": False,  # eager operations are done when they return

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tinyjax import config, numpy
 from tinyjax.core.array import install_namespace, mover
-from tinyjax.core.trace import choose_base
+from tinyjax.core.trace import choose_base, guarded
 from tinyjax.jit.decorator import companions, install_staging
 
 install_namespace(numpy)
@@ -21,10 +21,18 @@ install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
 
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
-    """Load the debugger when the settings first ask for it, and choose the trace that evaluates."""
+    """Load what the settings ask for, when they first do, and choose the trace that evaluates."""
     if current.debugging:
         import_module("tinyjax.nans")
-    return choose_base(current)
+    if not current.guarding and not guarded:  # nor was there a guard of transfers before
+        return choose_base(current)
+    release, choose_again = import_module("tinyjax.transfers").hold(current), choose_base(current)
+
+    def restore() -> None:
+        choose_again()
+        release()
+
+    return restore
 
 
 config.follow(_evaluate_as_set)

@@ -731,6 +731,10 @@ def attach_debugger(debugger: Debugger) -> None:
     _attached[:] = [debugger]
 
 
+#: The trace that evaluates while transfers are looked at, once they have been (``transfers``).
+guarded: Final[list[EvalTrace]] = []
+
+
 #: Inside a function given to ``shard_map``, the classes that are used there, by those that they
 #: stand in for.
 on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar(
@@ -765,15 +769,17 @@ def base_trace() -> EvalTrace:
 def _base_for(current: Settings) -> EvalTrace:
     if current.debugging:
         return _attached[0].base
-    if not may_be_elsewhere(current):
-        return EVAL
-    settler[:] = [_settled]
-    return PLACED
+    elsewhere = may_be_elsewhere(current)
+    if elsewhere:
+        settler[:] = [_settled]
+    if current.guarding:
+        return guarded[0]
+    return PLACED if elsewhere else EVAL
 
 
 def _settled(x: Array) -> Array:
     """Return an array that was made of data of the host where the default device is."""
-    if _current.get() is not PLACED or type(x) is not ConcreteArray:
+    if not isinstance(_current.get(), PlacedTrace) or type(x) is not ConcreteArray:
         return x
     place = default_place()
     return x if place is None else placer[0](x, place)
