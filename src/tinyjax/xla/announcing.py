@@ -32,8 +32,8 @@ class _UnderWay:
         said: how many seconds the line on the terminal says; 0 where there is none.
     """
 
-    def __init__(self, wanted: Compilation) -> None:
-        self.wanted = wanted
+    def __init__(self, request: Compilation) -> None:
+        self.wanted = request
         self.start: float = perf_counter()
         self.said: int = 0
 
@@ -61,24 +61,24 @@ _current: ContextVar[_UnderWay | None] = ContextVar("tinyjax_compiling", default
 
 
 @contextmanager
-def announced(wanted: Compilation) -> Iterator[None]:
+def announced(request: Compilation) -> Iterator[None]:
     """Announce what is compiled in a block, where that takes long and the settings allow it."""
     if not settings().announce:
         yield
         return
-    found = _UnderWay(wanted)
-    token = _current.set(found)
+    announcement = _UnderWay(request)
+    token = _current.set(announcement)
     try:
         yield
     finally:
         _current.reset(token)
-        found.erase()
+        announcement.erase()
 
 
 def waiting() -> Callable[[], None] | None:
     """Return what is to be called now and then by whoever waits for the compiler here."""
-    found = _current.get()
-    return None if found is None else found.wait
+    announcement = _current.get()
+    return None if announcement is None else announcement.wait
 
 
 def equations_in(jaxpr: Jaxpr) -> int:

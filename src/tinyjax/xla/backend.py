@@ -81,11 +81,11 @@ class Backend:
 
     def device_list(self, ids: tuple[int, ...]) -> DeviceList:
         """Return devices by their numbers, among all platforms'; lists of equal devices are one."""
-        found = self._lists.get(ids)
-        if found is None:
+        devices = self._lists.get(ids)
+        if devices is None:
             own = [self._by_id[i % pf.PER_PLATFORM] for i in ids]
-            found = self._lists[ids] = DeviceList(tuple(own))
-        return found
+            devices = self._lists[ids] = DeviceList(tuple(own))
+        return devices
 
     @property
     def identity(self) -> str:
@@ -142,15 +142,15 @@ def backend(depth: int | None = None) -> Backend:
     Args:
         depth: of programs with callbacks, how many callbacks they run inside of.
     """
-    found = _made.get(depth)
-    if found is None:
+    cached = _made.get(depth)
+    if cached is None:
         with _making:
-            found = _made.get(depth)
-            if found is None:
+            cached = _made.get(depth)
+            if cached is None:
                 devices = len(dev.all_devices()) if depth is None else 1
                 client = xla_client.make_cpu_client(asynchronous=depth is None, num_devices=devices)
-                found = _made[depth] = Backend(client)
-    return found
+                cached = _made[depth] = Backend(client)
+    return cached
 
 
 #: The clients of other platforms than the processor's, by their names.
@@ -172,20 +172,20 @@ def add_platform(client: Client, name: str, maker: str, rules: str) -> pf.Platfo
         maker: its other name, such as "cuda".
         rules: the platform for which lowering rules are taken.
     """
-    made = Backend(client)
+    other = Backend(client)
     devices = client.local_devices()
     assert [device.id for device in devices] == [*range(len(devices))], "so XLA numbers them"
 
     def stats(number: int) -> dict[str, int] | None:
         try:
-            found: dict[str, int] | None = devices[number].memory_stats()
+            numbers: dict[str, int] | None = devices[number].memory_stats()
         except RuntimeError:  # of a client that does not know
             return None
-        return found
+        return numbers
 
     kinds = tuple([device.device_kind for device in devices])
     platform = pf.Platform(name, maker, rules, kinds, stats)
-    _others[name] = made
+    _others[name] = other
     pf.add(platform)
     return platform
 
@@ -195,11 +195,11 @@ def has_started() -> bool:
     return None in _made
 
 
-def install(made: Backend) -> None:
+def install(joint: Backend) -> None:
     """Take a client that was made together with other processes for this process's."""
     with _making:
         assert not has_started(), "programs run on it"
-        _made[None] = made
+        _made[None] = joint
 
 
 def buffer_of(array: Array, on: Backend) -> Any:

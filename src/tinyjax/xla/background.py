@@ -116,12 +116,12 @@ class _Workers:
                 thread.join()
 
 
-def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     # Loads jaxlib, in the thread that needs it.
     check_release()
     from tinyjax.xla.executable import compiled  # noqa: PLC0415
 
-    return compiled(wanted)
+    return compiled(request)
 
 
 _workers = _Workers()
@@ -130,13 +130,13 @@ _asked: Final[WeakValueDictionary[Compilation, _Job]] = WeakValueDictionary()
 
 
 @contextmanager
-def compile_afterwards(wanted: Compilation) -> Iterator[None]:
+def compile_afterwards(request: Compilation) -> Iterator[None]:
     """Have a program compiled in the background when the block has been left.
 
     From the start of the block the program is under way, so that no other thread waits for it.
     """
-    job = _Job(wanted, copy_context())
-    _asked[wanted] = job
+    job = _Job(request, copy_context())
+    _asked[request] = job
     # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
     # waited for, from its core for milliseconds.
     _workers.prepare()
@@ -146,21 +146,21 @@ def compile_afterwards(wanted: Compilation) -> Iterator[None]:
         _workers.submit(job)
 
 
-def is_under_way(wanted: Compilation) -> bool:
+def is_under_way(request: Compilation) -> bool:
     """Whether a program was asked for and is not there yet."""
-    return wanted in _asked
+    return request in _asked
 
 
 def compile_all(
-    wanted: Sequence[Compilation],
+    requests: Sequence[Compilation],
 ) -> list[Executable | ShardedExecutable | PlannedExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
-    pending = deque(enumerate(wanted))
-    found: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
+    pending = deque(enumerate(requests))
+    executables: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:
@@ -170,14 +170,14 @@ def compile_all(
             except IndexError:
                 return
             try:
-                found[i] = _compiled(one)
+                executables[i] = _compiled(one)
             except Exception as error:
                 errors[i] = error
 
     # this thread works too, so that it hears Ctrl-C between two programs
     others = [
         Thread(target=copy_context().run, args=(work,), name="tinyjax compiler")
-        for _ in range(min(os.cpu_count() or 1, len(wanted)) - 1)
+        for _ in range(min(os.cpu_count() or 1, len(requests)) - 1)
     ]
     for thread in others:
         thread.start()
@@ -189,7 +189,7 @@ def compile_all(
             thread.join()
     if errors:
         raise errors[min(errors)]
-    return [found[i] for i in range(len(wanted))]
+    return [executables[i] for i in range(len(requests))]
 
 
 def _begin_anew() -> None:

@@ -72,34 +72,34 @@ def written_call(
     if prepare is None:
         return None
     on = program.backend
-    given = program.in_avals[len(consts) :]
-    wanted: list[Any] = []
+    in_avals = program.in_avals[len(consts) :]
+    conditions: list[Any] = []
     for leaf, kind in zip(leaves, kinds, strict=True):
         if kind == "host":
-            wanted += [leaf.dtype, leaf.shape]
+            conditions += [leaf.dtype, leaf.shape]
         else:
-            wanted.append(leaf.aval if kind == "array" else type(leaf))
-    wanted += [value for _, value in static]
+            conditions.append(leaf.aval if kind == "array" else type(leaf))
+    conditions += [value for _, value in static]
 
     def stage() -> list[Any]:
         """Make host memory for one call, each piece with the device's view of it."""
         pieces: list[Any] = []
-        for aval, kind in zip(given, kinds, strict=True):
+        for aval, kind in zip(in_avals, kinds, strict=True):
             if kind != "array":
                 host = aligned(aval.shape, aval.dtype)
                 pieces += [host, on.put(host, aval)]
         return pieces
 
-    made: WrittenCall = prepare(
+    call: WrittenCall = prepare(
         program.loaded.execute_sharded,
         on.handlers(program.out_avals),
         [backend.buffer_of(c, on) for c in consts],
-        wanted,
+        conditions,
         program.out_avals,
         stage,
         partial(_lend, on),
     )
-    return made
+    return call
 
 
 #: Types whose values are the same if they are equal. 0.0 and -0.0 are not.
@@ -254,8 +254,8 @@ def written_result(out_tree: tree.PyTreeDef) -> Callable[..., Any] | None:
     )
     scope: dict[str, Any] = {}
     frames.run_text("xla", "written", text, scope)
-    found: Callable[..., Any] = scope["results"]
-    return found
+    results: Callable[..., Any] = scope["results"]
+    return results
 
 
 def _tuple(parts: Sequence[str]) -> str:

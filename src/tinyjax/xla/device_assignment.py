@@ -23,7 +23,7 @@ def on_devices(args: Sequence[object]) -> list[dev.Sharding | None]:
     return [x.sharding if type(x) is sa.ShardedArray and x.committed else None for x in args]
 
 
-def placement_of(jaxpr: jx.Jaxpr, given: Sequence[dev.Sharding | None]) -> Placement | None:
+def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> Placement | None:
     """Return where a program runs; None for the processor's first device.
 
     Where neither arguments nor the program say it, that is the default device; the results are then
@@ -31,36 +31,36 @@ def placement_of(jaxpr: jx.Jaxpr, given: Sequence[dev.Sharding | None]) -> Place
 
     Args:
         jaxpr: the program.
-        given: how its arguments lie; None for those that go where they are wanted.
+        shardings: how its arguments lie; None for those that go where they are wanted.
 
     Raises:
         PlatformError: the settings name a platform that is not there.
         ShardingError: arguments, or what the program names, lie on different devices.
     """
-    found = placement_by(jaxpr, given)
-    place = dev.default_place() if found is None else None
+    placement = placement_by(jaxpr, shardings)
+    place = dev.default_place() if placement is None else None
     if place is None:
-        return found
+        return placement
     from tinyjax.xla.placement import Placement  # noqa: PLC0415 (the first device needs none)
 
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
 
-def placement_by(jaxpr: jx.Jaxpr, given: Sequence[dev.Sharding | None]) -> Placement | None:
+def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> Placement | None:
     """Return where a program runs, by its arguments and what it names; None where these do not say.
 
     Args:
         jaxpr: the program.
-        given: how its arguments lie; None for those that go where they are wanted.
+        shardings: how its arguments lie; None for those that go where they are wanted.
 
     Raises:
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     wishes = wishes_of(jaxpr)
     named: list[dev.Sharding] = [] if wishes is None else [*wishes.all]
-    named += [sharding for sharding in given if sharding is not None]
+    named += [sharding for sharding in shardings if sharding is not None]
     if not named:
         return None
     from tinyjax.xla.placement_resolution import agreed  # noqa: PLC0415 (programs of one device need none)
 
-    return agreed(jaxpr, given, named, wishes)
+    return agreed(jaxpr, shardings, named, wishes)

@@ -316,19 +316,19 @@ def _write(folder: int, name: str, entry: bytes) -> None:
 
 def _list(folder: int) -> list[_Found]:
     """List the entries, and remove what writers that were killed have left."""
-    found: list[_Found] = []
+    entries: list[_Found] = []
     with os.scandir(folder) as items:
         for item in items:
             if _ENTRY.fullmatch(item.name):
                 with suppress(FileNotFoundError):  # removed by another process, just now
                     status = item.stat(follow_symlinks=False)
-                    found.append(_Found(status.st_mtime_ns, item.name, status.st_size))
+                    entries.append(_Found(status.st_mtime_ns, item.name, status.st_size))
             elif _UNFINISHED.fullmatch(item.name):
                 with suppress(FileNotFoundError):
                     status = item.stat(follow_symlinks=False)
                     if time.time() - status.st_mtime > _LONGEST_WRITE:
                         _remove(folder, item.name)
-    return found
+    return entries
 
 
 def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:

@@ -121,8 +121,8 @@ def _result(
     if register_nodes(out_tree):
         written = written_result(out_tree)
         if written is not None:
-            made: Callable[[list[Any]], PyTree] = written(array, avals)
-            return made
+            compact: Callable[[list[Any]], PyTree] = written(array, avals)
+            return compact
         marks = [object() for _ in avals]
         leaves, structure = _registry.flatten(build(marks))
         if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):
@@ -235,18 +235,18 @@ class PlacedLaunch:
         n = len(consts)
         fixed = [moved(x, sharding).shards for x, sharding in zip(consts, ins[:n], strict=True)]
         lie = tuple([x._sharding if type(x) is sa.ShardedArray else type(x) for x in args])
-        wanted = program.moves(lie)
+        targets = program.moves(lie)
         result = _result(program.results, out_tree, lambda _, how, out: result_of(how, out))
         execute = program.execute
 
         def launch(args: Sequence[Any]) -> Any:
             buffers = fixed.copy()
-            given: list[sa.ShardedArray] = []
-            for x, sharding in zip(args, wanted, strict=True):
+            arrays: list[sa.ShardedArray] = []
+            for x, sharding in zip(args, targets, strict=True):
                 at = x if sharding is None else moved(opd.as_array(x), sharding)
-                given.append(at)
+                arrays.append(at)
                 buffers.append(at.shards)
-            return result(execute(given, buffers))
+            return result(execute(arrays, buffers))
 
         if len(self._programs) >= _MOST_PLACEMENTS:
             self._programs.clear()

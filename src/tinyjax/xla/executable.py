@@ -213,14 +213,14 @@ _lock = Lock()
 _turns: WeakValueDictionary[CompileKey, Lock] = WeakValueDictionary()
 
 
-def executable_for(wanted: Compilation) -> Executable:
+def executable_for(request: Compilation) -> Executable:
     """Return a compiled program for the first device; see ``compiled``."""
-    found = compiled(wanted)
-    assert isinstance(found, Executable), "it has no placement"
-    return found
+    executable = compiled(request)
+    assert isinstance(executable, Executable), "it has no placement"
+    return executable
 
 
-def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -229,59 +229,59 @@ def compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExe
         ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
             compiler would wait for threads that are not there.
     """
-    found = _compiled(wanted)
-    placement = wanted.placement
-    if placement is None or placement.written is None or isinstance(found, Executable):
-        return found
-    return found.written(placement.written)
+    executable = _compiled(request)
+    placement = request.placement
+    if placement is None or placement.written is None or isinstance(executable, Executable):
+        return executable
+    return executable.written(placement.written)
 
 
-def _compiled(wanted: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
-    on = _backend_for(wanted)
-    key = _key(on, wanted)
+def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+    on = _backend_for(request)
+    key = _key(on, request)
     with _lock:
-        found = _look_up(key)
-        if found is not None:
-            return found
+        cached = _look_up(key)
+        if cached is not None:
+            return cached
         turn = _turns.get(key)
         if turn is None:
             turn = _turns[key] = Lock()
     if lacks_threads():
         raise ForkError(
-            f"'{wanted.name}' cannot be compiled here: this process was forked from one that had "
+            f"'{request.name}' cannot be compiled here: this process was forked from one that had "
             "begun to use XLA, whose threads it does not have. Start processes otherwise "
             "(multiprocessing.set_start_method('spawn')), or before the first compiled call."
         )
     with turn:
         with _lock:
-            found = _look_up(key)  # of a thread that had its turn before
-        if found is not None:
-            return found
+            cached = _look_up(key)  # of a thread that had its turn before
+        if cached is not None:
+            return cached
         with events.timed("/jax/core/compile/backend_compile_duration"):
             locate = low.location_text if settings().locations else None
-            with announced(wanted):
-                made = compile_program(on, wanted, key.flags, locate)
+            with announced(request):
+                executable = compile_program(on, request, key.flags, locate)
         with _lock:
             _info.misses += 1
-            _cache[key] = made
+            _cache[key] = executable
             while len(_cache) > _info.capacity:
                 _cache.popitem(last=False)
             _info.size = len(_cache)
-    return made
+    return executable
 
 
-def _backend_for(wanted: Compilation) -> Backend:
-    placement = wanted.placement
+def _backend_for(request: Compilation) -> Backend:
+    placement = request.placement
     return backend() if placement is None else backend_of(placement.ids)
 
 
 def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
     """Return a program that the process has, and mark it as the last used."""
-    found = _cache.get(key)
-    if found is not None:
+    cached = _cache.get(key)
+    if cached is not None:
         _cache.move_to_end(key)
         _info.hits += 1
-    return found
+    return cached
 
 
 hold_at_forks(_lock)
@@ -289,21 +289,21 @@ os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new proc
 
 
 def compile_anew(
-    wanted: Compilation, locate: low.Locate | None = None
+    request: Compilation, locate: low.Locate | None = None
 ) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
     Args:
-        wanted: the program.
+        request: the program.
         locate: says where equations come from, in the metadata of the compiled program.
     """
-    with announced(wanted):
-        return compile_program(_backend_for(wanted), wanted, flags_for(wanted), locate)
+    with announced(request):
+        return compile_program(_backend_for(request), request, flags_for(request), locate)
 
 
-def is_compiled(wanted: Compilation) -> bool:
+def is_compiled(request: Compilation) -> bool:
     """Whether the process has a compiled program."""
-    key = _key(_backend_for(wanted), wanted)
+    key = _key(_backend_for(request), request)
     with _lock:
         return key in _cache
 
@@ -314,33 +314,33 @@ def held(jaxpr: jx.Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecut
         return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
 
 
-def _key(on: Backend, wanted: Compilation) -> CompileKey:
-    donated, flags = wanted.donated, flags_for(wanted)
-    return CompileKey(wanted.jaxpr.digest, on.identity, donated, flags, wanted.placement)
+def _key(on: Backend, request: Compilation) -> CompileKey:
+    donated, flags = request.donated, flags_for(request)
+    return CompileKey(request.jaxpr.digest, on.identity, donated, flags, request.placement)
 
 
 def compile_program(
-    on: Backend, wanted: Compilation, flags: Flags, locate: low.Locate | None = None
+    on: Backend, request: Compilation, flags: Flags, locate: low.Locate | None = None
 ) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program with these flags, whether or not this was done before.
 
     Args:
         on: what it is to run on.
-        wanted: the program.
+        request: the program.
         flags: XLA's, and their values.
         locate: says where equations come from, in the metadata of the compiled program; nothing
             does by default.
     """
-    jaxpr, name, donated = wanted.jaxpr, wanted.name, wanted.donated
-    if wanted.placement is not None:
-        if wanted.placement.is_abstract:  # fewer still run on none
+    jaxpr, name, donated = request.jaxpr, request.name, request.donated
+    if request.placement is not None:
+        if request.placement.is_abstract:  # fewer still run on none
             from tinyjax.xla.planned import compile_planned  # noqa: PLC0415
 
-            return compile_planned(wanted, wanted.placement, flags, locate)
+            return compile_planned(request, request.placement, flags, locate)
         # Few programs run on several devices.
         from tinyjax.xla.sharded_executable import compile_sharded  # noqa: PLC0415
 
-        return compile_sharded(on, wanted, wanted.placement, flags, locate)
+        return compile_sharded(on, request, request.placement, flags, locate)
     aliases = match_donations(jaxpr, donated)
     text, host_functions = lowered(jaxpr, name, aliases, locate)
     if host_functions:

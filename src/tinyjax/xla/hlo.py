@@ -35,16 +35,16 @@ class HloComputation(Record):
 
 def computations_of(hlo: str) -> list[HloComputation]:
     """Read the computations of a module, in the order of its text."""
-    found: list[HloComputation] = []
+    computations: list[HloComputation] = []
     for line in hlo.splitlines():
         heading = _HEADING.match(line)
         if heading is not None:
-            found.append(
+            computations.append(
                 HloComputation(heading[2], line.removesuffix(" {"), heading[1] is not None)
             )
-        elif line.startswith("  ") and found:
-            found[-1].instructions.append(line.strip())
-    return found
+        elif line.startswith("  ") and computations:
+            computations[-1].instructions.append(line.strip())
+    return computations
 
 
 def called_by(instruction: str) -> list[str]:

@@ -145,13 +145,13 @@ class HostProgram:
                 f"compiled programs with callbacks run inside each other's callbacks more than "
                 f"{_DEEPEST} deep. Call the functions in the innermost callbacks without jit."
             )
-        found = self._loaded.get(depth)
-        if found is None:
+        executable = self._loaded.get(depth)
+        if executable is None:
             functions = [_guarded(f, depth + 1) for f in self._functions]
-            found = self._loaded[depth] = _compile(
+            executable = self._loaded[depth] = _compile(
                 backend(depth), self._text, functions, self.name, self._flags
             )
-        return found
+        return executable
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run it to its end, and raise what a callback raised.
@@ -185,13 +185,13 @@ def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> Arr
     contiguous = host.flags.c_contiguous
     base: Any = host.base
     if contiguous and type(base) is memoryview:
-        found: Any = base.obj  # as for the results of another call
+        owner: Any = base.obj  # as for the results of another call
         if (
-            type(found) is ArrayImpl
-            and found._sharding is on.placement
-            and (found.aval.shape, found.aval.dtype) == (host.shape, host.dtype)
+            type(owner) is ArrayImpl
+            and owner._sharding is on.placement
+            and (owner.aval.shape, owner.aval.dtype) == (host.shape, host.dtype)
         ):
-            return found
+            return owner
     return on.put(host if contiguous else np.ascontiguousarray(host), aval)
 
 
@@ -225,8 +225,8 @@ def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFuncti
 
 
 def _raise_original(error: Exception) -> NoReturn:
-    found = _MARK.search(str(error))
-    original = None if found is None else _errors.pop(int(found[1]), None)
+    mark = _MARK.search(str(error))
+    original = None if mark is None else _errors.pop(int(mark[1]), None)
     if original is not None:
         raise original from None
     if _INTERRUPTED.search(str(error)):  # on the way to the callback, where nothing keeps it

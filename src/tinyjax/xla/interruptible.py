@@ -33,13 +33,13 @@ def aside(
     """
     if current_thread() is not main_thread():  # which hears no signals anyway
         return call()
-    found: list[T] = []
+    results: list[T] = []
     errors: list[Exception] = []
     ended = Event()
 
     def work() -> None:
         try:
-            found.append(call())
+            results.append(call())
         except Exception as error:
             errors.append(error)
         finally:
@@ -51,7 +51,7 @@ def aside(
             waiting()
     if errors:
         raise errors[0]
-    return found[0]
+    return results[0]
 
 
 def interruptible(

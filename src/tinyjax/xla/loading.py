@@ -45,11 +45,11 @@ def load_or_compile(
         kept = _place(on, text, options) if config.settings().cache_dir else None
         if kept is not None:
             with events.span("load", program=name):
-                found = interruptible.aside(
+                loaded = interruptible.aside(
                     lambda: _load(on, text, kept, options, devices), waiting=announcing.waiting()
                 )
-            if found is not None:
-                return found
+            if loaded is not None:
+                return loaded
         with events.span("compile", program=name):
             return interruptible.aside(
                 lambda: _compile(on, text, kept, options, devices), waiting=announcing.waiting()

@@ -27,12 +27,12 @@ def context() -> ir.Context:
     """
     registry = ir.DialectRegistry()
     register_dialects(registry)
-    made = ir.Context()
-    made.append_dialect_registry(registry)
-    made.load_all_available_dialects()
+    result = ir.Context()
+    result.append_dialect_registry(registry)
+    result.load_all_available_dialects()
     for dialect in (stablehlo, chlo, sdy):
-        dialect.register_dialect(made)
-    return made
+        dialect.register_dialect(result)
+    return result
 
 
 def parse(text: str) -> ir.Module:

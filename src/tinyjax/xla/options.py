@@ -42,18 +42,18 @@ _FEWER_FUSIONS: Final[compilation.Flags] = tuple((name, True) for name in sorted
 _PATH_TO_BACKEND_OPTIONS: Final = (3, 3, 500)
 
 
-def as_flags(given: Mapping[str, object], taker: str) -> compilation.Flags:
+def as_flags(options: Mapping[str, object], taker: str) -> compilation.Flags:
     """Return compiler options as flags.
 
     Args:
-        given: the options.
+        options: the options.
         taker: who takes them, for messages.
 
     Raises:
         ArgumentError: a name does not begin with "xla_", or a value is neither number nor text.
     """
-    found: list[tuple[str, compilation.Flag]] = []
-    for name, value in given.items():
+    flags: list[tuple[str, compilation.Flag]] = []
+    for name, value in options.items():
         if not name.startswith("xla_"):
             raise errors.ArgumentError(
                 f"compiler_options of {taker} are flags of XLA, whose names begin with 'xla_', but "
@@ -65,28 +65,28 @@ def as_flags(given: Mapping[str, object], taker: str) -> compilation.Flags:
                 "bools or texts."
             )
         # as in the environment, where all are texts
-        found.append((name, value == "true" if value in ("true", "false") else value))
-    return tuple(sorted(found))
+        flags.append((name, value == "true" if value in ("true", "false") else value))
+    return tuple(sorted(flags))
 
 
-def flags_for(wanted: compilation.Compilation) -> compilation.Flags:
+def flags_for(request: compilation.Compilation) -> compilation.Flags:
     """Return the flags that a program is compiled with: the setting ``effort``'s, the user's.
 
     The setting says what compiling for the processor is worth, and nothing of other platforms.
     """
-    if wanted.placement is not None and pf.platform_at(wanted.placement.ids[0]) is not pf.CPU:
-        return wanted.flags
+    if request.placement is not None and pf.platform_at(request.placement.ids[0]) is not pf.CPU:
+        return request.flags
     chosen: list[tuple[str, compilation.Flag]]
     match config.settings().effort:
         case "low":
             chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
-        case "medium" if costs.cost_of(wanted.jaxpr).functions < _WORTH_FUSING:
+        case "medium" if costs.cost_of(request.jaxpr).functions < _WORTH_FUSING:
             chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
             chosen = [*_FEWER_FUSIONS, _ONE_THREAD]
         case _:
-            return wanted.flags
-    return tuple(sorted({**dict(chosen), **dict(wanted.flags)}.items()))
+            return request.flags
+    return tuple(sorted({**dict(chosen), **dict(request.flags)}.items()))
 
 
 @contextmanager
@@ -153,9 +153,9 @@ def _field(number: int, content: bytes) -> bytes:
 
 def _varint(value: int) -> bytes:
     """Return a number in groups of seven bits, the lowest first; all but the last are marked."""
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

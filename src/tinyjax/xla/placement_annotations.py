@@ -28,21 +28,21 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
 
     def find() -> Wishes | None:
         # in order, and each once
-        found: dict[dev.Sharding, None] = {}
+        shardings: dict[dev.Sharding, None] = {}
         used: dict[jx.Atom, dev.Sharding] = {}
-        made: dict[jx.Atom, dev.Sharding] = {}
+        defined: dict[jx.Atom, dev.Sharding] = {}
         for eqn in jaxpr.eqns:
             rules = eqn.primitive.rules
             rule = rules.extensions.get(pr.SHARDINGS)
             if rule is not None:
                 ins, outs = rule(eqn.params)
-                found.update(dict.fromkeys((*ins, *outs)))
+                shardings.update(dict.fromkeys((*ins, *outs)))
                 for x, sharding in zip(eqn.inputs, ins, strict=True):
                     if sharding.is_decided and sharding.divides(x.aval.shape):
                         used.setdefault(x, sharding)
                 results = zip(eqn.out_binders, outs, strict=True)
                 own = rules.evaluate is not None and bool(jx.subjaxprs(eqn.params))
-                made.update(
+                defined.update(
                     (var, _as_typed(var, sharding) if own else sharding)
                     for var, sharding in results
                     if sharding.is_decided and sharding.divides(var.aval.shape)
@@ -53,21 +53,21 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
                 below = [wishes_of(inner) for inner in jx.subjaxprs(eqn.params)]
             for wishes in below:
                 if wishes is not None:
-                    found.update(dict.fromkeys(wishes.all))
+                    shardings.update(dict.fromkeys(wishes.all))
         for v in jaxpr.in_binders:
             if type(v.aval) is av.ExplicitArray:
                 if v.aval.sharding.is_explicit:
                     used[v] = v.aval.sharding
-                found[v.aval.sharding] = None
-        if not found:
+                shardings[v.aval.sharding] = None
+        if not shardings:
             return None
         for x in jaxpr.outs:
             if type(x.aval) is av.ExplicitArray and x.aval.sharding.is_explicit:
-                made.setdefault(x, x.aval.sharding)
+                defined.setdefault(x, x.aval.sharding)
         return Wishes(
-            tuple(found),
+            tuple(shardings),
             tuple([used.get(v) for v in jaxpr.in_binders]),
-            tuple([made.get(x) for x in jaxpr.outs]),
+            tuple([defined.get(x) for x in jaxpr.outs]),
         )
 
     return jaxpr.derive("wishes", find)

@@ -13,7 +13,7 @@ from tinyjax.xla.placement_annotations import Wishes
 
 def agreed(
     jaxpr: jx.Jaxpr,
-    given: Sequence[Sharding | None],
+    arguments: Sequence[Sharding | None],
     named: Sequence[Sharding],
     wishes: Wishes | None,
 ) -> Placement:
@@ -21,7 +21,7 @@ def agreed(
 
     Args:
         jaxpr: the program.
-        given: how its arguments lie; None for those that go where they are wanted.
+        arguments: how its arguments lie; None for those that go where they are wanted.
         named: all shardings of the program and its arguments, at least one.
         wishes: what the program says; None where it says nothing.
 
@@ -55,16 +55,24 @@ def agreed(
                 "which are the same in another order. Use one order."
             )
     whole = undivided(named, ids)
-    wanted = given if wishes is None else [g or w for g, w in zip(given, wishes.ins, strict=True)]
-    lying = [x and _with_devices(x, meshes) for x in wanted]
+    operands = (
+        arguments
+        if wishes is None
+        else [g or w for g, w in zip(arguments, wishes.ins, strict=True)]
+    )
+    lying = [x and _with_devices(x, meshes) for x in operands]
     ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
     told = tuple([x and _with_devices(x, meshes) for x in outs])
     decided = tuple([x and x.stripped() for x in told])
-    on_these = (i for i, x in enumerate(given) if isinstance(x, sd.NamedSharding) and x.ids == ids)
+    on_these = (
+        i for i, x in enumerate(arguments) if isinstance(x, sd.NamedSharding) and x.ids == ids
+    )
     first = next(on_these, None)
     written = (
-        Written(told) if first is None else Written(told, given[first], jaxpr.in_avals[first].ndim)
+        Written(told)
+        if first is None
+        else Written(told, arguments[first], jaxpr.in_avals[first].ndim)
     )
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 

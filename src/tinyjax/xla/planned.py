@@ -59,7 +59,7 @@ class PlannedExecutable(records.Record):
 
 
 def compile_planned(
-    wanted: Compilation, placement: Placement, flags: Flags, locate: low.Locate | None = None
+    request: Compilation, placement: Placement, flags: Flags, locate: low.Locate | None = None
 ) -> PlannedExecutable:
     """Compile a program for a mesh without devices.
 
@@ -73,7 +73,7 @@ def compile_planned(
             f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
         )
     on = backend.Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
-    loaded, decided, _ = sharded_executable.compile_placed(on, wanted, placement, flags, locate)
+    loaded, decided, _ = sharded_executable.compile_placed(on, request, placement, flags, locate)
     costs = dict(loaded.cost_analysis())
     plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
-    return PlannedExecutable(wanted.name, plan, decided)
+    return PlannedExecutable(request.name, plan, decided)

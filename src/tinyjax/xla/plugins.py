@@ -94,14 +94,14 @@ def _loaded(plugin: discovery.Plugin) -> str:
 
 def _wrong_version(plugin: discovery.Plugin) -> str:
     """Say what is wrong with the versions of what is installed; nothing where they agree."""
-    wanted, name = versions.VERSION, plugin.extensions.replace("_", "-")
+    version, name = versions.VERSION, plugin.extensions.replace("_", "-")
     try:
         has = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return f"{name} is not installed: pip install {name}=={wanted}."
-    if versions.release_of(has) == versions.release_of(wanted):
+        return f"{name} is not installed: pip install {name}=={version}."
+    if versions.release_of(has) == versions.release_of(version):
         return ""
-    return f"{name} {has} is for another jaxlib than {wanted}: pip install {name}=={wanted}."
+    return f"{name} {has} is for another jaxlib than {version}: pip install {name}=={version}."
 
 
 def load_libraries(plugin: discovery.Plugin) -> None:

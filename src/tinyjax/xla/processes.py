@@ -111,7 +111,7 @@ def connect(
     )
     client.connect()
     minutes = ceil(limits.initialization / 60)
-    made = xla_client.make_cpu_client(
+    cpu = xla_client.make_cpu_client(
         asynchronous=True,
         distributed_client=client,
         node_id=process_index,
@@ -123,6 +123,6 @@ def connect(
     )
     join(Group(process_index, tuple(device_counts)))
     numbers = [device.id for device in all_devices()]
-    assert sorted(d.id for d in made.devices()) == numbers, "XLA numbers devices otherwise"
-    install(Backend(made))
+    assert sorted(d.id for d in cpu.devices()) == numbers, "XLA numbers devices otherwise"
+    install(Backend(cpu))
     return Connection(client, service)

@@ -62,11 +62,11 @@ def put(x: Array, sharding: Sharding) -> Array:
         )
     _check_memory(sharding)
     if sharding == on_first():
-        found = x if isinstance(x, ConcreteArray) else x.gathered
-        if found.aval is not found.aval.plain:
-            found = ConcreteArray(found.host, found.aval.plain)
-        buffer_of(found, backend())
-        return found
+        local = x if isinstance(x, ConcreteArray) else x.gathered
+        if local.aval is not local.aval.plain:
+            local = ConcreteArray(local.host, local.aval.plain)
+        buffer_of(local, backend())
+        return local
     at = moved(x, sharding)
     return at if at.sharding is sharding else ShardedArray(x.aval, sharding, at.shards)
 
@@ -129,23 +129,23 @@ def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> S
     """Put data of the host where a sharding says."""
     if aval.dtype in dtypes.PHYSICAL:
         host = dtypes.to_physical(host)
-    made: dict[str, dtypes.HostArray] = {}
+    copies: dict[str, dtypes.HostArray] = {}
     parts: list[dtypes.HostArray] = []
-    wanted, terms = sharding.parts(aval.shape), sharding.terms
+    slices, terms = sharding.parts(aval.shape), sharding.terms
     for place in sharding.addressable_places:
         if terms[place]:  # of a sum all of which the first device has
-            shape = host[wanted[place]].shape
+            shape = host[slices[place]].shape
             parts.append(np.zeros(shape, host.dtype))
             continue
-        key = str(wanted[place])
-        found = made.get(key)
-        if found is None:
-            found = np.asarray(host[wanted[place]])  # of a number NumPy gives no array
-            if not found.flags.c_contiguous:
-                found = aligned(found.shape, found.dtype)
-                found[...] = host[wanted[place]]
-            made[key] = found
-        parts.append(found)
+        key = str(slices[place])
+        part = copies.get(key)
+        if part is None:
+            part = np.asarray(host[slices[place]])  # of a number NumPy gives no array
+            if not part.flags.c_contiguous:
+                part = aligned(part.shape, part.dtype)
+                part[...] = host[slices[place]]
+            copies[key] = part
+        parts.append(part)
     return of_parts(aval, sharding, parts)
 
 
@@ -157,13 +157,13 @@ def _recut(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     buffers = x.shards._arrays
     has = [fetched(buffer, dtype) for buffer in buffers]
     cuts, places = _cuts(x.sharding, sharding, x.shape)
-    made: list[dtypes.HostArray] = []
+    parts: list[dtypes.HostArray] = []
     for shape, pieces in cuts:
         part = aligned(shape, dtype)
         for there, source, here in pieces:
             part[there] = has[source][here]
-        made.append(part)
-    return of_parts(x.aval, sharding, [made[place] for place in places])
+        parts.append(part)
+    return of_parts(x.aval, sharding, [parts[place] for place in places])
 
 
 #: How one part is put together: its shape; and which of it comes from which part of the source.
@@ -192,8 +192,8 @@ def _cuts(
         ]
 
     sources = {part: place for place, part in enumerate(bounds(source))}  # others hold copies
-    wanted = bounds(target)
-    distinct = [*dict.fromkeys(wanted)]
+    targets = bounds(target)
+    distinct = [*dict.fromkeys(targets)]
     cuts: list[_Cut] = []
     for part in distinct:
         pieces: list[tuple[Part, int, Part]] = []
@@ -207,7 +207,7 @@ def _cuts(
             if all(s.start < s.stop for s in there):
                 pieces.append((tuple(there), place, tuple(here)))
         cuts.append((tuple([stop - start for start, stop in part]), tuple(pieces)))
-    return cuts, [distinct.index(part) for part in wanted]
+    return cuts, [distinct.index(part) for part in targets]
 
 
 def on_host(args: Sequence[Array]) -> list[Array]:
@@ -229,10 +229,10 @@ def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     """Return an array divided otherwise over the same devices, by a program that does no more."""
     var = Var(x.aval)
     placement = Placement(sharding.ids, (x.sharding,), (sharding,))
-    wanted = Compilation(Jaxpr((var,), (), (var,)), "reshard", placement=placement)
-    (found,) = run_sharded(wanted, [x])
-    assert isinstance(found, ShardedArray), "it lies on several devices"
-    return found
+    request = Compilation(Jaxpr((var,), (), (var,)), "reshard", placement=placement)
+    (result,) = run_sharded(request, [x])
+    assert isinstance(result, ShardedArray), "it lies on several devices"
+    return result
 
 
 def _replicated(x: ShardedArray) -> ShardedArray:
@@ -246,29 +246,29 @@ def _replicated(x: ShardedArray) -> ShardedArray:
 # Programs
 
 
-def run_sharded(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
+def run_sharded(request: Compilation, args: Sequence[Array]) -> list[Array]:
     """Run a program that has a placement; its results may still be under way.
 
     Args:
-        wanted: the program.
+        request: the program.
         args: arrays with data, of the types of its parameters, wherever they lie.
 
     Raises:
         DonatedArrayError: one was donated to an earlier call.
         ShardingError: it calls Python functions, and not all of its devices are of this process.
     """
-    program = _for_devices(wanted)
-    return _run_on_host(wanted, args) if program is None else call_sharded(program, args)
+    program = _for_devices(request)
+    return _run_on_host(request, args) if program is None else call_sharded(program, args)
 
 
-def _for_devices(wanted: Compilation) -> _Compiled | None:
+def _for_devices(request: Compilation) -> _Compiled | None:
     """Compile a program that has a placement; None if it calls Python, so that the host runs it."""
-    calls_python, placement = _calls_python(wanted.jaxpr), wanted.placement
+    calls_python, placement = _calls_python(request.jaxpr), request.placement
     assert placement is not None, "only such programs are compiled for a placement"
     if calls_python and not calls_from(placement):
         return None
     try:
-        return compiled(wanted)
+        return compiled(request)
     except CallsPythonError:
         if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
             raise
@@ -286,19 +286,19 @@ def runs_on_host(jaxpr: Jaxpr) -> bool:
     return bool(_calls_python(jaxpr))
 
 
-def _run_on_host(wanted: Compilation, args: Sequence[Array]) -> list[Array]:
+def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
     """Run a program that calls Python functions, and put its results where they are to lie.
 
     Functions are called once, with whole arrays, or within ``shard_map`` once for each device.
     """
-    placement = wanted.placement
+    placement = request.placement
     assert placement is not None, "it has one"
     hosts = on_host(args)
-    if placement_by(wanted.jaxpr, [None] * len(hosts)) is None:
-        outs = executable_for(attrs.evolve(wanted, donated=(), placement=None))(hosts)
+    if placement_by(request.jaxpr, [None] * len(hosts)) is None:
+        outs = executable_for(attrs.evolve(request, donated=(), placement=None))(hosts)
     else:  # it has parts for each device, of which NumPy computes one after the other
         with use_trace(ProgramEvaluation(inf)):
-            outs = eval_jaxpr(wanted.jaxpr, hosts)
+            outs = eval_jaxpr(request.jaxpr, hosts)
     whole = undivided(placement.ins, placement.ids)
     return [put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
 
@@ -331,7 +331,7 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
     ]
     key = (primitive, params, config.settings(), *avals, *lie)
     run = _operations.get(key)
-    given = args
+    operands = args
     if bool in map(type, lie):
         args = [
             ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
@@ -343,11 +343,11 @@ def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
         jaxpr = _operation(primitive, params, avals, [how is True for how in lie])
         placement = placement_of(jaxpr, on_devices(args))
         if placement is None:
-            return EVAL.process(primitive, on_host(given), params)
-        wanted = Compilation(jaxpr, primitive.name, placement=placement)
-        program = _for_devices(wanted)
+            return EVAL.process(primitive, on_host(operands), params)
+        request = Compilation(jaxpr, primitive.name, placement=placement)
+        program = _for_devices(request)
         if program is None:
-            return _run_on_host(wanted, args)
+            return _run_on_host(request, args)
         run = _run_by(program, lie)
         if len(_operations) >= _MOST_OPERATIONS:
             _operations.clear()
@@ -368,12 +368,12 @@ def _number_at(x: Array, sharding: Sharding) -> ShardedArray:
     if type(x) is not ConcreteArray:
         return moved(x, sharding)
     key = (x.aval, sharding, x.host.tobytes())
-    found = _numbers.get(key)
-    if found is None:
+    cached = _numbers.get(key)
+    if cached is None:
         if len(_numbers) >= _MOST_NUMBERS:
             _numbers.clear()
-        found = _numbers[key] = moved(x, sharding)
-    return found
+        cached = _numbers[key] = moved(x, sharding)
+    return cached
 
 
 def _run_by(

@@ -112,9 +112,9 @@ def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
 @lru_cache(maxsize=4096)
 def _named(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedSharding | None:
     """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
-    wanted = HloSharding.from_string(text)
+    target = HloSharding.from_string(text)
     for candidate in _candidates(like, len(shape)):
-        if _hlo_sharding(candidate, len(shape)) == wanted:
+        if _hlo_sharding(candidate, len(shape)) == target:
             divides = all(n % candidate.factor(axis) == 0 for axis, n in enumerate(shape))
             return candidate if divides else None
     return None
@@ -180,16 +180,16 @@ class ShardedExecutable:
     def __init__(
         self,
         loaded: LoadedExecutable,
-        wanted: compilation.Compilation,
+        request: compilation.Compilation,
         placement: Placement,
         calls_python: bool = False,
     ) -> None:
-        jaxpr = wanted.jaxpr
-        self.name: str = wanted.name
+        jaxpr = request.jaxpr
+        self.name: str = request.name
         self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
-        self.donated: tuple[int, ...] = wanted.donated
+        self.donated: tuple[int, ...] = request.donated
         self.placement: Placement = placement
         self._calls_python = calls_python
         outs = [x for x in placement.outs if x is not None]
@@ -217,11 +217,11 @@ class ShardedExecutable:
         ]
         if all(x is y for x, y in zip(outs, self.placement.outs, strict=True)):
             return self
-        found = copy(self)
-        found.placement = attrs.evolve(self.placement, outs=tuple(outs))
+        result = copy(self)
+        result.placement = attrs.evolve(self.placement, outs=tuple(outs))
         lie = [lies and to for (_, lies), to in zip(self.results, outs, strict=True)]
-        found.results = found._typed(lie)
-        return found
+        result.results = result._typed(lie)
+        return result
 
     def _typed(self, lie: Sequence[Sharding | None]) -> list[tuple[ShapedArray, Sharding | None]]:
         """The types of the results, which say how they lie where types do."""
@@ -315,7 +315,7 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
 
 def compile_sharded(
     on: backend.Backend,
-    wanted: compilation.Compilation,
+    request: compilation.Compilation,
     placement: Placement,
     flags: compilation.Flags,
     locate: low.Locate | None = None,
@@ -325,32 +325,32 @@ def compile_sharded(
     What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
     it, or an axis is not divisible, the program is compiled again with that result undivided.
     """
-    loaded, decided, calls_python = compile_placed(on, wanted, placement, flags, locate)
-    return ShardedExecutable(loaded, wanted, decided, calls_python)
+    loaded, decided, calls_python = compile_placed(on, request, placement, flags, locate)
+    return ShardedExecutable(loaded, request, decided, calls_python)
 
 
 def compile_placed(
     on: backend.Backend,
-    wanted: compilation.Compilation,
+    request: compilation.Compilation,
     placement: Placement,
     flags: compilation.Flags,
     locate: low.Locate | None = None,
 ) -> tuple[LoadedExecutable, Placement, bool]:
     """Compile a program, and return how its results lie, and whether it calls Python."""
-    name = wanted.name
-    text, functions = lowering.lowered_for(placement, wanted.jaxpr, name, wanted.donated, locate)
+    name = request.name
+    text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
     loaded = (
         host_callbacks.compile_with(on, text, functions, name, flags, placement)
         if functions
         else loading.load_or_compile(on, text, name, flags, placement)
     )
-    outs = _read_back(loaded, wanted.jaxpr, placement)
+    outs = _read_back(loaded, request.jaxpr, placement)
     lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
-    whole = [undivided((a.sharding, *lie), placement.ids) for a in wanted.jaxpr.out_avals]
-    found = tuple([alone if x is None else x for x, alone in zip(outs, whole, strict=True)])
-    decided = attrs.evolve(placement, outs=found)
+    whole = [undivided((a.sharding, *lie), placement.ids) for a in request.jaxpr.out_avals]
+    shardings = tuple([alone if x is None else x for x, alone in zip(outs, whole, strict=True)])
+    decided = attrs.evolve(placement, outs=shardings)
     if None in outs:
-        return compile_placed(on, wanted, decided, flags, locate)
+        return compile_placed(on, request, decided, flags, locate)
     return loaded, decided, bool(functions)
 
 
@@ -362,16 +362,16 @@ def _read_back(
         return [*placement.outs]
     if len(placement.ids) == 1:
         return [undivided(placement.ins, placement.ids) if x is None else x for x in placement.outs]
-    given = (*placement.ins, *placement.outs, placement.whole)
-    meshes = [*dict.fromkeys([s for s in given if isinstance(s, NamedSharding)])]
-    found: list[Sharding | None] = []
+    named = (*placement.ins, *placement.outs, placement.whole)
+    meshes = [*dict.fromkeys([s for s in named if isinstance(s, NamedSharding)])]
+    shardings: list[Sharding | None] = []
     chosen = loaded.get_output_shardings() or []
-    for wanted, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
+    for requested, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
         text = str(HloSharding.from_proto(proto))
         own = aval.sharding if isinstance(aval, ExplicitArray) else None
         names = (
             _named(like, text, aval.shape)
             for like in ([own] if isinstance(own, NamedSharding) else meshes)
         )
-        found.append(wanted or next((x for x in names if x is not None), None))
-    return found
+        shardings.append(requested or next((x for x in names if x is not None), None))
+    return shardings

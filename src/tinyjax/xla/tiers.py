@@ -87,8 +87,8 @@ def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
         inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
         return next((one for one in inner if one is not None), None)
 
-    found: Primitive[Any] | None = jaxpr.derive("without rule", find)
-    return found
+    lacking: Primitive[Any] | None = jaxpr.derive("without rule", find)
+    return lacking
 
 
 class Progress:
@@ -113,7 +113,7 @@ _programs: Final[dict[compilation.Compilation, Progress]] = {}
 
 
 def run(
-    wanted: compilation.Compilation,
+    request: compilation.Compilation,
     args: Sequence[Array],
     tier: config.Tier,
     keep: Callable[[Any], None] = lambda executable: None,
@@ -123,40 +123,40 @@ def run(
     One that runs on other devices than the first is always compiled, for where its arguments lie.
 
     Args:
-        wanted: the program, without a placement.
+        request: the program, without a placement.
         args: arrays with data, one for each parameter.
         tier: "compiled" to wait for the compiler.
         keep: called with the compiled program, once there is one to use from now on.
     """
-    placement = device_assignment.placement_of(wanted.jaxpr, device_assignment.on_devices(args))
+    placement = device_assignment.placement_of(request.jaxpr, device_assignment.on_devices(args))
     if placement is not None:
         compilation.check_release()
         from tinyjax.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
 
-        return run_sharded(attrs.evolve(wanted, placement=placement), args)
+        return run_sharded(attrs.evolve(request, placement=placement), args)
     if sa.any_sharded(args):
         from tinyjax.xla.sharded import on_host  # noqa: PLC0415 (likewise)
 
         args = on_host(args)
     if tier != "compiled" and _depth.get() < _DEEPEST:
-        progress = _progress_of(wanted)
+        progress = _progress_of(request)
         times, calls = progress.decision.evaluations, progress.count()
         try:
-            if calls < times or (times and _must_wait(tier, wanted)):
-                return _evaluate(wanted, args)
+            if calls < times or (times and _must_wait(tier, request)):
+                return _evaluate(request, args)
             if calls == times:
                 # The last that is evaluated in any case. The compiler is set to work after it:
                 # beside it, loading jaxlib would slow it down.
                 from tinyjax.xla.background import compile_afterwards  # noqa: PLC0415 (only here)
 
-                with compile_afterwards(wanted):
-                    return _evaluate(wanted, args)
+                with compile_afterwards(request):
+                    return _evaluate(request, args)
         except plans.EndlessError:
             progress.decision = Decision(0, "a loop of unknown length went on for long")
     compilation.check_release()
     from tinyjax.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
 
-    executable = executable_for(wanted)
+    executable = executable_for(request)
     keep(executable)
     return executable(args)
 
@@ -177,26 +177,26 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
     return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")
 
 
-def _must_wait(tier: config.Tier, wanted: compilation.Compilation) -> bool:
+def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
     from tinyjax.xla.background import is_under_way  # noqa: PLC0415 (the first call needs none)
     from tinyjax.xla.forks import lacks_threads  # noqa: PLC0415 (likewise)
 
-    return lacks_threads() or (tier == "ready" and is_under_way(wanted))
+    return lacks_threads() or (tier == "ready" and is_under_way(request))
 
 
-def _progress_of(wanted: compilation.Compilation) -> Progress:
-    found = _programs.get(wanted)
-    if found is None:
-        found = _programs.setdefault(wanted, Progress(decide(wanted.jaxpr)))
+def _progress_of(request: compilation.Compilation) -> Progress:
+    progress = _programs.get(request)
+    if progress is None:
+        progress = _programs.setdefault(request, Progress(decide(request.jaxpr)))
         if len(_programs) > _MOST_PROGRAMS:
             with suppress(KeyError, RuntimeError):  # another thread has done it
                 del _programs[next(iter(_programs))]
-    return found
+    return progress
 
 
-def _evaluate(wanted: compilation.Compilation, args: Sequence[Array]) -> list[Array]:
-    jaxpr, donated = wanted.jaxpr, wanted.donated
+def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[Array]:
+    jaxpr, donated = request.jaxpr, request.donated
     tr.check_concrete(args)
     conc.check_donated(args)
     taken: list[int] = []
@@ -205,7 +205,7 @@ def _evaluate(wanted: compilation.Compilation, args: Sequence[Array]) -> list[Ar
         from tinyjax.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
 
         taken = [i for i, x in enumerate(match_donations(jaxpr, donated)) if x is not None]
-        conc.check_donated_once(args, taken, jaxpr.in_avals, wanted.name)
+        conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
     bounded = costs.cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
     try:

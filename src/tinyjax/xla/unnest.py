@@ -140,13 +140,13 @@ class _Flattening:
         """Take a program apart that nothing is handed to but its parameters."""
         if depth(jaxpr) <= self._deepest:
             return jaxpr
-        found = self._done.get(jaxpr.digest)
-        if found is None:
+        flat = self._done.get(jaxpr.digest)
+        if flat is None:
             items: list[_Item] = []
             outs = [self._seen(x, items) for x in self._read(jaxpr, jaxpr.in_binders, items)]
-            found = Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
-            self._done[jaxpr.digest] = found
-        return found
+            flat = Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
+            self._done[jaxpr.digest] = flat
+        return flat
 
     def _new(self, aval: av.ShapedArray) -> Var:
         var = Var(aval)
@@ -227,23 +227,23 @@ class _Flattening:
             read.append(inner)
             ends = [item.end for item in inner if isinstance(item, _Choice)]
             zero_elsewhere.append(range(first, ends[-1] if ends else first))
-        found: list[Atom] = []
+        atoms: list[Atom] = []
         results: list[tuple[Var, list[Atom]]] = []
         for row in zip(*columns, strict=True):
             others = [i for i, x in enumerate(row) if not _is_zero(x)]
             if not others:
-                found.append(row[0])
+                atoms.append(row[0])
             elif len(others) == 1 and self._number(row[others[0]]) in zero_elsewhere[others[0]]:
-                found.append(row[others[0]])
+                atoms.append(row[others[0]])
             else:
                 var = self._new(row[0].aval)
                 results.append(
                     (var, [self._seen(x, inner) for x, inner in zip(row, read, strict=True)])
                 )
-                found.append(var)
+                atoms.append(var)
         arms = [_arm(inner) for inner in read]
         items.append(_Choice(eqn, index, arms, results, len(self._numbers)))
-        return found
+        return atoms
 
     def _number(self, x: Atom) -> int:
         """The number of a variable, or of what a view shows; -1 for what has none."""
@@ -372,13 +372,13 @@ def _written_step(step: _Step, live: set[Var]) -> JaxprEqn:
         # in the order of use, which is the same in every process
         mentioned = [x for eqn in eqns for x in eqn.inputs] + [column[i] for column in columns]
         operands.update({x: None for x in mentioned if isinstance(x, Var) and x not in bound})
-    given = tuple(operands)
+    binders_in = tuple(operands)
     branches = tuple(
         [
-            Jaxpr(given, tuple(eqns), tuple([column[i] for column in columns]))
+            Jaxpr(binders_in, tuple(eqns), tuple([column[i] for column in columns]))
             for i, eqns in enumerate(kept)
         ]
     )
     params = step.eqn.primitive.rule(pr.CHOICE)(branches)
-    inputs = (step.index, *given)
+    inputs = (step.index, *binders_in)
     return JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)

@@ -115,21 +115,21 @@ def check_text(text: str) -> None:
     _check_depth(text)
     code = _STRING.sub('""', text)
     # Others are numbers that no 64 bits hold, which the passes take for such.
-    widths = {found[1] for found in _INTEGER.finditer(code)}
+    widths = {integer[1] for integer in _INTEGER.finditer(code)}
     if not widths <= _WIDTHS:
         raise _refused(f"it has integers of {', '.join(sorted(widths - _WIDTHS)):.100} bits")
     # The parser takes them for twice as many elements, and who asks for these ends the process.
-    if not all(found[1] for found in _PAIRS.finditer(_COMMENT.sub("", code))):
+    if not all(pair[1] for pair in _PAIRS.finditer(_COMMENT.sub("", code))):
         raise _refused("it has pairs of numbers as elements of arrays that are not complex")
     # The parser makes room for as many results as the highest that is used.
     results: dict[str, int] = {}
-    for found in _RESULTS.finditer(text):
-        results[found[1]] = max(results.get(found[1], 1), _number(found[2]))
+    for result in _RESULTS.finditer(text):
+        results[result[1]] = max(results.get(result[1], 1), _number(result[2]))
     if sum(results.values()) > len(text):
         raise _refused("it declares more results than there is text")
-    for found in _RESULT.finditer(text):
-        if _number(found[2]) >= results.get(found[1], 1):
-            raise _refused(f"it uses the result {found[0]:.100}, which there is not")
+    for result in _RESULT.finditer(text):
+        if _number(result[2]) >= results.get(result[1], 1):
+            raise _refused(f"it uses the result {result[0]:.100}, which there is not")
 
 
 def _number(digits: str) -> int:
@@ -138,13 +138,13 @@ def _number(digits: str) -> int:
 
 def _check_depth(text: str) -> None:
     depth = 0
-    for found in _TOKENS.finditer(text):
-        match found[0][0]:
+    for token in _TOKENS.finditer(text):
+        match token[0][0]:
             case "[" | "(" | "{" | "<":
                 depth += 1
             case "]" | ")" | "}" | ">":
                 depth = max(depth - 1, 0)
-            case "-" if len(found[0]) > 2:
+            case "-" if len(token[0]) > 2:
                 raise _refused("it has a row of minus signs")
         if depth > DEEPEST:
             raise _refused(f"its brackets are nested more than {DEEPEST} deep")
@@ -159,17 +159,17 @@ def check_portable(module: ir.Module) -> None:
     Raises:
         ExportError: a convolution has axes that its arrays have not.
     """
-    found: list[ExportError] = []
+    faults: list[ExportError] = []
 
     def check(op: ir.Operation) -> ir.WalkResult:
         if _CONVOLUTION.fullmatch(op.name) and not _has_axes(op):
-            found.append(_refused(f"the axes of the convolution {str(op)[:200]} are not there"))
+            faults.append(_refused(f"the axes of the convolution {str(op)[:200]} are not there"))
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(check)
-    if found:
-        raise found[0]
+    if faults:
+        raise faults[0]
 
 
 def _has_axes(op: ir.Operation) -> bool:
