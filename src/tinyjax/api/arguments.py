@@ -145,8 +145,8 @@ class Chosen:
 
     def result(self, leaves: Sequence[Any]) -> Any:
         """A tree like the chosen argument, or a tuple of such where several were asked for."""
-        found = self.unflatten(leaves)
-        return found if self.choice.several else found[0]
+        chosen = self.unflatten(leaves)
+        return chosen if self.choice.several else chosen[0]
 
     def __call__(self, *values: Any) -> Any:
         """The user's function of the chosen arguments alone."""

@@ -59,8 +59,8 @@ def device_put(
             "away is not to be seen again."
         )
     leaves, treedef = tree.flatten(x)
-    wanted = tree.flatten_prefix(device, treedef, dev.is_place, "device")
-    moved = [put(leaf, where) for leaf, where in zip(leaves, wanted, strict=True)]
+    places = tree.flatten_prefix(device, treedef, dev.is_place, "device")
+    moved = [put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
     if may_alias is False:
         moved = [
             x.copy() if x is leaf or isinstance(x, tr.Tracer) else x

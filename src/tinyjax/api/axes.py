@@ -116,8 +116,8 @@ def auto_axes(
         args, kwargs = tree.map(lambda x: _hidden(x, names), (args, kwargs))
         types = _types(mesh, names, AxisType.Auto)
         with use_mesh(mesh if mesh.empty else mesh.of_types(types)):
-            found: R = fun(*args, **kwargs)
-        return constrained(found, out_sharding, "auto_axes", "result", written="typed")
+            result: R = fun(*args, **kwargs)
+        return constrained(result, out_sharding, "auto_axes", "result", written="typed")
 
     imitate(call, fun)
     return call
@@ -185,8 +185,8 @@ def explicit_axes(
             )
         with use_mesh(mesh.of_types(_types(mesh, names, AxisType.Explicit))):
             result = fun(*constrained(args, in_sharding, "explicit_axes", "args"))
-        found: R = tree.map(lambda x: _hidden(x, names or mesh.axis_names), result)
-        return found
+        hidden: R = tree.map(lambda x: _hidden(x, names or mesh.axis_names), result)
+        return hidden
 
     imitate(call, fun)
     return call

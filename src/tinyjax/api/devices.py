@@ -108,8 +108,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             named = _laid(kwargs, 0, mesh)
 
             def of_arrays(*arrays: Any, **kwargs: Any) -> Any:
-                given = iter(arrays)
-                every = [x if i in static else next(given) for i, x in enumerate(args)]
+                dynamic = iter(arrays)
+                every = [x if i in static else next(dynamic) for i, x in enumerate(args)]
                 return fun(*every, **kwargs)
 
             arrays = [x for i, x in enumerate(laid) if i not in static]
@@ -144,9 +144,9 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         result: R = program_of(args, kwargs)(*args, **kwargs)
         return result
 
-    found: Any = imitate(call, fun)
-    found.lower = lower
-    mapped: PmapFunction[P, R] = found
+    imitation: Any = imitate(call, fun)
+    imitation.lower = lower
+    mapped: PmapFunction[P, R] = imitation
     return mapped
 
 

@@ -277,13 +277,13 @@ def _gradient(
         )
     (out,) = linearized.primals_out
     choice.check_result(out)
-    found: list[prim.Tangent] = [prim.ZERO] * len(primals)
+    cotangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        found = linearized.pull_back([con.lie_as(sh.full_like(out, 1), out.aval.cotangent())])
+        cotangents = linearized.pull_back([con.lie_as(sh.full_like(out, 1), out.aval.cotangent())])
     gradient = chosen.result(
         [
             sh.zero_tangent(x.aval.cotangent()) if ct is prim.ZERO else ct
-            for x, ct in zip(primals, found, strict=True)
+            for x, ct in zip(primals, cotangents, strict=True)
         ]
     )
     return out, gradient, tangents.without_tracers(flat.aux) if has_aux else None
@@ -294,5 +294,5 @@ def _describe_result(outs: Sequence[Array], out_tree: tree.PyTreeDef) -> str:
         return "None. Is a return statement missing?"
     if out_tree.node_type is tuple and outs and not outs[0].shape:
         return f"{in_words(out_tree)}. To return more than the value, pass has_aux=True."
-    found = f"an array of type {outs[0].aval}" if out_tree is tree.LEAF else in_words(out_tree)
-    return f"{found}. Reduce it, for instance with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."
+    kind = f"an array of type {outs[0].aval}" if out_tree is tree.LEAF else in_words(out_tree)
+    return f"{kind}. Reduce it, for instance with jnp.sum, or use tinyjax.jacrev or tinyjax.vjp."

@@ -75,8 +75,8 @@ def jacfwd(
 
         def push(direction: Any) -> Any:
             if has_aux:
-                _, tangent, found = derivatives.jvp(of_chosen, values, direction, True)
-                aux.append(found)
+                _, tangent, auxiliary = derivatives.jvp(of_chosen, values, direction, True)
+                aux.append(auxiliary)
                 return tangent
             return derivatives.jvp(of_chosen, values, direction)[1]
 

@@ -87,15 +87,15 @@ def vmap(
     return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size, spmd=spmd)
 
 
-def _spmd_axes(given: object) -> tuple[str, ...]:
-    names = () if given is None else given if isinstance(given, tuple) else (given,)
-    found = tuple([name for name in names if isinstance(name, str)])
-    if len(found) != len(names):
+def _spmd_axes(option: object) -> tuple[str, ...]:
+    names = () if option is None else option if isinstance(option, tuple) else (option,)
+    axes = tuple([name for name in names if isinstance(name, str)])
+    if len(axes) != len(names):
         raise errors.ArgumentError(
             "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
-            f"but got {errors.shortened(given)}."
+            f"but got {errors.shortened(option)}."
         )
-    return found
+    return axes
 
 
 def _no_axis(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> errors.AxisError:
@@ -141,21 +141,23 @@ def _mapped(
         flat = calling.FlatFunction(fun, in_tree)
         refs = [i for i in rf.places_of_refs(leaves) if axes[i] is not None]
         if refs:
-            outs, found = _over_refs(flat, arrays, axes, size, axis_name, chunk_size, leaves, refs)
+            outs, sources = _over_refs(
+                flat, arrays, axes, size, axis_name, chunk_size, leaves, refs
+            )
         else:
             over = _axis(size, axis_name, of_basis, spmd)
             if av.explicit_types:
                 over = attrs.evolve(over, divided=explicit.divided(arrays, axes))
-            outs, found = _batched(flat, over, arrays, axes, chunk_size, fun)
+            outs, sources = _batched(flat, over, arrays, axes, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
-            wanted = [out_axes] * len(outs)
+            targets = [out_axes] * len(outs)
         else:
-            wanted = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
-            _check_axes("out_axes", wanted)
-        if wanted != found:
+            targets = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
+            _check_axes("out_axes", targets)
+        if targets != sources:
             outs = [
                 _place(fun, out, axis, to, size, flat.out_tree, i)
-                for i, (out, axis, to) in enumerate(zip(outs, found, wanted, strict=True))
+                for i, (out, axis, to) in enumerate(zip(outs, sources, targets, strict=True))
             ]
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -192,22 +194,22 @@ def _over_refs(
     """
     parts = rf.Parts(leaves, refs, describe_function(flat.fun))
 
-    def run(*given: Any) -> list[Array]:
-        own = parts.own(given)
+    def run(*examples: Any) -> list[Array]:
+        own = parts.own(examples)
         outs = flat(*own)
         return [*outs, *parts.left(own)]
 
     with parts.mapped("vmap"):
         mapped = _axis(size, axis_name, False)
-        outs, found = _batched(run, mapped, arrays, axes, chunk_size, flat.fun)
+        outs, mapped_outs = _batched(run, mapped, arrays, axes, chunk_size, flat.fun)
     n = len(outs) - len(parts.written)
     parts.keep(
         [
             sh.move_batch_axis(x, axis, axes[i] or 0, size)
-            for i, x, axis in zip(parts.written, outs[n:], found[n:], strict=True)
+            for i, x, axis in zip(parts.written, outs[n:], mapped_outs[n:], strict=True)
         ]
     )
-    return outs[:n], found[:n]
+    return outs[:n], mapped_outs[:n]
 
 
 @lru_cache(maxsize=256)
@@ -259,16 +261,16 @@ def _in_chunks(
         sh.moveaxis(x, axis, 0) for x, axis in zip(arrays, axes, strict=True) if axis is not None
     ]
     in_axes = [None if axis is None else 0 for axis in axes]
-    found: list[int | None] = []
+    outs_axes: list[int | None] = []
 
     def of_some(*slices: Array) -> list[Array]:
         """Results mapped over the first axis, except those that are the same for all."""
-        nonlocal found
-        given = iter(slices)
-        args = [x if a is None else next(given) for x, a in zip(arrays, axes, strict=True)]
+        nonlocal outs_axes
+        rows = iter(slices)
+        args = [x if a is None else next(rows) for x, a in zip(arrays, axes, strict=True)]
         mapped = MappedAxis(slices[0].shape[0] if slices else size)
         outs, out_axes = batch_flat(flat, mapped, args, in_axes, fun)
-        found = [None if axis is None else 0 for axis in out_axes]
+        outs_axes = [None if axis is None else 0 for axis in out_axes]
         return [
             x if axis is None else sh.moveaxis(x, axis, 0)
             for x, axis in zip(outs, out_axes, strict=True)
@@ -279,20 +281,20 @@ def _in_chunks(
         for x in examples
     ]
     if not slices:  # the same for all examples: one is enough
-        return of_some(), found
+        return of_some(), outs_axes
     _, stacked = scan(lambda _, xs: (None, of_some(*xs)), None, slices)
     if not rest:
         last = [sh.reshape(sl.slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
     else:
         last = of_some(*(sl.slice_in_dim(x, whole, size) for x in examples))
     joined = []
-    for y, end, axis in zip(stacked, last, found, strict=True):
+    for y, end, axis in zip(stacked, last, outs_axes, strict=True):
         if axis is None:
             joined.append(end)
             continue
         together = sh.reshape(y, (whole, *y.shape[2:]))
         joined.append(sl.concatenate([together, end], 0) if rest else together)
-    return joined, found
+    return joined, outs_axes
 
 
 def _argument_axes(
@@ -310,9 +312,9 @@ def _argument_axes(
             f"arguments, but it has {len(in_axes)} entries, and "
             f"{describe_function(fun)} was called with {len(args)} positional arguments."
         )
-    given = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
-    _check_axes("in_axes", given)
-    axes: list[int | None] = given
+    flat_axes = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
+    _check_axes("in_axes", flat_axes)
+    axes: list[int | None] = flat_axes
     return axes + [0] * (in_tree.num_leaves - len(axes))
 
 

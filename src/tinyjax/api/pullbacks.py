@@ -170,10 +170,10 @@ def _spread(marks: Saveable, treedef: tree.PyTreeDef, name: str) -> list[bool]:
     if len(children) != len(marks):
         expected = f"a bool, or a tuple of {len(children)}" if children else "a bool"
         raise tree.TreeMismatchError(name, expected, f"a tuple of {len(marks)}", _MARKS)
-    found: list[bool] = []
+    spread: list[bool] = []
     for i, (mark, child) in enumerate(zip(marks, children, strict=True)):
-        found += _spread(mark, child, f"{name}[{i}]")
-    return found
+        spread += _spread(mark, child, f"{name}[{i}]")
+    return spread
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -193,7 +193,7 @@ class TangentMap:
     @calling.watched
     def __call__(self, *tangents: Any) -> Any:
         known = self.structure
-        given = as_tangents(
+        flat = as_tangents(
             tangents,
             known.in_tree.children()[0],
             known.in_avals,
@@ -202,7 +202,7 @@ class TangentMap:
             lambda i: calling.argument_path(known.fun, known.in_tree, i),
             "linearize",
         )
-        needed = [t for t, has in zip(given, known.nonzero_in, strict=True) if has]
+        needed = [t for t, has in zip(flat, known.nonzero_in, strict=True) if has]
         linearized = known.with_residuals(self.residuals)
         outs = linearized.apply([t for t in needed if t is not ZERO])
         return tree.unflatten(
@@ -336,12 +336,12 @@ class PullBack(Generic[R, *Ts]):
 
         @calling.watched
         def pull_back(cotangent: Any, /) -> tuple[Any, ...]:
-            wanted = [not isinstance(leaf, DontWant) for leaf in leaves]
-            found = self._cotangents(cotangent, None if all(wanted) else wanted)
+            required = [not isinstance(leaf, DontWant) for leaf in leaves]
+            cotangents = self._cotangents(cotangent, None if all(required) else required)
             return known.arguments(
                 [
                     _direct(ct, leaf, aval)
-                    for ct, leaf, aval in zip(found, leaves, known.in_avals, strict=True)
+                    for ct, leaf, aval in zip(cotangents, leaves, known.in_avals, strict=True)
                 ]
             )
 
@@ -370,10 +370,10 @@ class PullBack(Generic[R, *Ts]):
             ]
         )
 
-    def _cotangents(self, cotangent: Any, wanted: Sequence[bool] | None = None) -> list[Tangent]:
+    def _cotangents(self, cotangent: Any, required: Sequence[bool] | None = None) -> list[Tangent]:
         """Return a cotangent for each leaf of the arguments, or ``ZERO``."""
         known = self.structure
-        given = as_tangents(
+        flat = as_tangents(
             cotangent,
             known.out_tree,
             known.out_avals,
@@ -385,7 +385,7 @@ class PullBack(Generic[R, *Ts]):
         residuals = self.residuals
         if residuals is not self._saved or NotSaveable in map(type, residuals):
             residuals = self._restored(residuals)
-        return known.with_residuals(residuals).pull_back(given, wanted)
+        return known.with_residuals(residuals).pull_back(flat, required)
 
     def _restored(self, residuals: Sequence[Any]) -> tuple[Array, ...]:
         """Check residuals that are arguments, which may be missing or replaced."""

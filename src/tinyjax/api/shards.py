@@ -51,22 +51,22 @@ def make_array_from_callback(
     """
     name = "make_array_from_callback"
     sizes = integers(shape, f"shape of {name}")
-    found = checked(sharding, sizes, name, "the array")
-    _check_no_sum(name, found)
-    wanted = None if dtype is None else np.dtype(dtype)
-    given: dict[str, ConcreteArray] = {}
+    resolved = checked(sharding, sizes, name, "the array")
+    _check_no_sum(name, resolved)
+    kind = None if dtype is None else np.dtype(dtype)
+    by_part: dict[str, ConcreteArray] = {}
     parts: list[ConcreteArray] = []
-    for part in found.addressable_devices_indices_map(sizes).values():
-        if str(part) not in given:
+    for part in resolved.addressable_devices_indices_map(sizes).values():
+        if str(part) not in by_part:
             data = _on_host(data_callback(part), name)
-            wanted = data.dtype if wanted is None else wanted
-            given[str(part)] = _on_host(data.astype(wanted), name)
-        parts.append(given[str(part)])
-    if wanted is None:
-        raise _nothing_here(name, found)
-    _check_parts(name, found, sizes, parts)
-    aval = ShapedArray(sizes, wanted)
-    return xla.of_parts(aval, found, [_contiguous(x.host, ...) for x in parts])
+            kind = data.dtype if kind is None else kind
+            by_part[str(part)] = _on_host(data.astype(kind), name)
+        parts.append(by_part[str(part)])
+    if kind is None:
+        raise _nothing_here(name, resolved)
+    _check_parts(name, resolved, sizes, parts)
+    aval = ShapedArray(sizes, kind)
+    return xla.of_parts(aval, resolved, [_contiguous(x.host, ...) for x in parts])
 
 
 def make_array_from_single_device_arrays(
@@ -100,7 +100,7 @@ def make_array_from_single_device_arrays(
     """
     name = "make_array_from_single_device_arrays"
     sizes = integers(shape, f"shape of {name}")
-    found = checked(sharding, sizes, name, "the array")
+    resolved = checked(sharding, sizes, name, "the array")
     by_device: dict[Device, Array] = {}
     for array in arrays:
         if not isinstance(array, ConcreteArray | ShardedArray) or len(array.devices()) != 1:
@@ -108,23 +108,23 @@ def make_array_from_single_device_arrays(
                 f"{name} takes arrays that lie on one device each, but got {shortened(array)}."
             )
         by_device[array.devices().pop()] = array
-    wanted = [device_at(found.ids[place]) for place in found.addressable_places]
-    if {*by_device} != {*wanted} or len(arrays) != len(wanted):
+    own = [device_at(resolved.ids[place]) for place in resolved.addressable_places]
+    if {*by_device} != {*own} or len(arrays) != len(own):
         raise ShardingError(
-            f"{name} takes one array for each device of this process that {found!r} has, {wanted}, "
+            f"{name} takes one array for each device of this process that {resolved!r} has, {own}, "
             f"but got {len(arrays)} arrays on {[*by_device]}."
         )
-    if not wanted:
-        raise _nothing_here(name, found)
-    parts = [by_device[device] for device in wanted]
-    _check_parts(name, found, sizes, parts)
+    if not own:
+        raise _nothing_here(name, resolved)
+    parts = [by_device[device] for device in own]
+    _check_parts(name, resolved, sizes, parts)
     kind = parts[0].dtype if dtype is None else np.dtype(dtype)
     for part in parts:
         if part.dtype != kind:
             raise ShardingError(
                 f"{name}: arrays of {kind.name} were expected, but got {part.aval}."
             )
-    return xla.of_arrays(ShapedArray(sizes, kind), found, parts)
+    return xla.of_arrays(ShapedArray(sizes, kind), resolved, parts)
 
 
 @overload
@@ -167,8 +167,8 @@ def make_array_from_process_local_data(
     leaves, treedef = tree.flatten(local_data)
     places = tree.flatten_prefix(sharding, treedef, is_place, "sharding")
     shapes = tree.flatten_prefix(global_shape, treedef, _is_shape, "global_shape")
-    made = [_of_local(*each) for each in zip(places, leaves, shapes, strict=True)]
-    return tree.unflatten(treedef, made)
+    arrays = [_of_local(*each) for each in zip(places, leaves, shapes, strict=True)]
+    return tree.unflatten(treedef, arrays)
 
 
 def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
@@ -176,14 +176,14 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     local = _on_host(leaf, name)
     sharding = resolve(where, name)
     _check_no_sum(name, sharding)
-    wanted = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
-    if len(wanted) != local.ndim:
+    lengths = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
+    if len(lengths) != local.ndim:
         raise ShardingError(
             f"{name}: the array has the shape {local.shape}, and global_shape {shape} another "
             "number of axes."
         )
     axes = [_Axis(sharding, axis, local.ndim) for axis in range(local.ndim)]
-    sizes = [axis.size(n, of, name) for axis, n, of in zip(axes, local.shape, wanted, strict=True)]
+    sizes = [axis.size(n, of, name) for axis, n, of in zip(axes, local.shape, lengths, strict=True)]
     sharding.check(sizes, f"the array of {name}")
     host = local.host
     parts = [
@@ -227,27 +227,27 @@ class _Axis:
         own = {*self._own}
         return all(len(x) == len(own) and (x == own or not x & own) for x in every)
 
-    def size(self, local: int, wanted: int | None, name: str) -> int:
+    def size(self, local: int, expected: int | None, name: str) -> int:
         """The length of the axis where this process has so much of it.
 
         Args:
             local: the length of this process's data.
-            wanted: the length of the whole, where it is given.
+            expected: the length of the whole, where it is given.
             name: the function, for messages.
 
         Raises:
             ShardingError: this process has not as much as that.
         """
-        found = local * self._count // max(len(self._own), 1)
-        if wanted == local or (wanted is None and len(self._own) == self._count):
+        implied = local * self._count // max(len(self._own), 1)
+        if expected == local or (expected is None and len(self._own) == self._count):
             self._whole = True
             return local
-        if self._is_uniform and wanted in (None, found):
-            return found
+        if self._is_uniform and expected in (None, implied):
+            return implied
         raise ShardingError(
             f"{name}: along axis {self._axis} this process has {len(self._own)} of {self._count} "
             f"parts, and data of the length {local}"
-            + ("." if wanted is None else f", but global_shape says {wanted}.")
+            + ("." if expected is None else f", but global_shape says {expected}.")
             + ("" if self._is_uniform else " Parts of processes overlap: give global_shape.")
         )
 
@@ -267,29 +267,29 @@ def _is_shape(x: object) -> bool:
 
 
 def _on_host(data: object, name: str) -> ConcreteArray:
-    found = as_array(data)
-    if isinstance(found, ShardedArray):
-        found = found.gathered
-    if not isinstance(found, ConcreteArray):
-        raise ArgumentError(f"{name} takes data, but got the traced value {found}.")
-    return found
+    array = as_array(data)
+    if isinstance(array, ShardedArray):
+        array = array.gathered
+    if not isinstance(array, ConcreteArray):
+        raise ArgumentError(f"{name} takes data, but got the traced value {array}.")
+    return array
 
 
 def _contiguous(host: HostArray, part: Any) -> HostArray:
     """A part of data as XLA holds it, which nobody writes to."""
-    found = host[part]
-    return np.asarray(to_physical(found) if found.dtype in PHYSICAL else found, order="C")
+    piece = host[part]
+    return np.asarray(to_physical(piece) if piece.dtype in PHYSICAL else piece, order="C")
 
 
 def _check_parts(
     name: str, sharding: Sharding, shape: Sequence[int], parts: Sequence[Array]
 ) -> None:
-    wanted = sharding.shard_shape(shape)
+    expected = sharding.shard_shape(shape)
     for part in parts:
-        if part.shape != wanted:
+        if part.shape != expected:
             raise ShardingError(
                 f"{name}: the parts of an array of the shape {tuple(shape)} have the shape "
-                f"{wanted}, but one has {part.shape}."
+                f"{expected}, but one has {part.shape}."
             )
 
 

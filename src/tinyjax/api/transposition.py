@@ -93,7 +93,7 @@ class Transpose:
     @calling.watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
-        given = tangents.as_tangents(
+        cotangents_out = tangents.as_tangents(
             cotangent,
             out_tree,
             jaxpr.out_avals,
@@ -105,7 +105,7 @@ class Transpose:
         known = dict(zip(jaxpr.in_binders, self.consts, strict=False))
         inputs = jaxpr.in_binders[len(known) :]
         try:
-            found = tp.pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, given)
+            cotangents_in = tp.pull_back(jaxpr.eqns, known, inputs, jaxpr.outs, cotangents_out)
         except errors.MissingRuleError as error:
             if error.rule != "transpose":
                 raise
@@ -116,7 +116,7 @@ class Transpose:
             ) from None
         arrays: list[Array] = [
             sh.full(x.aval.shape, 0, x.aval.dtype) if ct is prim.ZERO else ct
-            for ct, x in zip(found, inputs, strict=True)
+            for ct, x in zip(cotangents_in, inputs, strict=True)
         ]
         cotangents: tuple[Any, ...] = tree.unflatten(self.of.in_tree, arrays)[0]
         return cotangents

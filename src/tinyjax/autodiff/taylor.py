@@ -67,8 +67,8 @@ class SeriesTracer(Tracer):
     def aval(self) -> ShapedArray:
         return self.terms[0].aval
 
-    def concrete(self, wanted: str) -> HostArray:
-        return self.terms[0].concrete(wanted)
+    def concrete(self, purpose: str) -> HostArray:
+        return self.terms[0].concrete(purpose)
 
     def components(self) -> Sequence[Array]:
         return self.terms

@@ -145,9 +145,11 @@ def _pull_through(
     """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
     halves = lz.linearize_jaxpr(body, tuple(nonzero))
     computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
-    given = marked(cotangents, halves.nonzero_out)
-    found = tp.backward_pass(halves.tangent, halves.residuals(operands, computed), given)
-    return with_zeros(nonzero, found)
+    cotangents_out = marked(cotangents, halves.nonzero_out)
+    cotangents_in = tp.backward_pass(
+        halves.tangent, halves.residuals(operands, computed), cotangents_out
+    )
+    return with_zeros(nonzero, cotangents_in)
 
 
 def _chosen(
@@ -206,13 +208,16 @@ def linearize_while(
 
 
 def _first_tangents(
-    tangents: Sequence[Array], init: Sequence[Array], given: Sequence[bool], nonzero: Sequence[bool]
+    tangents: Sequence[Array],
+    init: Sequence[Array],
+    present: Sequence[bool],
+    nonzero: Sequence[bool],
 ) -> list[Array]:
     """The tangents of a first state, zeros where only later iterations have one."""
     rest = iter(tangents)
     return [
         next(rest) if there else zeros_like(x)
-        for x, there, has in zip(init, given, nonzero, strict=True)
+        for x, there, has in zip(init, present, nonzero, strict=True)
         if has
     ]
 
@@ -303,9 +308,11 @@ def _pull_while(
     def pull(
         _: Array, state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
-        given = with_zeros(nz_state, cts)
-        found = _pull_through(params.body, [*other, *state], [*nz_other, *nz_state], given)
-        into_other, into_state = split_list(found, len(other))
+        cotangents_out = with_zeros(nz_state, cts)
+        cotangents_in = _pull_through(
+            params.body, [*other, *state], [*nz_other, *nz_state], cotangents_out
+        )
+        into_other, into_state = split_list(cotangents_in, len(other))
         increments = marked(into_other, nz_other)
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
@@ -455,10 +462,10 @@ def _pull_scan(
     ) -> tuple[list[Array], list[Array]]:
         place = _place(i, params)
         slices = _slices(xs, place)
-        given = [*with_zeros(nz_carry, cts), *with_zeros(nz_ys, _slices(ct_ys, place))]
+        cotangents_out = [*with_zeros(nz_carry, cts), *with_zeros(nz_ys, _slices(ct_ys, place))]
         operands = [*consts, *carry, *slices]
-        found = _pull_through(jaxpr, operands, chosen, given)
-        into_consts, into_carry, into_xs = split_list(found, k, m)
+        cotangents_in = _pull_through(jaxpr, operands, chosen, cotangents_out)
+        into_consts, into_carry, into_xs = split_list(cotangents_in, k, m)
         increments = marked(into_consts, nz_consts)
         totals, collected = split_list(sums, len(increments))
         parts = _chosen(into_xs, slices, nz_xs)

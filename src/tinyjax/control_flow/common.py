@@ -88,9 +88,9 @@ def stage_function(
         cells = [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
         known = _kept.setdefault(fun, {})
-        found = known.get(key)
-        if found is not None:
-            return found[:2]
+        cached = known.get(key)
+        if cached is not None:
+            return cached[:2]
     before = stg.stand_ins.get()
     own = None if watch is None else rf.Watch()
     flat = calling.FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
@@ -346,8 +346,8 @@ def match_carry(
         after = staged.jaxpr.out_avals[: len(carry)]
         promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
         if guess is not None:
-            wanted = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
-            if not (av.same_types(wanted, types) and av.same_types(after, types)):
+            joined = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
+            if not (av.same_types(joined, types) and av.same_types(after, types)):
                 types, guess = first, None
                 continue
         if not av.same_types(promoted, types):
@@ -388,12 +388,12 @@ def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., 
 
 
 def _changed_structure(
-    name: str, fun: Callable[..., Any], given: tree.PyTreeDef, found: tree.PyTreeDef
+    name: str, fun: Callable[..., Any], in_tree: tree.PyTreeDef, out_tree: tree.PyTreeDef
 ) -> errors.CarryTypeError:
     if isinstance(fun, Body):
-        given, found = (x.children()[fun.place] for x in (given, found))
+        in_tree, out_tree = (x.children()[fun.place] for x in (in_tree, out_tree))
     name, fun, carry, _ = _user_carry(name, fun)
-    path, before, after = first_difference(given, found, carry)
+    path, before, after = first_difference(in_tree, out_tree, carry)
     return errors.CarryTypeError(
         f"{name} body function carry input and carry output must have the same pytree structure, "
         f"but they differ:\n\nThe input carry {'component ' * (path != carry)}{path} is "
@@ -409,14 +409,14 @@ def _changed_types(
     changes: Sequence[tuple[str, av.ShapedArray, av.ShapedArray]],
 ) -> errors.CarryTypeError:
     name, fun, carry, place = _user_carry(name, fun)
-    found = [
+    lines = [
         f"the input carry {'component ' * (path != place)}{path.replace(place, carry, 1)} has type "
         f"{a} but the corresponding output carry component has type {b}, so {_mismatch(a, b)}"
         for path, a, b in changes[:_MOST_SHOWN]
     ]
-    if len(changes) > len(found):
-        found.append(f"and {len(changes) - len(found)} more")
-    shown = f"T{found[0][1:]}" if len(found) == 1 else "  * " + ";\n  * ".join(found)
+    if len(changes) > len(lines):
+        lines.append(f"and {len(changes) - len(lines)} more")
+    shown = f"T{lines[0][1:]}" if len(lines) == 1 else "  * " + ";\n  * ".join(lines)
     _, before, after = changes[0]
     advice = (
         "Return it divided as it was, or divide it so at the start: tinyjax.reshard(x, P(...))."

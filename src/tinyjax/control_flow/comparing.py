@@ -38,7 +38,7 @@ def compared(
     name: str,
     branches: Sequence[Callable[..., Any]],
     taken: int,
-    given: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+    operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     result: tuple[tree.PyTreeDef, Sequence[Array]],
 ) -> Sequence[av.ShapedArray] | None:
     """Compare what a branch has returned with the types of what others would have returned.
@@ -49,7 +49,7 @@ def compared(
         name: the function that chooses.
         branches: all of them.
         taken: the one that was called.
-        given: the structure of ``(args, kwargs)``, and the types of their leaves.
+        operands: the structure of ``(args, kwargs)``, and the types of their leaves.
         result: the structure of what it has returned, and the leaves.
 
     Returns:
@@ -68,12 +68,12 @@ def compared(
     key: Hashable = None
     try:
         likes = map(_likeness, others)
-        key = (within, tr.enclosing_axes(), given[0], out_tree, *given[1], *own, *likes)
+        key = (within, tr.enclosing_axes(), operands[0], out_tree, *operands[1], *own, *likes)
         if key in _compared:
             return _compared[key]  # 2 us, of 10 that such a call takes
     except TypeError:  # one closes over something that no key can be made of
         key = None
-    results = [_staged(branch, given, (out_tree, own)) for branch in others]
+    results = [_staged(branch, operands, (out_tree, own)) for branch in others]
     results.insert(taken, (out_tree, own))
     types = common_types(name, branches, *zip(*results, strict=True))
     targets = None if types == own else types
@@ -87,13 +87,13 @@ def compared(
 
 def _staged(
     branch: Callable[..., Any],
-    given: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+    operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     otherwise: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
 ) -> tuple[tree.PyTreeDef, Sequence[av.ShapedArray]]:
     """Return the structure and the types of a branch's results, or others where it is not known."""
     before = _staging.set(True)
     try:
-        staged, out_tree = cf.stage_function(branch, *given, rf.Watch() if rf.in_use() else None)
+        staged, out_tree = cf.stage_function(branch, *operands, rf.Watch() if rf.in_use() else None)
     except Exception:
         return otherwise
     finally:

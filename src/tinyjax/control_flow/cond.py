@@ -194,17 +194,17 @@ def _read_slots(
     num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
     slots = iter(sources[:num_computed])
     kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
-    found: list[jx.Var | None] = [None] * len(avals)
+    places: list[jx.Var | None] = [None] * len(avals)
     for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
-        found[next(slots) if forwarded is None else kept[forwarded]] = var
-    binders = [var or jx.Var(aval) for var, aval in zip(found, avals, strict=True)]
+        places[next(slots) if forwarded is None else kept[forwarded]] = var
+    binders = [var or jx.Var(aval) for var, aval in zip(places, avals, strict=True)]
     tangents = jaxpr.in_binders[len(lin.forwarded) :]
     return jx.Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
 
 
 @cond_p.def_rule(pr.DEPENDS)
-def _cond_depends(params: CondParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
-    chosen, *rest = given
+def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
+    chosen, *rest = dependent
     if chosen:
         return (True,) * len(params.branches[0].outs)
     return _any_of([dep.depends(branch, rest) for branch in params.branches])
@@ -259,10 +259,10 @@ def _cond_batch(
     index, *operands = values
     index_axis, *rest = axes
     if index_axis is None:
-        found = [bt.batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
-        wanted = _any_of([[axis is not None for axis in column] for column in found])
-        branches = [bt.batch_jaxpr(b, mapped, tuple(rest), wanted)[0] for b in params.branches]
-        return bind_branches(index, branches, operands), cf.at_front(wanted)
+        out_axes = [bt.batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
+        out_batched = _any_of([[axis is not None for axis in column] for column in out_axes])
+        branches = [bt.batch_jaxpr(b, mapped, tuple(rest), out_batched)[0] for b in params.branches]
+        return bind_branches(index, branches, operands), cf.at_front(out_batched)
     operands = [
         x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
     ]
@@ -270,7 +270,7 @@ def _cond_batch(
     same = _same_of_all(params, values, axes)
     programs: Sequence[jx.Jaxpr] = params.branches
     if any(same):
-        programs = [dep.dce(branch, [found is None for found in same]) for branch in programs]
+        programs = [dep.dce(branch, [alike is None for alike in same]) for branch in programs]
     results = [
         _of_those_who_take(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
         for i, branch in enumerate(programs)
@@ -280,24 +280,24 @@ def _cond_batch(
         here = ew.eq(index, full_like(index, i))
         chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
     computed = iter(chosen)
-    outs = [next(computed) if found is None else found[0] for found in same]
-    return outs, [0 if found is None else found[1] for found in same]
+    outs = [next(computed) if alike is None else alike[0] for alike in same]
+    return outs, [0 if alike is None else alike[1] for alike in same]
 
 
 def _same_of_all(
     params: CondParams, values: Sequence[Array], axes: prim.BatchAxes
 ) -> list[tuple[Array, int | None] | None]:
     """For each result that every branch has alike, an operand or a constant: it, and its axis."""
-    found: list[tuple[Array, int | None] | None] = []
+    result: list[tuple[Array, int | None] | None] = []
     columns = zip(*[branch.outs for branch in params.branches], strict=True)
     for place, (first, *others) in zip(_cond_forwards(params), columns, strict=True):
         if place is not None:
-            found.append((values[place], axes[place]))
+            result.append((values[place], axes[place]))
         elif isinstance(first, jx.Lit) and all(_are_equal(first, other) for other in others):
-            found.append((first.value, None))
+            result.append((first.value, None))
         else:
-            found.append(None)
-    return found
+            result.append(None)
+    return result
 
 
 def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
@@ -735,15 +735,15 @@ def _note_uses(staged: Sequence[Staged], args: Sequence[Array], outs: Sequence[A
     Raises:
         KeyReuseError: one was used before.
     """
-    found: dict[int, tuple[Array, Use]] = {}
+    uses: dict[int, tuple[Array, Use]] = {}
     for branch in staged:
         for var, x in zip(branch.jaxpr.in_binders, (*branch.consts, *args), strict=True):
             of_operand = branch.uses.of(var)
             if of_operand is not None:
-                found.setdefault(id(x), (x, of_operand))
+                uses.setdefault(id(x), (x, of_operand))
         for x, used in branch.uses.literals():
-            found.setdefault(id(x), (x, used))
-    for x, used in found.values():
+            uses.setdefault(id(x), (x, used))
+    for x, used in uses.values():
         key_reuse.note(x, used)
     for branch in staged:
         key_reuse.carry_over(branch.jaxpr.outs, outs, branch.uses)

@@ -53,8 +53,8 @@ def _along(
 ) -> Sequence[Array]:
     """Apply the map to tangents of its linear operands alone: it is its own derivative."""
     n = params.num_residuals
-    given = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
-    return tr.bind(loop_tangent_p, (*primals[:n], *given), params)
+    linear = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
+    return tr.bind(loop_tangent_p, (*primals[:n], *linear), params)
 
 
 @loop_tangent_p.def_jvp

@@ -168,18 +168,19 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
             move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
         ]
 
-    found: list[Sequence[Array]] = []
+    parts_of_outs: list[Sequence[Array]] = []
     if batches or not rest:
         full_batches = [
             reshape(slice_in_dim(x, 0, batches * batch_size), (batches, batch_size, *x.shape[1:]))
             for x in arrays
         ]
         _, outs = sc.scan(lambda _, slices: (None, many(*slices)), None, full_batches)
-        found.append([reshape(y, (batches * batch_size, *y.shape[2:])) for y in outs])
+        parts_of_outs.append([reshape(y, (batches * batch_size, *y.shape[2:])) for y in outs])
     if rest:
-        found.append(many(*(slice_in_dim(x, length - rest, length) for x in arrays)))
+        parts_of_outs.append(many(*(slice_in_dim(x, length - rest, length) for x in arrays)))
     joined = [
-        concatenate(parts, 0) if len(parts) > 1 else parts[0] for parts in zip(*found, strict=True)
+        concatenate(parts, 0) if len(parts) > 1 else parts[0]
+        for parts in zip(*parts_of_outs, strict=True)
     ]
     result = tree.unflatten(flat.out_tree, joined)
     return result
@@ -226,13 +227,13 @@ def associative_scan(
 
     def combine(xs: Sequence[Array], ys: Sequence[Array]) -> list[Array]:
         out = fn(tree.unflatten(treedef, xs), tree.unflatten(treedef, ys))
-        found, out_tree = tree.flatten(out)
+        leaves, out_tree = tree.flatten(out)
         if out_tree != treedef:
             raise ArgumentError(
                 f"{describe_function(fn)} must return what it is given, for associative_scan: "
                 f"{in_words(treedef)}, but it returned {in_words(out_tree)}."
             )
-        outs = [as_array(x) for x in found]
+        outs = [as_array(x) for x in leaves]
         for x, y in zip(outs, xs, strict=True):
             if (x.shape, x.dtype) != (y.shape, y.dtype):
                 raise ArgumentError(

@@ -64,11 +64,11 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
         return split_results(body, places, saveable)
 
     def make() -> _SplitLoop:
-        found = of(places)
+        split = of(places)
         # The last of a carry that is kept in every iteration is kept, and no loop is made to find
         # it.
-        kept_last = {i for i in places if i < m and body.outs[i] in found.saved}
-        ys = [i for i in places if i >= m and body.outs[i] not in found.saved]
+        kept_last = {i for i in places if i < m and body.outs[i] in split.saved}
+        ys = [i for i in places if i >= m and body.outs[i] not in split.saved]
 
         def iteration(carried: tuple[bool, ...]) -> list[bool]:
             kept = of((*_places(carried), *ys)).kept
@@ -76,23 +76,23 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
 
         start = [i in places and i not in kept_last for i in range(m)]
         carried = _places(cf.fixed_point(start, iteration))
-        found = of((*carried, *ys))
+        split = of((*carried, *ys))
         saved = tuple([i for i in places if i not in carried and i not in ys])
 
-        split_body = Jaxpr(body.in_binders, found.forward, body.outs)
+        split_body = Jaxpr(body.in_binders, split.forward, body.outs)
         varies = dead_code.varying(split_body, k)
-        fixed_vars = tuple([v for v in found.saved if v not in varies])
-        iteration_vars = tuple([v for v in found.saved if v in varies])
+        fixed_vars = tuple([v for v in split.saved if v not in varies])
+        iteration_vars = tuple([v for v in split.saved if v in varies])
         fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
 
         place = {x: i for i, x in enumerate(body.outs) if i >= m}
         more = tuple([v for v in iteration_vars if v not in place])
         place.update((v, len(body.outs) + i) for i, v in enumerate(more))
         forward = body
-        if more or not same_eqns(found.forward, body.eqns):
-            forward = Jaxpr(body.in_binders, found.forward, (*body.outs, *more))
+        if more or not same_eqns(split.forward, body.eqns):
+            forward = Jaxpr(body.in_binders, split.forward, (*body.outs, *more))
 
-        consts, _, slices = (tuple(part) for part in _parts(found.kept, k, m))
+        consts, _, slices = (tuple(part) for part in _parts(split.kept, k, m))
         results = (*carried, *ys)
         again: Jaxpr | None = None
         if results:
@@ -107,10 +107,10 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
             if not (
                 binders == body.in_binders
                 and len(results) == len(body.outs)
-                and same_eqns(found.recomputed, body.eqns)
+                and same_eqns(split.recomputed, body.eqns)
             ):
                 outs = tuple([body.outs[i] for i in results])
-                again = Jaxpr(binders, found.recomputed, outs)
+                again = Jaxpr(binders, split.recomputed, outs)
         stacked = tuple([place[v] for v in iteration_vars])
         return _SplitLoop(forward, saved, fixed, again, consts, carried, slices, stacked, tuple(ys))
 
@@ -141,17 +141,17 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     loop = _split_body(params, places, saveable)
     consts, init, xs = split_list(eqn.inputs, params.num_consts, params.num_carry)
 
-    given: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
-    made: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}
+    operands: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
+    copies: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}
     before = [
         attrs.evolve(
             inner,
-            inputs=tuple([made.get(x) or given.get(x, x) for x in inner.inputs]),
-            out_binders=tuple([made[v] for v in inner.out_binders]),
+            inputs=tuple([copies.get(x) or operands.get(x, x) for x in inner.inputs]),
+            out_binders=tuple([copies[v] for v in inner.out_binders]),
         )
         for inner in loop.fixed.eqns
     ]
-    fixed = [made[x] for x in loop.fixed.outs]
+    fixed = [copies[x] for x in loop.fixed.outs]
 
     forward = eqn
     if loop.forward is not params.jaxpr:
@@ -212,50 +212,52 @@ def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
         and not all(isinstance(b.outs[i], Lit) for b in branches)
     ]
     saved = [eqn.out_binders[i] for i in whole]
-    wanted = tuple([i for i in places if i not in whole])
-    if not wanted:
+    remaining = tuple([i for i in places if i not in whole])
+    if not remaining:
         return SplitEqn((eqn,), None, tuple(saved))
 
-    found = [split_results(branch, wanted, saveable) for branch in branches]
+    splits = [split_results(branch, remaining, saveable) for branch in branches]
     # what is kept may be in a result that is kept; the rest goes to slots that the branches share
     at: list[dict[Atom, int]] = [{b.outs[i]: i for i in whole} for b in branches]
-    more = [[v for v in s.saved if v not in own] for s, own in zip(found, at, strict=True)]
+    more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
     slots, own_slots = dead_code.share_slots([[v.aval for v in own] for own in more])
     num_outs = len(eqn.out_binders)
     forward = eqn
     programs: list[Jaxpr] = []
-    for branch, s, extra, own, own_slot in zip(branches, found, more, at, own_slots, strict=True):
+    for branch, s, extra, own, own_slot in zip(branches, splits, more, at, own_slots, strict=True):
         filled: list[Atom] = [zero_literal(aval) for aval in slots]
         for v, slot in zip(extra, own_slot, strict=True):
             filled[slot] = v
             own[v] = num_outs + slot
         programs.append(Jaxpr(branch.in_binders, s.forward, (*branch.outs, *filled)))
-    if slots or not all(same_eqns(s.forward, b.eqns) for s, b in zip(found, branches, strict=True)):
+    if slots or not all(
+        same_eqns(s.forward, b.eqns) for s, b in zip(splits, branches, strict=True)
+    ):
         forward = attrs.evolve(
             eqn,
             params=CondParams(tuple(programs)),
             out_binders=(*eqn.out_binders, *map(Var, slots)),
         )
-    kept = sorted({i for s in found for i in s.kept})
-    taken = sorted({own[v] for s, own in zip(found, at, strict=True) for v in s.saved})
+    kept = sorted({i for s in splits for i in s.kept})
+    taken = sorted({own[v] for s, own in zip(splits, at, strict=True) for v in s.saved})
     again_branches: list[Jaxpr] = []
-    for branch, s, own in zip(branches, found, at, strict=True):
+    for branch, s, own in zip(branches, splits, at, strict=True):
         mine = {own[v]: v for v in s.saved}
         binders = (
             *(branch.in_binders[i] for i in kept),
             *(mine.get(i) or Var(forward.out_binders[i].aval) for i in taken),
         )
-        outs = tuple([branch.outs[i] for i in wanted])
+        outs = tuple([branch.outs[i] for i in remaining])
         again_branches.append(Jaxpr(binders, s.recomputed, outs))
     index, *operands = eqn.inputs
-    unchanged = all(same_eqns(s.recomputed, b.eqns) for s, b in zip(found, branches, strict=True))
-    if unchanged and (len(wanted), len(kept), taken) == (num_outs, len(operands), []):
+    unchanged = all(same_eqns(s.recomputed, b.eqns) for s, b in zip(splits, branches, strict=True))
+    if unchanged and (len(remaining), len(kept), taken) == (num_outs, len(operands), []):
         return SplitEqn((forward,), eqn, ())
     again = JaxprEqn(
         eqn.primitive,
         (index, *(operands[i] for i in kept), *(forward.out_binders[i] for i in taken)),
         CondParams(tuple(again_branches)),
-        tuple([eqn.out_binders[i] for i in wanted]),
+        tuple([eqn.out_binders[i] for i in remaining]),
         eqn.source,
     )
     saved += [forward.out_binders[i] for i in taken]

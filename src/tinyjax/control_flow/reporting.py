@@ -71,14 +71,14 @@ def write_loop(
         return [b.and_(going, b.compare(count, due, "LT"))]
 
     def inner_body(values: Sequence[Value]) -> Values:
-        (_, count, due), given = split_list(values, 3)
-        after = list(body(given))
+        (_, count, due), state = split_list(values, 3)
+        after = list(body(state))
         one = b.scalar(1, dtypes.int64)
         return [*condition(after), b.add(count, one), due, *after]
 
     def outer_body(values: Sequence[Value]) -> Values:
-        (going, number, count, due), given = split_list(values, 4)
-        inner = [going, count, due, *given]
+        (going, number, count, due), state = split_list(values, 4)
+        inner = [going, count, due, *state]
         (going, count, _), after = split_list(
             b.loop(inner, inner_condition, inner_body, ordered), 3
         )

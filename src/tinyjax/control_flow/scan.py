@@ -109,9 +109,9 @@ def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
                 raise errors.ArgumentError(
                     f"scan over {params.length} iterations was given an input of type {x}."
                 )
-        given = [*avals[:n], *av.rows(avals[n:])]
+        in_avals = [*avals[:n], *av.rows(avals[n:])]
         raise errors.ArgumentError(
-            f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, given))})."
+            f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, in_avals))})."
         )
     return [*jaxpr.out_avals[:m], *av.stacked(jaxpr.out_avals[m:], params.length)]
 
@@ -275,8 +275,8 @@ def _linearize_stacking(
     num_ys = len(jaxpr.outs) - m
 
     def of_body(carry: tuple[bool, ...]) -> lz.LinearizedJaxpr:
-        wanted = (*carry, *(False,) * num_ys)
-        return lz.linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+        required = (*carry, *(False,) * num_ys)
+        return lz.linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), required)
 
     nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
     lin = of_body(nz_carry)
@@ -318,20 +318,20 @@ def _linearize_stacking(
     fixed = eval_jaxpr(dep.dce(invariant), all_consts)
     # The iterations are given what has been computed outside.
     own = {*primal.in_binders}
-    given = {
+    invariants = {
         x: (Var(x.aval), value)
         for x, value in zip(invariant.outs, fixed, strict=True)
         if isinstance(x, Var) and x not in own
     }
-    binders = [var for var, _ in given.values()]
+    binders = [var for var, _ in invariants.values()]
     stacking = Jaxpr(
         (*binders, *primal.in_binders),
         primal.eqns,
         (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
     )
-    if given:
-        stacking = dep.dce(_rename(stacking, dict(zip(given, binders, strict=True))))
-    all_consts = [*(value for _, value in given.values()), *all_consts]
+    if invariants:
+        stacking = dep.dce(_rename(stacking, dict(zip(invariants, binders, strict=True))))
+    all_consts = [*(value for _, value in invariants.values()), *all_consts]
     outs = bind_scan(stacking, all_consts, init, xs, params)
     results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
     inputs = [xs[slices[atoms[i]]] for i in input_places]
@@ -390,8 +390,8 @@ def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
 
 
 @scan_p.def_rule(pr.DEPENDS)
-def _scan_depends(params: ScanParams, given: tuple[bool, ...]) -> tuple[bool, ...]:
-    consts, init, xs = lp.split_list(given, params.num_consts, params.num_carry)
+def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
+    consts, init, xs = lp.split_list(dependent, params.num_consts, params.num_carry)
     m = params.num_carry
 
     def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -431,9 +431,9 @@ def _scan_transpose(
         fixed, sums, state, slices, parts = lp.split_list(
             args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
         )
-        given = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(given_ys, parts)]
-        found = tp.backward_pass(ordered, [*fixed, *slices], given)
-        into_c, into_m, into_x = lp.split_list(found, len(unknown_c), len(unknown_m))
+        cotangents_out = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(given_ys, parts)]
+        cotangents_in = tp.backward_pass(ordered, [*fixed, *slices], cotangents_out)
+        into_c, into_m, into_x = lp.split_list(cotangents_in, len(unknown_c), len(unknown_m))
         return [
             *(
                 s if ct is prim.ZERO else ru.add_arrays(s, ct)
@@ -530,21 +530,21 @@ def _scan_batch(
     num_ys = len(jaxpr.outs) - m
 
     def of_body(batched: tuple[bool, ...]) -> tuple[stg.Staged, tuple[int | None, ...]]:
-        given = (*in_consts, *cf.at_front(batched), *in_xs)
-        wanted = (*batched, *(False,) * num_ys)
-        return bt.batch_jaxpr(jaxpr, mapped, given, wanted)
+        in_axes = (*in_consts, *cf.at_front(batched), *in_xs)
+        in_front = (*batched, *(False,) * num_ys)
+        return bt.batch_jaxpr(jaxpr, mapped, in_axes, in_front)
 
     batched = cf.fixed_point(
         [a is not None for a in ax_carry],
         lambda batched: [a is not None for a in of_body(batched)[1][:m]],
     )
-    staged, found = of_body(batched)
+    staged, out_axes = of_body(batched)
     init = [
         sh.move_batch_axis(x, a, 0, mapped.size) if b else x
         for x, a, b in zip(carry, ax_carry, batched, strict=True)
     ]
     outs = bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
-    return outs, [*cf.at_front(batched), *(None if a is None else a + 1 for a in found[m:])]
+    return outs, [*cf.at_front(batched), *(None if a is None else a + 1 for a in out_axes[m:])]
 
 
 # The function
@@ -725,7 +725,7 @@ def _by_python(
 ) -> tuple[C, Y]:
     """Run the iterations one by one, as the setting ``disable_jit`` asks for."""
     treedef = tree.structure(xs)
-    found: list[list[Array]] = []
+    rows: list[list[Array]] = []
     y_tree = treedef
     order = reversed(range(iterations)) if reverse else range(iterations)
     for i in reported(order, cf.bar_of("scan", f, iterations)):
@@ -734,21 +734,21 @@ def _by_python(
         outs = flat(*tree.leaves((carry, x)))
         carry_tree, y_tree = _pair(f, flat.out_tree)
         carry = tree.unflatten(carry_tree, outs[: carry_tree.num_leaves])
-        found.append(outs[carry_tree.num_leaves :])
+        rows.append(outs[carry_tree.num_leaves :])
     if reverse:
-        found.reverse()
+        rows.reverse()
     stacked = [
         sl.concatenate([sh.expand_dims(y, (0,)) for y in column], 0)
-        for column in zip(*found, strict=True)
+        for column in zip(*rows, strict=True)
     ]
     return carry, tree.unflatten(y_tree, stacked)
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:
     """The number of iterations, which the inputs and ``length`` must agree on."""
-    found: dict[int, str] = {}
+    lengths: dict[int, str] = {}
     if length is not None:
-        found[ints.integer(length, "length of scan")] = "length"
+        lengths[ints.integer(length, "length of scan")] = "length"
     for path, x in zip(cf.paths(tree.structure(xs), "xs"), inputs, strict=True):
         if not x.shape:
             raise errors.ArgumentError(
@@ -761,13 +761,13 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
                 f"but {path}, of type {x.aval}, is divided along it. Divide another axis: "
                 "tinyjax.reshard(x, P(None, ...))."
             )
-        found.setdefault(x.shape[0], path)
-    if not found:
+        lengths.setdefault(x.shape[0], path)
+    if not lengths:
         raise errors.ArgumentError(
             "scan got no values to scan over and `length` not provided. Give length: how many "
             f"times to run {describe_function(f)}."
         )
-    for n in found:
+    for n in lengths:
         if type(n) is int and n < 0:
             raise errors.ArgumentError(f"length of scan must not be negative, but got {n}.")
         if type(n) is int and n >= 1 << 63:
@@ -775,19 +775,19 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
                 f"{describe_function(f)} is the body of a loop of {n} iterations, which are more "
                 "than an int64 counts."
             )
-    if len(found) > 1:
-        sizes = ", ".join(f"{path} has {n}" for n, path in found.items() if path != "length")
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{path} has {n}" for n, path in lengths.items() if path != "length")
         what = (
             f"`length` argument of {length} which disagrees with leading axis sizes "
-            f"{sorted(n for n, path in found.items() if path != 'length')}"
-            if "length" in found.values()
+            f"{sorted(n for n, path in lengths.items() if path != 'length')}"
+            if "length" in lengths.values()
             else "values with different leading axis sizes"
         )
         raise errors.ArgumentError(
             f"scan got {what}: {sizes}. They are what {describe_function(f)} goes over, and must "
             "be of one size along their first axes."
         )
-    return next(iter(found))
+    return next(iter(lengths))
 
 
 def _unrolled(unroll: int | bool, iterations: int) -> int:

@@ -166,14 +166,14 @@ class Kept:
             for x, value in zip(self.slots, state, strict=True)
         ]
 
-    def push(self, position: Array, state: Sequence[Array], wanted: Array) -> Kept:
+    def push(self, position: Array, state: Sequence[Array], keep: Array) -> Kept:
         """Keep a state after the others, if that is wanted; else it goes to the first place."""
         zero = full_like(self.depth, 0)
-        place = ew.select(wanted, _element(self.places, self.depth), zero)
+        place = ew.select(keep, _element(self.places, self.depth), zero)
         here = ew.eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
-        here = ew.and_(here, _everywhere(wanted, self.size))
+        here = ew.and_(here, _everywhere(keep, self.size))
         positions = ew.select(here, _everywhere(position, self.size), self.positions)
-        depth = ew.add(self.depth, ew.convert_element_type(wanted, INT))
+        depth = ew.add(self.depth, ew.convert_element_type(keep, INT))
         return Kept(positions, self.places, depth, self.write(place, state))
 
     def load(
@@ -192,9 +192,9 @@ class Kept:
         place = ew.select(last, full_like(place, 0), place)
         first = ew.eq(place, full_like(place, 0))
         first = ew.and_(first, ew.eq(last, full_like(last, False)))
-        found = convert_all([_element(x, place) for x in self.slots], [x.aval for x in init])
+        stored = convert_all([_element(x, place) for x in self.slots], [x.aval for x in init])
         return ew.select(last, target, latest), [
-            ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, found, strict=True)
+            ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, stored, strict=True)
         ]
 
     def pop(self, target: Array) -> Kept:
@@ -258,26 +258,24 @@ class Online:
             return attrs.evolve(self, kept=attrs.evolve(kept, slots=slots))
         taken = ew.eq(kept.depth, integer(size))
         spared, worth = self._sparing(position)
-        wanted = ew.and_(
-            ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True))
-        )
+        keep = ew.and_(ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True)))
         leaves = ew.select(taken, spared, kept.depth)
         end = ew.min_(kept.depth, integer(size - 1))
-        place = ew.select(wanted, _element(kept.places, leaves), integer(0))
+        place = ew.select(keep, _element(kept.places, leaves), integer(0))
         index = iota((size,), INT, 0)
 
         def moved_up(x: Array, last: Array) -> Array:
             following = concatenate([slice_(x, (1,), (size,)), slice_(x, (0,), (1,))], 0)
             after = ew.select(ew.ge(index, _everywhere(leaves, size)), following, x)
             after = ew.select(ew.eq(index, _everywhere(end, size)), _everywhere(last, size), after)
-            return ew.select(_everywhere(wanted, size), after, x)
+            return ew.select(_everywhere(keep, size), after, x)
 
         positions = moved_up(kept.positions, position)
         # Nothing leaves while there are free places, and those must stay where they are.
         moved = moved_up(kept.places, place)
         places = ew.select(_everywhere(taken, size), moved, kept.places)
-        depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(wanted, INT)), integer(size))
-        changed = ew.and_(wanted, ew.eq(depth, integer(size)))
+        depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(keep, INT)), integer(size))
+        changed = ew.and_(keep, ew.eq(depth, integer(size)))
         victim, loss = _cheapest(positions, changed, self.victim, self.loss)
         return Online(Kept(positions, places, depth, kept.write(place, state)), victim, loss)
 
@@ -335,5 +333,5 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
     # A loop of one iteration or none, so that batching it computes nothing where no example needs
     # it.
-    _, victim, loss = run_while(lambda wanted, *_: wanted, search, [changed, victim, loss], 1)
+    _, victim, loss = run_while(lambda changed, *_: changed, search, [changed, victim, loss], 1)
     return victim, loss

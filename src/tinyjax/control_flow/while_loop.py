@@ -207,8 +207,8 @@ def _while_batch(
         return bt.batch_jaxpr(params.condition, mapped, (*in_fixed, *cf.at_front(batched)))
 
     def of_body(batched: tuple[bool, ...], mapped: prim.MappedAxis = mapped) -> bt.Batched:
-        given = (*in_other, *cf.at_front(batched))
-        return bt.batch_jaxpr(params.body, mapped, given, batched)
+        in_axes = (*in_other, *cf.at_front(batched))
+        return bt.batch_jaxpr(params.body, mapped, in_axes, batched)
 
     def iteration(batched: tuple[bool, ...]) -> Sequence[bool]:
         if of_condition(batched)[1] != (None,):
@@ -216,7 +216,7 @@ def _while_batch(
         return [axis is not None for axis in of_body(batched)[1]]
 
     batched = cf.fixed_point([axis is not None for axis in axes[n + m :]], iteration)
-    condition, found = of_condition(batched)
+    condition, out_axes = of_condition(batched)
     body, _ = of_body(batched)
     state = [
         sh.move_batch_axis(x, axis, 0, mapped.size) if b else x
@@ -224,7 +224,7 @@ def _while_batch(
     ]
     fixed = [*condition.consts, *fixed]
     other = [*body.consts, *other]
-    if found == (None,):
+    if out_axes == (None,):
         kept, progress = params.checkpoints, params.progress
         outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, kept, progress)
         return outs, cf.at_front(batched)
@@ -248,14 +248,14 @@ def _while_batch(
             marks = (*shared, *(axis is not None for axis in in_other), *batched)
             operands = first_example(going, operands, marks)
         iteration, _ = of_body(batched, cf.of_those(mapped, going, params.body))
-        given = [*iteration.consts, *operands[len(body.consts) :]]
+        inputs = [*iteration.consts, *operands[len(body.consts) :]]
         after = [
             ew.select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
-            for x, y, b in zip(jx.eval_jaxpr(iteration.jaxpr, given), before, batched, strict=True)
+            for x, y, b in zip(jx.eval_jaxpr(iteration.jaxpr, inputs), before, batched, strict=True)
         ]
         after_condition, _ = of_condition(batched, cf.of_those(mapped, going, params.condition))
-        given = [*after_condition.consts, *fixed_[len(condition.consts) :], *after]
-        (still,) = jx.eval_jaxpr(after_condition.jaxpr, given)
+        inputs = [*after_condition.consts, *fixed_[len(condition.consts) :], *after]
+        (still,) = jx.eval_jaxpr(after_condition.jaxpr, inputs)
         return [ew.and_(going, still) if jx.effects(params.condition).any else still, *after]
 
     (going,) = jx.eval_jaxpr(condition.jaxpr, [*fixed, *state])
@@ -280,16 +280,16 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
     places = sh.iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = rd.reduce_min(ew.select(here, places, sh.full_like(places, size)), (0,))
     first = con.unsaid(ew.rem(first, sh.full_like(first, size)))
-    found = []
+    result = []
     for x, mark in zip(operands, batched, strict=True):
         if not mark:
-            found.append(x)
+            result.append(x)
             continue
         one = dynamic_index_in_dim(con.unsaid(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
         others = con.lie_as(stop_gradient(copies), x.aval)
-        found.append(ew.select(broadcast_in_dim(here, x.shape, (0,)), x, others))
-    return found
+        result.append(ew.select(broadcast_in_dim(here, x.shape, (0,)), x, others))
+    return result
 
 
 # The function
@@ -356,12 +356,12 @@ def while_loop(
         state, body = cf.match_carry("while_loop", body_fun, state, state_tree, stage_body)
         avals = body.jaxpr.in_avals[len(body.consts) :]
         condition, out_tree = cf.stage_function(cond_fun, in_tree, avals, of_condition)
-    found = condition.jaxpr.out_avals
-    if out_tree != tree.LEAF or found[0].shape or found[0].dtype != dtypes.bool_:
+    out_avals = condition.jaxpr.out_avals
+    if out_tree != tree.LEAF or out_avals[0].shape or out_avals[0].dtype != dtypes.bool_:
         is_array = out_tree == tree.LEAF
-        given = f"output type(s) {found[0]}" if is_array else f"pytree {out_tree}"
+        returned = f"output type(s) {out_avals[0]}" if is_array else f"pytree {out_tree}"
         raise errors.ArgumentError(
-            f"cond_fun must return a boolean scalar, but got {given}. Change what "
+            f"cond_fun must return a boolean scalar, but got {returned}. Change what "
             f"{describe_function(cond_fun)}, given to while_loop, returns: reduce it with "
             "jnp.any(...) or jnp.all(...), or compare: x != 0."
         )
@@ -448,5 +448,5 @@ def _by_python(
     for _ in reporting.reported(iter(goes_on, False), cf.bar_of("while_loop", body_fun)):
         state = calling.FlatFunction(body_fun, in_tree)(*state)
     (result,), _ = tree.unflatten(in_tree, state)
-    found: S = result
-    return found
+    state_out: S = result
+    return state_out

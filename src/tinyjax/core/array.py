@@ -134,8 +134,8 @@ class Array(_Methods):
         """The value's type."""
         raise NotImplementedError
 
-    def concrete(self, wanted: str) -> HostArray:
-        """The data on the host; raises where only the type is known. ``wanted`` says what for."""
+    def concrete(self, purpose: str) -> HostArray:
+        """The data on the host; raises where only the type is known. ``purpose`` says what for."""
         raise NotImplementedError
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
@@ -286,12 +286,12 @@ class Array(_Methods):
         return int(self._real_scalar("a Python int", "use .astype(int)"))
 
     def __floor__(self) -> int:
-        found: int = math.floor(self._scalar("a Python int", "use jnp.floor"))
-        return found
+        result: int = math.floor(self._scalar("a Python int", "use jnp.floor"))
+        return result
 
     def __ceil__(self) -> int:
-        found: int = math.ceil(self._scalar("a Python int", "use jnp.ceil"))
-        return found
+        result: int = math.ceil(self._scalar("a Python int", "use jnp.ceil"))
+        return result
 
     def __trunc__(self) -> int:
         return int(self)
@@ -552,14 +552,14 @@ class Array(_Methods):
     def __eq__(self, other: Any) -> Array:
         if is_array_like(other) or type(other) in CONTAINERS:
             return _numpy.equal(self, other)
-        found: Array = _equality(_numpy.equal, self, other)
-        return found
+        result: Array = _equality(_numpy.equal, self, other)
+        return result
 
     def __ne__(self, other: Any) -> Array:
         if is_array_like(other) or type(other) in CONTAINERS:
             return _numpy.not_equal(self, other)
-        found: Array = _equality(_numpy.not_equal, self, other)
-        return found
+        result: Array = _equality(_numpy.not_equal, self, other)
+        return result
 
     # Methods
 
@@ -602,16 +602,16 @@ class Array(_Methods):
 
     def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
         if args:
-            given = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-            index = [integer(n, "an index in item") for n in given]
+            indices = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+            index = [integer(n, "an index in item") for n in indices]
             flat = _numpy.ravel(self) if len(index) == 1 else self
             if any(not -n <= i < n for i, n in zip(index, flat.shape, strict=False)):
                 raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")
             return _numpy.getitem(flat, tuple(index)).item()
-        found: bool | int | float | complex = self._scalar(
+        scalar: bool | int | float | complex = self._scalar(
             "a Python scalar", "use x.item(index)", True
         ).item()
-        return found
+        return scalar
 
     def tolist(self) -> Any:
         return self.concrete("a list").tolist()

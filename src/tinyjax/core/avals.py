@@ -136,11 +136,11 @@ class ShapedArray:
     ) -> ShapedArray:
         key = (shape, dtype, weak_type)
         try:
-            found = interned.get(key)
+            cached = interned.get(key)
         except TypeError:  # a list
             return ShapedArray(tuple(shape), dtype, weak_type)
-        if found is not None:
-            return found
+        if cached is not None:
+            return cached
         if not isinstance(dtype, _DTYPES):  # a scalar type, or a name
             return ShapedArray(shape, parse(dtype), weak_type)
         self = object.__new__(cls)
@@ -226,9 +226,9 @@ class ShapedArray:
         weak_type: bool | None = None,
     ) -> ShapedArray:
         """Return the same type but for what is given."""
-        wanted = self if shape is None else self.with_shape(tuple(shape))
+        shaped = self if shape is None else self.with_shape(tuple(shape))
         weak = self.weak_type if weak_type is None else weak_type
-        return wanted.with_dtype(self.dtype if dtype is None else dtype, weak)
+        return shaped.with_dtype(self.dtype if dtype is None else dtype, weak)
 
     def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
         """The type of so many values of this type along a new axis.
@@ -337,9 +337,9 @@ class VaryingArray(_DifferingArray):
         cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, axes: Axes
     ) -> VaryingArray:
         key = (shape, dtype, weak_type, axes)
-        found = interned.get(key)
-        if isinstance(found, VaryingArray):
-            return found
+        cached = interned.get(key)
+        if isinstance(cached, VaryingArray):
+            return cached
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
@@ -413,9 +413,9 @@ class ExplicitArray(_DifferingArray):
         across: Axes = NOWHERE,
     ) -> ExplicitArray:
         key = (shape, dtype, weak_type, sharding, across)
-        found = explicit_types.get(key)
-        if found is not None:
-            return found
+        cached = explicit_types.get(key)
+        if cached is not None:
+            return cached
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
@@ -506,10 +506,10 @@ class ExplicitArray(_DifferingArray):
         return self._with(self.plain.tangent())
 
     def cotangent(self) -> ShapedArray:
-        spec, found = self._sharding.spec, self
+        spec, aval = self._sharding.spec, self
         if spec.transposed is not spec:
-            found = self._on(self._sharding.update(spec=spec.transposed))
-        return found.with_varying(transposed(self._across))
+            aval = self._on(self._sharding.update(spec=spec.transposed))
+        return aval.with_varying(transposed(self._across))
 
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
         return (
@@ -537,21 +537,21 @@ def _differing(across: Axes, sharding: Sharding | None = None) -> str:
     for name in across:
         share = name if isinstance(name, Share) else Share("V", name)
         by_letter[share.letter].append(str(share.name))
-    found = {letter: sorted(names) for letter, names in by_letter.items()}
+    sorted_names = {letter: sorted(names) for letter, names in by_letter.items()}
     if sharding is not None:
         spec, axes = sharding.spec, sharding.axis_names
-        found["U"] += [name for name in axes if name in spec.unreduced]
-        found["R"] += [name for name in axes if name in spec.reduced]
-    return _lettered(found)
+        sorted_names["U"] += [name for name in axes if name in spec.unreduced]
+        sorted_names["R"] += [name for name in axes if name in spec.reduced]
+    return _lettered(sorted_names)
 
 
 def _lettered(by_letter: Mapping[str, Sequence[str]]) -> str:
-    found = [
+    entries = [
         f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}"
         for letter, names in by_letter.items()
         if names
     ]
-    return f"{{{', '.join(found)}}}" if found else ""
+    return f"{{{', '.join(entries)}}}" if entries else ""
 
 
 def _shorten(name: re.Match[str]) -> str:
@@ -653,8 +653,8 @@ class ShapeDtypeStruct(Record):
     @property
     def aval(self) -> ShapedArray:
         """The type of an array of this shape and dtype."""
-        found = ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
-        return found if self.sharding is None else found.lying(self.sharding)
+        aval = ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
+        return aval if self.sharding is None else aval.lying(self.sharding)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -91,8 +91,8 @@ class FlatFunction:
         out = self.fun(*args, **kwargs)
         if self._has_aux:
             out, self._aux = split_aux(self.user_fun, out)
-        found, self._out_tree = tree.flatten(out)
-        return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(found)]
+        outs, self._out_tree = tree.flatten(out)
+        return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(outs)]
 
     def argument(self, position: int) -> str:
         """Name a leaf of the arguments, such as ``params['w'][0]``."""

@@ -174,7 +174,7 @@ class ConcreteArray(Array):
     def weak_type(self) -> bool:
         return self._aval is not None and self._aval.weak_type
 
-    def concrete(self, wanted: str) -> HostArray:
+    def concrete(self, purpose: str) -> HostArray:
         for look in on_read:
             look(self)
         return self.host

@@ -13,14 +13,14 @@ from tinyjax.core import jaxpr as jx, list_partition as lp, program_rules as pr
 T = TypeVar("T")
 
 
-def depends(jaxpr: jx.Jaxpr, given: Sequence[bool]) -> tuple[bool, ...]:
+def depends(jaxpr: jx.Jaxpr, marks: Sequence[bool]) -> tuple[bool, ...]:
     """Which results depend on the parameters that are marked."""
 
     def make() -> tuple[bool, ...]:
-        atoms = dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, given))
+        atoms = dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, marks))
         return tuple([x in atoms for x in jaxpr.outs])
 
-    return jaxpr.derive(("depends", tuple(given)), make)
+    return jaxpr.derive(("depends", tuple(marks)), make)
 
 
 def dependents(
@@ -44,15 +44,15 @@ def dependents(
     return atoms
 
 
-def independent_part(eqn: jx.JaxprEqn, found: Set[jx.Atom]) -> jx.JaxprEqn | None:
+def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | None:
     """What of an equation does not depend on atoms, given all that does (``dependents``).
 
     A call, a loop or a choice can have results of both kinds: those that do not depend on them are
     given by one that gives no others.
     """
-    if found.isdisjoint(eqn.inputs):
+    if atoms.isdisjoint(eqn.inputs):
         return eqn
-    others = tuple([var not in found for var in eqn.out_binders])
+    others = tuple([var not in atoms for var in eqn.out_binders])
     return prune_eqn(eqn, others) if any(others) else None
 
 

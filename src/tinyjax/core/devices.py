@@ -171,11 +171,11 @@ def group() -> Group:
     return _group[0]
 
 
-def join(found: Group) -> None:
+def join(group: Group) -> None:
     """Make this process one of several, before it has asked for devices."""
     assert not devices_are_known(), "what was asked for would be wrong now"
-    _group[0] = found
-    _first[0] = SingleDeviceSharding(Device(id=found.process_index * PER_PROCESS))
+    _group[0] = group
+    _first[0] = SingleDeviceSharding(Device(id=group.process_index * PER_PROCESS))
 
 
 def devices_are_known() -> bool:
@@ -361,12 +361,12 @@ NamesSet: TypeAlias = frozenset[str]
 _NO_NAMES: Final[NamesSet] = frozenset()
 
 
-def _names_set(given: object, argument: str) -> NamesSet:
-    if isinstance(given, set | frozenset) and all(isinstance(name, str) for name in given):
-        return frozenset(given)
+def _names_set(names: object, argument: str) -> NamesSet:
+    if isinstance(names, set | frozenset) and all(isinstance(name, str) for name in names):
+        return frozenset(names)
     raise errors.ShardingError(
         f"PartitionSpec takes as {argument} a set of names of axes of the mesh, "
-        f"but got {errors.shortened(given)}."
+        f"but got {errors.shortened(names)}."
     )
 
 
@@ -548,16 +548,16 @@ class _Undivided(PartitionSpec):
 UNDIVIDED: Final = _Undivided()
 
 
-def _memory_kind(given: object) -> str:
-    if given is None:
+def _memory_kind(kind: object) -> str:
+    if kind is None:
         return _MEMORY
-    if not isinstance(given, str) or given not in _MEMORIES:
+    if not isinstance(kind, str) or kind not in _MEMORIES:
         raise errors.ShardingError(
             f"memory_kind must be {', '.join(map(repr, _MEMORIES))} or None, "
-            f"but got {errors.shortened(given)}: "
+            f"but got {errors.shortened(kind)}: "
             "devices have no other memories."
         )
-    return given
+    return kind
 
 
 def memory_kind_field() -> Any:

@@ -133,10 +133,10 @@ def _token(value: object) -> bytes:
             "encoding. Parameters may hold numbers, strings, tuples, enums, dtypes, types, "
             "jaxprs, tree definitions, functions, and attrs classes of these."
         )
-    found = _tokens.get(value)
-    if found is None:
-        found = _tokens[value] = b"k%d;" % next(_next_token)
-    return found
+    token = _tokens.get(value)
+    if token is None:
+        token = _tokens[value] = b"k%d;" % next(_next_token)
+    return token
 
 
 #: What encodes values of a class and of those below it; the first that fits.

@@ -394,14 +394,18 @@ def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
 
 
 def _split(
-    x: ShapedArray, names: list[str], outs: Sequence[int], shape: Sequence[int], found: list[Names]
+    x: ShapedArray,
+    names: list[str],
+    outs: Sequence[int],
+    shape: Sequence[int],
+    divided: list[Names],
 ) -> list[str]:
     """Divide the axes that one was split into, and return over what none of them can be."""
     for out in outs:
         taken: Names = ()
         while names and shape[out] % x.sharding.size_of((*taken, names[0])) == 0:
             taken = (*taken, names.pop(0))
-        found[out] = taken
+        divided[out] = taken
         if x.sharding.size_of(taken) != shape[out]:
             break
     return names

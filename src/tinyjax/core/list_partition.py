@@ -34,5 +34,5 @@ def partition_list(marks: Sequence[bool], values: Sequence[T]) -> tuple[list[T],
 
 def fill_list(marks: Iterable[bool], marked: Iterable[T], other: U) -> list[T | U]:
     """Undo ``marked``: put values at the marked places, and one other at the rest."""
-    found = iter(marked)
-    return [next(found) if mark else other for mark in marks]
+    values = iter(marked)
+    return [next(values) if mark else other for mark in marks]

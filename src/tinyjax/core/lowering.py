@@ -140,14 +140,14 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
             if located is not None:
                 located.location = located.locate(eqn) or outer_location
             rules = eqn.primitive.rules
-            given = [read(x) for x in eqn.inputs]
+            values = [read(x) for x in eqn.inputs]
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
             at_once = True
             if is_divided and any(map(_is_summed, eqn.out_binders)):
-                at_once = _are_parts_kept(b, eqn, given)
+                at_once = _are_parts_kept(b, eqn, values)
                 if not at_once:
-                    given = [whole(b, v, x.aval) for v, x in zip(given, eqn.inputs, strict=True)]
-            outs = rules.lowerings.get(b.platform, rules.lowering)(b, given, eqn.params)
+                    values = [whole(b, v, x.aval) for v, x in zip(values, eqn.inputs, strict=True)]
+            outs = rules.lowerings.get(b.platform, rules.lowering)(b, values, eqn.params)
             if is_divided:
                 outs = [*map(partial(_lying, b, at_once), outs, eqn.out_binders)]
             if len(outs) == len(eqn.out_binders) == 1:
@@ -168,7 +168,7 @@ def _is_summed(x: jx.Atom) -> bool:
 _SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
 
 
-def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, given: Sequence[Value]) -> bool:
+def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
     """Whether XLA computes sums of which each device has a part from the devices' parts.
 
     It does where an equation is written as one operation. Of what lies between several it makes
@@ -181,7 +181,7 @@ def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, given: Sequence[Value]) -> bo
         return False  # XLA ends the process if it finds that results of one operation differ
     trial = b.beside()
     trial.results = b.results
-    rules.lowerings.get(b.platform, rules.lowering)(trial, given, eqn.params)
+    rules.lowerings.get(b.platform, rules.lowering)(trial, values, eqn.params)
     lines = [line for line in trial.lines if "stablehlo.constant" not in line]
     return len(lines) <= 1 and not any(name in line for line in lines for name in _SEVERAL)
 

@@ -185,20 +185,20 @@ met_splats: Final[dict[tuple[object, type, ShapedArray], Array]] = {}
 _MOST_MET: Final = 4096
 
 
-def remember_splat(key: object, kind: type, made: Array) -> Array:
+def remember_splat(key: object, kind: type, splat: Array) -> Array:
     """Put a splat into ``met_splats``, which is emptied when it is full, and return it.
 
     Args:
         key: the ``splat_key`` of the number that it was made of.
         kind: the number's type.
-        made: the splat.
+        splat: the splat.
     """
-    aval = made._aval or made.aval
+    aval = splat._aval or splat.aval
     if not aval.weak_type:  # beside what is weakly typed a number is promoted
         if len(met_splats) >= _MOST_MET:
             met_splats.clear()
-        met_splats[key, kind, aval] = made
-    return made
+        met_splats[key, kind, aval] = splat
+    return splat
 
 
 def splat_key(value: bool | int | float | complex) -> object:
@@ -341,9 +341,9 @@ def _way_out(x: object) -> str:
 
 
 def _of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
-    made = scalar(value, dtype, True, name)
-    made._number = value
-    return made
+    array = scalar(value, dtype, True, name)
+    array._number = value
+    return array
 
 
 def raw_host(x: ConcreteArray) -> HostArray:

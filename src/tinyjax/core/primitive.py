@@ -480,18 +480,18 @@ class Primitive(Generic[P]):
         return rule
 
     def _impl_of_host(self, operands: Hosts, params: P) -> HostResults:
-        found = self.host_call([ShapedArray(x.shape, x.dtype) for x in operands], params)
-        assert found is not None, "a primitive without an impl rule says what NumPy does"
-        out = found.call(*operands)
+        call = self.host_call([ShapedArray(x.shape, x.dtype) for x in operands], params)
+        assert call is not None, "a primitive without an impl rule says what NumPy does"
+        out = call.call(*operands)
         return out if isinstance(out, (list, tuple)) else (out,)
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
         rule = self.rules.host
-        found = None if rule is None else rule(avals, params)
-        if found is None or isinstance(found, HostCall):
-            return found
-        return HostCall(found, fresh=isinstance(found, np.ufunc))
+        call = None if rule is None else rule(avals, params)
+        if call is None or isinstance(call, HostCall):
+            return call
+        return HostCall(call, fresh=isinstance(call, np.ufunc))
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``."""
@@ -610,10 +610,10 @@ class Primitive(Generic[P]):
         if len(types) >= _MOST_TYPES:
             types.clear()
         try:
-            found = None if rules.host is None else rules.host(avals, params)
+            host = None if rules.host is None else rules.host(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
-            found = None
-        call = found.call if isinstance(found, HostCall) else found
+            host = None
+        call = host.call if isinstance(host, HostCall) else host
         try:
             types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash

@@ -260,16 +260,16 @@ class Ref(_Typed):
         cell = self._cell
         frame = frames[-1] if frames else None
         if frame is not None and frame.number > self._number:
-            found = frame.cells.get(self)
-            if found is None:
+            own = frame.cells.get(self)
+            if own is None:
                 if not frame.is_open:
                     raise RefError(
                         f"a Ref of type {self.aval} is used by a function that did not use it when "
                         "it was staged before. It must use the same ones every time."
                     )
                 outer = self._cell_in(frames[:-1], frame.trace.parent)
-                found = frame.cells[self] = _Cell(outer.value, frame.trace)
-            cell = found
+                own = frame.cells[self] = _Cell(outer.value, frame.trace)
+            cell = own
         home = cell.trace
         while trace is not home:
             if isinstance(trace, EvalTrace) and isinstance(home, EvalTrace):
@@ -483,10 +483,10 @@ class _Opened(records.Printed):
         form, place = known
         if not all(isinstance(x, Ref) for x in refs):
             return _Opened(form, place, refs)
-        made, given = form.make(refs), _given.get()
-        if given is not None:
-            given[place] = made, form
-        return made
+        holder, holders = form.make(refs), _given.get()
+        if holders is not None:
+            holders[place] = holder, form
+        return holder
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -519,17 +519,17 @@ _given: ContextVar[dict[int, tuple[Any, Form]] | None] = ContextVar(
 @contextmanager
 def refilled() -> Iterator[list[Refilled]]:
     """Stage a function, and find which objects among its arguments it gives another form."""
-    found: list[Refilled] = []
-    given: dict[int, tuple[Any, Form]] = {}
-    token = _given.set(given)
+    changes: list[Refilled] = []
+    holders: dict[int, tuple[Any, Form]] = {}
+    token = _given.set(holders)
     try:
-        yield found
+        yield changes
     finally:
         _given.reset(token)
-    for place, (value, before) in given.items():
+    for place, (value, before) in holders.items():
         refs, form = HOLDERS[type(value)](value)
         if form != before:
-            found.append(Refilled(form, place, [freeze(ref) for ref in refs]))
+            changes.append(Refilled(form, place, [freeze(ref) for ref in refs]))
 
 
 class Holders:
@@ -737,8 +737,8 @@ def closed_over(
 
     def closed(fun: Callable[..., Any]) -> Callable[..., Any]:
         def call(*rest: Any) -> Any:
-            given = iter(rest)
-            mixed = [refs[i] if i in refs else next(given) for i in range(len(leaves))]
+            values = iter(rest)
+            mixed = [refs[i] if i in refs else next(values) for i in range(len(leaves))]
             return fun(*tree.unflatten(in_tree, mixed))
 
         return imitate(call, fun)
@@ -762,9 +762,9 @@ class Parts:
         self.places: Sequence[int] = places
         self.written: list[int] = []
 
-    def own(self, given: Sequence[Any]) -> list[Any]:
+    def own(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the leaves for one example, with a reference for each part."""
-        return [Ref(x) if i in self.places else x for i, x in enumerate(given)]
+        return [Ref(x) if i in self.places else x for i, x in enumerate(leaves)]
 
     def left(self, own: Sequence[Any]) -> list[Array]:
         """End an example's references, and return the contents of those written to."""

@@ -58,9 +58,9 @@ class ShardedArray(Array):
         cls, aval: av.ShapedArray, sharding: dev.Sharding, shards: ShardedBuffer
     ) -> ShardedArray:
         """Make an array whose type says already how it lies, where it is to say it."""
-        made = cls.__new__(cls)
-        made._aval, made._sharding, made._gathered, made.shards = aval, sharding, None, shards
-        return made
+        array = cls.__new__(cls)
+        array._aval, array._sharding, array._gathered, array.shards = aval, sharding, None, shards
+        return array
 
     @property
     def aval(self) -> av.ShapedArray:
@@ -199,8 +199,8 @@ class ShardedArray(Array):
         """Whether this process has all of the data."""
         return self.is_fully_replicated or self.is_fully_addressable
 
-    def concrete(self, wanted: str) -> HostArray:
-        return self.gathered.concrete(wanted)
+    def concrete(self, purpose: str) -> HostArray:
+        return self.gathered.concrete(purpose)
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
         return self.gathered.__array__(dtype, copy)

@@ -878,15 +878,15 @@ def make_mesh(
         Mesh(axis_sizes=(1, 1), axis_names=('data', 'model'), axis_types=(Explicit, Explicit))
     """
     sizes = integers(axis_shapes, "the axis_shapes of make_mesh")
-    given = dev.devices_on() if devices is None else listed(devices, "the devices of make_mesh")
+    available = dev.devices_on() if devices is None else listed(devices, "the devices of make_mesh")
     count = prod(sizes)
-    if count > len(given) or any(size < 1 for size in sizes):
+    if count > len(available) or any(size < 1 for size in sizes):
         raise ShardingError(
-            f"a mesh of the shape {sizes} takes {count} devices, but there are {len(given)}."
+            f"a mesh of the shape {sizes} takes {count} devices, but there are {len(available)}."
             + _MORE_DEVICES
         )
     grid = np.empty(count, object)
-    grid[:] = given[:count]
+    grid[:] = available[:count]
     return Mesh(
         grid.reshape(sizes), axis_names, AxisType.Explicit if axis_types is None else axis_types
     )

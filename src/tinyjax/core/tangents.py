@@ -18,9 +18,9 @@ def present(tangents: prim.Tangents) -> list[Array]:
     return [t for t in tangents if t is not prim.ZERO]
 
 
-def with_zeros(nonzero: Iterable[bool], found: Iterable[prim.Tangent]) -> list[prim.Tangent]:
+def with_zeros(nonzero: Iterable[bool], tangents: Iterable[prim.Tangent]) -> list[prim.Tangent]:
     """Undo ``present``: tangents, ``ZERO`` where there is none."""
-    return lp.fill_list(nonzero, found, prim.ZERO)
+    return lp.fill_list(nonzero, tangents, prim.ZERO)
 
 
 def only_present(

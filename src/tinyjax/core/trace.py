@@ -208,12 +208,12 @@ class Tracer(Array):
     _aval: ShapedArray | None = None
     _buffer: DeviceBuffer | None = None
 
-    def concrete(self, wanted: str) -> HostArray:
+    def concrete(self, purpose: str) -> HostArray:
         if not self._trace.live:
             raise_leaked(self)
-        raise _CONVERSIONS.get(wanted, ConcretizationError)(
-            f"{wanted} needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}. {_ADVICE.get(wanted, MAKE_STATIC)}"
+        raise _CONVERSIONS.get(purpose, ConcretizationError)(
+            f"{purpose} needs the data of an array, but {self.aval} is traced by "
+            f"{self.describe_trace()}. {_ADVICE.get(purpose, MAKE_STATIC)}"
         )
 
     def components(self) -> Sequence[Array]:
@@ -542,14 +542,14 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         reset_errors(token)
     if said is None:
         return [ConcreteArray(asarray(out)) for out in outs]
-    made: list[Array] = []
+    results: list[Array] = []
     for out, aval in zip(outs, said, strict=False):
         x = asarray(out)
         if x.dtype != aval.dtype or x.shape != aval.shape:
             break
-        made.append(ConcreteArray(x, aval))
-    if len(made) == len(outs) == len(said):
-        return made
+        results.append(ConcreteArray(x, aval))
+    if len(results) == len(outs) == len(said):
+        return results
     primitive.rules.types.clear()
     arrays = map(asarray, outs)
     raise JaxprTypeError(

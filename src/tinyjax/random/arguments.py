@@ -50,29 +50,29 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> generators.Key:
             f"{name} takes a key first: {name}(key, ...), where key is tinyjax.random.key(seed). "
             f"It got {key}, which looks like a shape."
         )
-    found = opd.as_array(key)
-    if dtypes.is_key(found.dtype):
-        if found.shape:
+    keys = opd.as_array(key)
+    if dtypes.is_key(keys.dtype):
+        if keys.shape:
             raise errors.ArgumentError(
-                f"{name} takes one key, but got {found.aval}. Use vmap, or index one of them."
+                f"{name} takes one key, but got {keys.aval}. Use vmap, or index one of them."
             )
         if used and config.settings().debug_key_reuse:
-            key_reuse.use(found, name)
-        return generators.Key(generators.of_keys(found.dtype), random_unwrap(found))
+            key_reuse.use(keys, name)
+        return generators.Key(generators.of_keys(keys.dtype), random_unwrap(keys))
     generator = default_generator()
     count = generator.words
-    if found.dtype != dtypes.uint32 or found.shape != (count,):
-        if found.dtype == dtypes.uint32 and found.shape[-1:] == (count,):
+    if keys.dtype != dtypes.uint32 or keys.shape != (count,):
+        if keys.dtype == dtypes.uint32 and keys.shape[-1:] == (count,):
             advice = "These are several keys: use vmap, or index one of them."
-        elif dtypes.is_integer(found.dtype) and not found.shape:
+        elif dtypes.is_integer(keys.dtype) and not keys.shape:
             advice = "This looks like a seed: make a key of it with tinyjax.random.key(seed)."
         else:
             advice = "Make a key with tinyjax.random.key(seed)."
         raise errors.ArgumentError(
             f"{name} takes a key: one of tinyjax.random.key(seed), or a uint32 array of shape "
-            f"({count},), but got {found.aval}. {advice}"
+            f"({count},), but got {keys.aval}. {advice}"
         )
-    return generators.Key(generator, found)
+    return generators.Key(generator, keys)
 
 
 def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
@@ -117,10 +117,10 @@ def float_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
     Raises:
         DtypeError: it is not a float type.
     """
-    found = dtypes.default_float() if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_float(found):
-        raise errors.DtypeError(f"{name} draws floats, but dtype is {found.name}.")
-    return found
+    kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_float(kind):
+        raise errors.DtypeError(f"{name} draws floats, but dtype is {kind.name}.")
+    return kind
 
 
 def converted(x: ArrayLike, dtype: dtypes.DType) -> Array:
@@ -134,16 +134,16 @@ def parameters_of(
     name: str, shape: Shape | None, dtype: DTypeLike, *values: ArrayLike
 ) -> tuple[list[Array], tuple[int, ...], dtypes.DType]:
     """Convert parameters to the dtype and the shape of the result."""
-    found = float_dtype(name, dtype)
-    given = [opd.as_array(x) if not isinstance(x, (bool, int, float)) else x for x in values]
-    for x in given:
+    kind = float_dtype(name, dtype)
+    parameters = [opd.as_array(x) if not isinstance(x, (bool, int, float)) else x for x in values]
+    for x in parameters:
         if isinstance(x, Array) and dtypes.is_complex(x.dtype):
             raise errors.DtypeError(f"{name} takes real parameters, but got {x.aval}.")
-    arrays = [converted(x, found) for x in given]
+    arrays = [converted(x, kind) for x in parameters]
     shapes = [x.shape for x in arrays]
     if shape is None:
         sizes = pm.broadcast_shapes(*shapes)
     else:
         sizes = sizes_of(name, shape)
         check_broadcast(name, sizes, *shapes)
-    return [pm.broadcast_to_shape(x, sizes) for x in arrays], sizes, found
+    return [pm.broadcast_to_shape(x, sizes) for x in arrays], sizes, kind

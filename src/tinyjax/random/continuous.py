@@ -43,12 +43,12 @@ def normal(
         (True, True)
     """
     own, sizes = ra.one_key("normal", key), ra.sizes_of("normal", shape)
-    found = dtypes.default_float() if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_complex(found):
-        return normal_of(own, sizes, ra.float_dtype("normal", found))
-    part = dtypes.real_part(found)
+    kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_complex(kind):
+        return normal_of(own, sizes, ra.float_dtype("normal", kind))
+    part = dtypes.real_part(kind)
     real, imag = (normal_of(child, sizes, part) for child in own.children())
-    return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), found))
+    return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), kind))
 
 
 def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
@@ -91,16 +91,16 @@ def truncated_normal(
         (True, True)
     """
     own = ra.one_key("truncated_normal", key)
-    found = ra.float_dtype("truncated_normal", dtype)
-    low, high = ra.converted(lower, found), ra.converted(upper, found)
+    kind = ra.float_dtype("truncated_normal", dtype)
+    low, high = ra.converted(lower, kind), ra.converted(upper, kind)
     if shape is None:
         sizes = pm.broadcast_shapes(low.shape, high.shape)
     else:
         sizes = ra.sizes_of("truncated_normal", shape)
         ra.check_broadcast("truncated_normal", sizes, low.shape, high.shape)
     a, b = (sp.erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
-    drawn = uniforms.uniform_of("truncated_normal", own, sizes, found, a, b)
-    out = ew.mul(full(sizes, math.sqrt(2), found), sp.erf_inv(drawn))
+    drawn = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
+    out = ew.mul(full(sizes, math.sqrt(2), kind), sp.erf_inv(drawn))
     # rounding may have led out of the interval, or onto its ends
     inside = (ew.nextafter(x, full_like(x, end)) for x, end in ((low, math.inf), (high, -math.inf)))
     least, most = (pm.broadcast_to_shape(x, sizes) for x in inside)
@@ -162,19 +162,19 @@ def gumbel(
         (2, 3)
     """
     own, sizes = ra.one_key("gumbel", key), ra.sizes_of("gumbel", shape)
-    found = ra.float_dtype("gumbel", dtype)
-    info = jnp.finfo(found)
+    kind = ra.float_dtype("gumbel", dtype)
+    info = jnp.finfo(kind)
     tiny = float(info.smallest_normal)
     match mode:
         case None | "low":
-            drawn = uniforms.uniform_of("gumbel", own, sizes, found, tiny, 1.0)
+            drawn = uniforms.uniform_of("gumbel", own, sizes, kind, tiny, 1.0)
             return ew.neg(ew.log(ew.neg(ew.log(drawn))))
         case "high":
-            drawn = uniforms.uniform_of("gumbel", own, (2, *sizes), found)
+            drawn = uniforms.uniform_of("gumbel", own, (2, *sizes), kind)
             coarse, fine = (squeeze(sl.slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
-            fine = ew.mul(full(sizes, 2.0**-info.nmant, found), fine)
-            sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, found))
-            large = ew.ge(coarse, full(sizes, 0.5, found))
+            fine = ew.mul(full(sizes, 2.0**-info.nmant, kind), fine)
+            sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, kind))
+            large = ew.ge(coarse, full(sizes, 0.5, kind))
             x = ew.select(large, coarse, sum_)
             return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(x)))))
         case _:
@@ -202,9 +202,9 @@ def laplace(
         >>> tinyjax.random.laplace(tinyjax.random.key(0), (3,)).dtype
         dtype('float32')
     """
-    found = ra.float_dtype("laplace", dtype)
-    low = -1.0 + float(jnp.finfo(found).epsneg)
-    drawn = uniforms.uniform(key, shape, found, low, 1.0)
+    kind = ra.float_dtype("laplace", dtype)
+    low = -1.0 + float(jnp.finfo(kind).epsneg)
+    drawn = uniforms.uniform(key, shape, kind, low, 1.0)
     return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
 
 
@@ -229,9 +229,9 @@ def logistic(
         >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    found = ra.float_dtype("logistic", dtype)
-    tiny = float(jnp.finfo(found).smallest_normal)
-    drawn = uniforms.uniform(key, shape, found, tiny, 1.0)
+    kind = ra.float_dtype("logistic", dtype)
+    tiny = float(jnp.finfo(kind).smallest_normal)
+    drawn = uniforms.uniform(key, shape, kind, tiny, 1.0)
     return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
 
 
@@ -256,8 +256,8 @@ def cauchy(
         >>> tinyjax.random.cauchy(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    found = ra.float_dtype("cauchy", dtype)
-    drawn = uniforms.uniform(key, shape, found, float(jnp.finfo(found).eps), 1.0)
+    kind = ra.float_dtype("cauchy", dtype)
+    drawn = uniforms.uniform(key, shape, kind, float(jnp.finfo(kind).eps), 1.0)
     centred = ew.sub(drawn, full_like(drawn, 0.5))
     return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
 
@@ -290,8 +290,8 @@ def lognormal(
         >>> bool((tinyjax.random.lognormal(tinyjax.random.key(0), 0.5, (9,)) > 0).all())
         True
     """
-    (width,), sizes, found = ra.parameters_of("lognormal", shape, dtype, sigma)
-    return ew.exp(ew.mul(normal(key, sizes, found), width))
+    (width,), sizes, kind = ra.parameters_of("lognormal", shape, dtype, sigma)
+    return ew.exp(ew.mul(normal(key, sizes, kind), width))
 
 
 @ra.sampler
@@ -322,8 +322,8 @@ def pareto(
         >>> bool((tinyjax.random.pareto(tinyjax.random.key(0), 2.0, (9,)) >= 1).all())
         True
     """
-    (exponent,), sizes, found = ra.parameters_of("pareto", shape, dtype, b)
-    return ew.exp(ew.div(exponential(key, sizes, found), exponent))
+    (exponent,), sizes, kind = ra.parameters_of("pareto", shape, dtype, b)
+    return ew.exp(ew.div(exponential(key, sizes, kind), exponent))
 
 
 @ra.sampler
@@ -354,8 +354,8 @@ def rayleigh(
         >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    (width,), sizes, found = ra.parameters_of("rayleigh", shape, dtype, scale)
-    drawn = ew.log(uniforms.uniform(key, sizes, found))
+    (width,), sizes, kind = ra.parameters_of("rayleigh", shape, dtype, scale)
+    drawn = ew.log(uniforms.uniform(key, sizes, kind))
     return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
 
 
@@ -386,10 +386,10 @@ def weibull_min(
         >>> tinyjax.random.weibull_min(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    (width, power), sizes, found = ra.parameters_of(
+    (width, power), sizes, kind = ra.parameters_of(
         "weibull_min", shape, dtype, scale, concentration
     )
-    drawn = exponential(key, sizes, found)
+    drawn = exponential(key, sizes, kind)
     return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
 
 
@@ -452,13 +452,11 @@ def double_sided_maxwell(
         (3,)
     """
     own, sizes = ra.one_key("double_sided_maxwell", key), ra.sizes_of("double_sided_maxwell", shape)
-    (centre, width), inner, found = ra.parameters_of(
-        "double_sided_maxwell", None, dtype, loc, scale
-    )
+    (centre, width), inner, kind = ra.parameters_of("double_sided_maxwell", None, dtype, loc, scale)
     sizes = (*(sizes or inner), *inner)
     first, second = own.children()
-    signs = uniforms.rademacher_of(second, sizes, found)
-    return signs * _maxwell(first, sizes, found) * width + centre
+    signs = uniforms.rademacher_of(second, sizes, kind)
+    return signs * _maxwell(first, sizes, kind) * width + centre
 
 
 @ra.sampler
@@ -495,8 +493,8 @@ def triangular(
         (True, True)
     """
     own = ra.one_key("triangular", key)
-    (low, top, high), sizes, found = ra.parameters_of("triangular", shape, dtype, left, mode, right)
-    drawn = uniforms.uniform_of("triangular", own, sizes, found)
+    (low, top, high), sizes, kind = ra.parameters_of("triangular", shape, dtype, left, mode, right)
+    drawn = uniforms.uniform_of("triangular", own, sizes, kind)
     rising = low + jnp.sqrt(drawn * (high - low) * (top - low))
     falling = high - jnp.sqrt((1 - drawn) * (high - low) * (high - top))
     return jnp.where(drawn < (top - low) / (high - low), rising, falling)
@@ -534,10 +532,10 @@ def wald(
         True
     """
     own = ra.one_key("wald", key)
-    (centre,), sizes, found = ra.parameters_of("wald", shape, dtype, mean)
+    (centre,), sizes, kind = ra.parameters_of("wald", shape, dtype, mean)
     first, second = own.children()
-    y = normal_of(first, sizes, found) ** 2
-    drawn = uniforms.uniform_of("wald", second, sizes, found)
+    y = normal_of(first, sizes, kind) ** 2
+    drawn = uniforms.uniform_of("wald", second, sizes, kind)
     squared = centre**2
     root = jnp.sqrt(4 * centre * y + squared * y**2)
     lesser = centre + squared * y / 2 - centre / 2 * root

@@ -42,10 +42,10 @@ _STIRLING_TAILS: Final = (
 
 
 def _integer_dtype(name: str, dtype: DTypeLike) -> DType:
-    found = default_int() if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_integer(found):
-        raise errors.DtypeError(f"{name} draws integers, but dtype is {found.name}.")
-    return found
+    kind = default_int() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_integer(kind):
+        raise errors.DtypeError(f"{name} draws integers, but dtype is {kind.name}.")
+    return kind
 
 
 def _sizes(name: str, shape: ra.Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
@@ -85,13 +85,13 @@ def geometric(
         >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
         True
     """
-    own, found = ra.one_key("geometric", key), _integer_dtype("geometric", dtype)
+    own, kind = ra.one_key("geometric", key), _integer_dtype("geometric", dtype)
     (probability,) = pm.promote_inexact(as_array(p))
     sizes = _sizes("geometric", shape, probability.shape)
     drawn = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
     drawn = jnp.where(drawn == 0, 1, drawn)
     failure = pm.broadcast_to_shape(jnp.log1p(-probability), sizes)
-    return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, found)
+    return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, kind)
 
 
 @ra.sampler
@@ -130,7 +130,7 @@ def poisson(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, found = ra.one_key("poisson", key), _integer_dtype("poisson", dtype)
+    own, kind = ra.one_key("poisson", key), _integer_dtype("poisson", dtype)
     if own.generator.name != "threefry2x32":
         raise errors.ArgumentError(
             f"poisson draws with keys of threefry2x32, but key is for {own.generator.name}."
@@ -138,17 +138,17 @@ def poisson(
     rate = ra.converted(lam, dtypes.float32)
     sizes = _sizes("poisson", shape, rate.shape)
     rate = pm.broadcast_to_shape(rate, sizes)
-    drawn: Array = _poisson(own.generator, found, own.words, rate)
+    drawn: Array = _poisson(own.generator, kind, own.words, rate)
     return drawn
 
 
 # Loops are compiled in any case: as one program they are not staged anew at each call.
 @partial(jit, static_argnums=(0, 1))
-def _poisson(generator: Generator, found: DType, words: Array, rate: Array) -> Array:
+def _poisson(generator: Generator, kind: DType, words: Array, rate: Array) -> Array:
     own = Key(generator, words)
     few = jnp.isnan(rate) | (rate < _FEW_ARRIVALS)
-    counted = _arrivals(own, jnp.where(few, rate, 0.0), found)
-    tried = _poisson_by_rejection(own, jnp.where(few, 1e5, rate), found)
+    counted = _arrivals(own, jnp.where(few, rate, 0.0), kind)
+    tried = _poisson_by_rejection(own, jnp.where(few, 1e5, rate), kind)
     drawn = jnp.where(few, counted, tried)
     return jnp.where(rate == 0, jnp.zeros_like(drawn), drawn)
 
@@ -246,12 +246,12 @@ def binomial(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, found = ra.one_key("binomial", key), ra.float_dtype("binomial", dtype)
+    own, kind = ra.one_key("binomial", key), ra.float_dtype("binomial", dtype)
     (probability,) = pm.promote_inexact(as_array(p))
     count = ra.converted(n, probability.dtype)
     sizes = _sizes("binomial", shape, count.shape, probability.shape)
     count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
-    drawn: Array = _binomial(own.generator, found, own.words, count, probability)
+    drawn: Array = _binomial(own.generator, kind, own.words, count, probability)
     return drawn
 
 
@@ -287,15 +287,15 @@ def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Arra
         return (state[1] <= count).any()
 
     def wait(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        found, trials, words = state
+        counted, trials, words = state
         now, after = own.child(words).children()
-        found = jnp.where(trials <= count, found + 1, found)
+        counted = jnp.where(trials <= count, counted + 1, counted)
         drawn = uniforms.uniform_of("binomial", now, count.shape, probability.dtype)
-        return found, trials + jnp.ceil(jnp.log(drawn) / failure), after.words
+        return counted, trials + jnp.ceil(jnp.log(drawn) / failure), after.words
 
     zero = jnp.zeros(count.shape, probability.dtype)
-    found = while_loop(is_within, wait, (zero, zero, own.words))[0]
-    return ew.convert_element_type(found - 1, dtype)
+    successes = while_loop(is_within, wait, (zero, zero, own.words))[0]
+    return ew.convert_element_type(successes - 1, dtype)
 
 
 def _stirling_tail(k: Array) -> Array:
@@ -389,7 +389,7 @@ def multinomial(
         >>> float(tinyjax.random.multinomial(tinyjax.random.key(0), 100, p).sum())
         100.0
     """
-    own, found = ra.one_key("multinomial", key), ra.float_dtype("multinomial", dtype)
+    own, kind = ra.one_key("multinomial", key), ra.float_dtype("multinomial", dtype)
     trials, probabilities = pm.promote_inexact(as_array(n), as_array(p))
     sizes = probabilities.shape if shape is None else ra.sizes_of("multinomial", shape)
     if not sizes or not probabilities.shape:
@@ -404,10 +404,10 @@ def multinomial(
     left = cu.cumsum(p_first, 0, reverse=True)
     shares = jnp.clip(p_first / jnp.where(left == 0, 1, left), 0, 1)
 
-    def draw(rest: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
-        share, words = given
+    def draw(rest: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        share, words = step
         count = _binomial(own.generator, rest.dtype, words, rest, share)
         return rest - count, count
 
     _, counts = scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
-    return ew.convert_element_type(jnp.moveaxis(counts, 0, -1), found)
+    return ew.convert_element_type(jnp.moveaxis(counts, 0, -1), kind)

@@ -266,8 +266,8 @@ def dirichlet(
         >>> x.shape, bool((abs(x.sum(-1) - 1) < 1e-6).all())
         ((4, 3), True)
     """
-    own, found = ra.one_key("dirichlet", key), ra.float_dtype("dirichlet", dtype)
-    weights = ra.converted(alpha, found)
+    own, kind = ra.one_key("dirichlet", key), ra.float_dtype("dirichlet", dtype)
+    weights = ra.converted(alpha, kind)
     if not weights.shape:
         raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
     batch = weights.shape[:-1]
@@ -381,10 +381,10 @@ def t(
         (3,)
     """
     own = ra.one_key("t", key)
-    (freedom,), sizes, found = ra.parameters_of("t", shape, dtype, df)
+    (freedom,), sizes, kind = ra.parameters_of("t", shape, dtype, df)
     for_normal, for_gamma = own.children()
     half = freedom / 2
-    return continuous.normal_of(for_normal, sizes, found) * jnp.sqrt(half / _gamma(for_gamma, half))
+    return continuous.normal_of(for_normal, sizes, kind) * jnp.sqrt(half / _gamma(for_gamma, half))
 
 
 @ra.sampler
@@ -416,8 +416,8 @@ def generalized_normal(
         (3,)
     """
     own = ra.one_key("generalized_normal", key)
-    (power,), sizes, found = ra.parameters_of("generalized_normal", shape, dtype, p)
-    return _generalized_normal(own, power, sizes, found)
+    (power,), sizes, kind = ra.parameters_of("generalized_normal", shape, dtype, p)
+    return _generalized_normal(own, power, sizes, kind)
 
 
 def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -464,13 +464,13 @@ def ball(
         >>> bool(((x**2).sum(-1) <= 1).all())
         True
     """
-    own, found = ra.one_key("ball", key), ra.float_dtype("ball", dtype)
+    own, kind = ra.one_key("ball", key), ra.float_dtype("ball", dtype)
     sizes = ra.sizes_of("ball", shape)
-    power = ra.converted(p, found)
+    power = ra.converted(p, kind)
     if power.shape:
         raise ShapeError(f"ball takes a scalar p, but got {as_array(p).aval}.")
     for_direction, for_length = own.children()
     inside = ra.sizes_of("ball", (*sizes, integer(d, "the number of dimensions of ball")))
-    x = _generalized_normal(for_direction, power, inside, found)
-    rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, found))
+    x = _generalized_normal(for_direction, power, inside, kind)
+    rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, kind))
     return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]

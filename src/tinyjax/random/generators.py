@@ -49,13 +49,13 @@ def named(name: object) -> Generator:
     Raises:
         ArgumentError: there is none.
     """
-    found = _by_name.get(name) if isinstance(name, str) else None
-    if found is None:
+    generator = _by_name.get(name) if isinstance(name, str) else None
+    if generator is None:
         raise errors.ArgumentError(
             f"the generators are {', '.join(map(repr, _by_name))}, but impl is "
             f"{errors.shortened(name)}."
         )
-    return found
+    return generator
 
 
 def of_keys(dtype: dtypes.DType) -> Generator:
@@ -90,5 +90,5 @@ class Key(records.Printed):
     def bits_of_children(self, dtype: dtypes.DType, shape: tuple[int, ...]) -> list[Array]:
         """Draw unsigned integers with each of two children."""
         rules = self.generator.rules
-        found = rules.few_bits_of_children(self.words, shape) if dtype == dtypes.uint32 else None
-        return [child.bits(dtype, shape) for child in self.children()] if found is None else found
+        drawn = rules.few_bits_of_children(self.words, shape) if dtype == dtypes.uint32 else None
+        return [child.bits(dtype, shape) for child in self.children()] if drawn is None else drawn

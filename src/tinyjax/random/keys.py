@@ -116,8 +116,8 @@ def key(
         >>> tinyjax.random.split(key, 3).shape
         (3,)
     """
-    wanted = _named_once(impl, dtype)
-    return random_wrap(PRNGKey(seed, impl=wanted), _generator(wanted).dtype)
+    name = _named_once(impl, dtype)
+    return random_wrap(PRNGKey(seed, impl=name), _generator(name).dtype)
 
 
 def key_data(keys: ArrayLike) -> Array:
@@ -132,8 +132,8 @@ def key_data(keys: ArrayLike) -> Array:
         >>> tinyjax.random.key_data(tinyjax.random.key(1))
         Array([0, 1], dtype=uint32)
     """
-    found = opd.as_array(keys)
-    return random_unwrap(found) if dtypes.is_key(found.dtype) else _raw(found)
+    array = opd.as_array(keys)
+    return random_unwrap(array) if dtypes.is_key(array.dtype) else _raw(array)
 
 
 def _raw(words: Array) -> Array:
@@ -190,10 +190,10 @@ def key_impl(keys: ArrayLike) -> str:
         >>> tinyjax.random.key_impl(tinyjax.random.key(0))
         'threefry2x32'
     """
-    found = opd.as_array(keys)
-    if dtypes.is_key(found.dtype):
-        return of_keys(found.dtype).name
-    _raw(found)
+    array = opd.as_array(keys)
+    if dtypes.is_key(array.dtype):
+        return of_keys(array.dtype).name
+    _raw(array)
     return default_generator().name
 
 
@@ -226,10 +226,10 @@ def clone(key: ArrayLike) -> Array:
         >>> tinyjax.random.clone(tinyjax.random.PRNGKey(1))
         Array([0, 1], dtype=uint32)
     """
-    found = opd.as_array(key)
-    if not dtypes.is_key(found.dtype):
-        return _raw(found)
-    return tr.bind1(copy_p, (found,), prim.NO_PARAMS) if settings().debug_key_reuse else found
+    array = opd.as_array(key)
+    if not dtypes.is_key(array.dtype):
+        return _raw(array)
+    return tr.bind1(copy_p, (array,), prim.NO_PARAMS) if settings().debug_key_reuse else array
 
 
 @replay.replayed

@@ -52,7 +52,7 @@ def multivariate_normal(
     """
     ra.one_key("multivariate_normal", key, used=False)
     centre, covariance = pm.promote_inexact(opd.as_array(mean), opd.as_array(cov))
-    found = ra.float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
+    kind = ra.float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
     n = centre.shape[-1] if centre.shape else -1
     if covariance.shape[-2:] != (n, n):
         raise errors.ShapeError(
@@ -79,7 +79,7 @@ def multivariate_normal(
                 "multivariate_normal has the methods 'cholesky', 'eigh' and 'svd', but method is "
                 f"{method!r}."
             )
-    drawn = continuous.normal(key, (*sizes, n), found)
+    drawn = continuous.normal(key, (*sizes, n), kind)
     return centre + jnp.einsum("...ij,...j->...i", factor, drawn)
 
 
@@ -122,10 +122,10 @@ def orthogonal(
     """
     rows = ints.integer(n, "the number of rows of orthogonal")
     columns = rows if m is None else ints.integer(m, "the number of columns of orthogonal")
-    found = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
     most, least = max(rows, columns), min(rows, columns)
     sizes = ra.sizes_of("orthogonal", (*ra.sizes_of("orthogonal", shape), most, least))
-    drawn = continuous.normal(key, sizes, found)
+    drawn = continuous.normal(key, sizes, kind)
     q, r = jnp.linalg.qr(drawn)
     signed = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1)), -2)
     return signed.mT if rows < columns else signed

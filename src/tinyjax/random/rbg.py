@@ -23,8 +23,8 @@ _DRAWS: Final = 10
 
 def _of_both(words: Array, make: Callable[[Array], Array]) -> Array:
     """Make words of each half of a key, and put them together along the last axis."""
-    made = [make(sl.slice_in_dim(words, i, i + 2)) for i in (0, 2)]
-    return sl.concatenate(made, made[0].ndim - 1)
+    halves = [make(sl.slice_in_dim(words, i, i + 2)) for i in (0, 2)]
+    return sl.concatenate(halves, halves[0].ndim - 1)
 
 
 def _seed(words: Array) -> Array:

@@ -41,10 +41,10 @@ def bits(
         Array([167, 146,  40], dtype=uint8)
     """
     own = ra.one_key("bits", key)
-    found = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
-    if found not in dtypes.UNSIGNED:
-        raise errors.DtypeError(f"bits draws unsigned integers, but dtype is {found.name}.")
-    return own.bits(found, ra.sizes_of("bits", shape))
+    kind = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
+    if kind not in dtypes.UNSIGNED:
+        raise errors.DtypeError(f"bits draws unsigned integers, but dtype is {kind.name}.")
+    return own.bits(kind, ra.sizes_of("bits", shape))
 
 
 @ra.sampler
@@ -80,8 +80,8 @@ def uniform(
         (True, True)
     """
     own = ra.one_key("uniform", key)
-    found, sizes = ra.float_dtype("uniform", dtype), ra.sizes_of("uniform", shape)
-    return uniform_of("uniform", own, sizes, found, minval, maxval)
+    kind, sizes = ra.float_dtype("uniform", dtype), ra.sizes_of("uniform", shape)
+    return uniform_of("uniform", own, sizes, kind, minval, maxval)
 
 
 def uniform_of(
@@ -114,9 +114,9 @@ def uniform_of(
 def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     """Draw floats that are uniform in [0, 1)."""
     if dtype == dtypes.float32:
-        found = own.generator.rules.few_floats(own.words, shape)
-        if found is not None:
-            return found
+        few = own.generator.rules.few_floats(own.words, shape)
+        if few is not None:
+            return few
     digits = jnp.finfo(dtype).nmant
     # a mantissa of less than 8 digits is filled from a byte
     width = dtype.itemsize if digits >= 8 else 1
@@ -173,14 +173,14 @@ def randint(
         Array([9, 0, 2, 3, 1], dtype=int32)
     """
     own, sizes = ra.one_key("randint", key), ra.sizes_of("randint", shape)
-    wanted = default_int() if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_integer(wanted):
-        raise errors.DtypeError(f"randint draws integers, but dtype is {wanted.name}.")
+    kind = default_int() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_integer(kind):
+        raise errors.DtypeError(f"randint draws integers, but dtype is {kind.name}.")
     # narrower types are drawn in 32 bits, for the sake of equal likelihood
-    wide = wanted if wanted.itemsize >= 4 else dtypes.int32
-    ends = np.iinfo(wanted)
+    wide = kind if kind.itemsize >= 4 else dtypes.int32
+    ends = np.iinfo(kind)
     low, _ = _bound(minval, wide, int(ends.min), int(ends.max))
-    high, beyond = _bound(maxval, wide, int(ends.min), int(ends.max) + (wide != wanted))
+    high, beyond = _bound(maxval, wide, int(ends.min), int(ends.max) + (wide != kind))
     ra.check_broadcast("randint", sizes, low.shape, high.shape)
     inner = pm.broadcast_shapes(low.shape, high.shape)
     low, high, beyond = (pm.broadcast_to_shape(x, inner) for x in (low, high, beyond))
@@ -204,7 +204,7 @@ def randint(
     offset = ew.rem(ew.add(ew.mul(ew.rem(first, span), power), ew.rem(second, span)), span)
     offset = ew.select(everything, second, offset)
     drawn = ew.add(low, ew.convert_element_type(offset, wide))
-    return ew.convert_element_type(drawn, wanted)
+    return ew.convert_element_type(drawn, kind)
 
 
 def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array, Array]:
@@ -218,16 +218,16 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
             sh.full((), min(max(number, least), most), dtype),
             sh.full((), number > greatest, dtypes.bool_),
         )
-    given = as_array(value)
-    if not dtypes.is_integer(given.dtype):
-        given = ew.convert_element_type(given, default_int())
-    ends = np.iinfo(given.dtype)
+    bound = as_array(value)
+    if not dtypes.is_integer(bound.dtype):
+        bound = ew.convert_element_type(bound, default_int())
+    ends = np.iinfo(bound.dtype)
     least, most = max(least, int(ends.min)), min(most, int(ends.max))
     if greatest < int(ends.max):
-        beyond = ew.gt(given, sh.full_like(given, greatest))
+        beyond = ew.gt(bound, sh.full_like(bound, greatest))
     else:
-        beyond = sh.full(given.shape, False, dtypes.bool_)
-    kept = ew.clamp(sh.full_like(given, least), given, sh.full_like(given, most))
+        beyond = sh.full(bound.shape, False, dtypes.bool_)
+    kept = ew.clamp(sh.full_like(bound, least), bound, sh.full_like(bound, most))
     return ew.convert_element_type(kept, dtype), beyond
 
 

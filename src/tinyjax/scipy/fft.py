@@ -42,8 +42,8 @@ def _second(x: Array) -> Array:
     """By one transform of the values in another order (J. Makhoul, IEEE ASSP 28(1), 1980)."""
     n = x.shape[-1]
     mixed = jnp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], -1)
-    found = jnp.fft.fft(mixed) * _turns(x, -np.pi * np.arange(n) / (2 * n))
-    return 2 * found.real
+    spectrum = jnp.fft.fft(mixed) * _turns(x, -np.pi * np.arange(n) / (2 * n))
+    return 2 * spectrum.real
 
 
 def _third(x: Array) -> Array:
@@ -60,8 +60,8 @@ def _third(x: Array) -> Array:
 def _fourth(x: Array) -> Array:
     n = x.shape[-1]
     turned = x * _turns(x, -np.pi * np.arange(n) / (2 * n))
-    found = jnp.fft.fft(turned, 2 * n)[..., :n]
-    return 2 * (found * _turns(x, -np.pi * (2 * np.arange(n) + 1) / (4 * n))).real
+    spectrum = jnp.fft.fft(turned, 2 * n)[..., :n]
+    return 2 * (spectrum * _turns(x, -np.pi * (2 * np.arange(n) + 1) / (4 * n))).real
 
 
 _TRANSFORMS: Final[dict[int, Callable[[Array], Array]]] = {
@@ -155,8 +155,8 @@ def _several(
         count = a.ndim if sizes is None else len(sizes)
         places = tuple(range(a.ndim - count, a.ndim))
     else:
-        given = ints.integers(ints.one_or_more(axes, "axes"), "axes")
-        places = tuple(ax.canonical_axis(axis, a.ndim, f"{name}: axis") for axis in given)
+        indices = ints.integers(ints.one_or_more(axes, "axes"), "axes")
+        places = tuple(ax.canonical_axis(axis, a.ndim, f"{name}: axis") for axis in indices)
     if sizes is not None:
         if len(sizes) != len(places) or len(sizes) > a.ndim:
             raise ShapeError(

@@ -89,7 +89,7 @@ class RegularGridInterpolator:
             ShapeError: there are not as many coordinates as the grid has axes.
             ArgumentError: there is no such method.
         """
-        wanted = self.method if method is None else _checked(method)
+        kind = self.method if method is None else _checked(method)
         at = self._places(xi)
         if at.shape[-1] != len(self.grid):
             raise ShapeError(
@@ -106,20 +106,20 @@ class RegularGridInterpolator:
             shares.append((x - line[cell]) / (line[cell + 1] - line[cell]))
             outside = outside | (x < line[0]) | (x > line[-1])
         further = (1,) * (self.values.ndim - len(self.grid))
-        if wanted == "nearest":
+        if kind == "nearest":
             nearest = [jnp.where(s <= 0.5, i, i + 1) for i, s in zip(cells, shares, strict=True)]
-            found = self.values[tuple(nearest)]
+            values = self.values[tuple(nearest)]
         else:
-            found = jnp.zeros((), self.values.dtype)
+            values = jnp.zeros((), self.values.dtype)
             for corner in product((0, 1), repeat=len(self.grid)):
                 weight = jnp.ones((), self.values.dtype)
                 for side, share in zip(corner, shares, strict=True):
                     weight = weight * (share if side else 1 - share)
                 index = tuple(i + side for i, side in zip(cells, corner, strict=True))
-                found = found + self.values[index] * weight.reshape(*weight.shape, *further)
+                values = values + self.values[index] * weight.reshape(*weight.shape, *further)
         if self.fill_value is None:
-            return found
-        return jnp.where(outside.reshape(*shape, *further), self.fill_value, found)
+            return values
+        return jnp.where(outside.reshape(*shape, *further), self.fill_value, values)
 
     def _places(self, xi: ArrayLike | tuple[ArrayLike, ...]) -> Array:
         name = "RegularGridInterpolator"

@@ -86,10 +86,10 @@ def _by_scipy(order: int, mode: str) -> prim.Kernel:
     from scipy.ndimage import _nd_image, map_coordinates  # noqa: PLC0415 (SciPy is slow to load)
     from scipy.ndimage._ni_support import _extend_mode_to_code  # noqa: PLC0415
 
-    found = _OF_SCIPY.get(mode, mode)
+    extension = _OF_SCIPY.get(mode, mode)
     # what SciPy's function calls, without its checks, which take longer
     routine = getattr(_nd_image, "geometric_transform", None)
-    code = _extend_mode_to_code(found)
+    code = _extend_mode_to_code(extension)
     is_reversed = mode in ("mirror", "reflect")
 
     def interpolate(x: HostArray, outside: HostArray, *places: HostArray) -> HostArray:
@@ -103,7 +103,7 @@ def _by_scipy(order: int, mode: str) -> prim.Kernel:
             at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero
         if routine is None:
             return np.asarray(
-                map_coordinates(x, at, x.dtype, order, found, outside.item(), prefilter=False)
+                map_coordinates(x, at, x.dtype, order, extension, outside.item(), prefilter=False)
             )
         out = np.empty(places[0].shape, x.dtype)
         cval = outside.item()
@@ -183,9 +183,9 @@ def map_coordinates(
     if not ints.is_one_of(order, (0, 1)):
         raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")
     outside = jnp.asarray(cval, a.dtype)
-    found = _found_by_scipy(a, places, order, mode, outside)
-    if found is not None:
-        return found
+    result = _found_by_scipy(a, places, order, mode, outside)
+    if result is not None:
+        return result
     flat = jnp.ravel(a)
     dtype = dtypes.int32 if a.size <= np.iinfo(np.int32).max else dtypes.int64
     nodes: list[list[tuple[Array, Array, Array]]] = []

@@ -105,8 +105,8 @@ def minimize(
             "minimize knows the methods 'BFGS' and 'l-bfgs-experimental-do-not-rely-on-this', but "
             f"method is {method!r}."
         )
-    given = dict(options or {})
-    unknown = [name for name in given if name not in known]
+    settings = dict(options or {})
+    unknown = [name for name in settings if name not in known]
     if unknown:
         raise errors.ArgumentError(
             f"minimize knows the options {', '.join(known)}, but got {', '.join(unknown)}."
@@ -117,34 +117,34 @@ def minimize(
         def joined(parts: Array) -> Array:
             return ew.complex_(*jnp.split(parts, 2))
 
-        found = minimize(
+        result = minimize(
             lambda parts: fun(joined(parts), *args),
             jnp.concatenate([x.real, x.imag]),
             method=method,
             tol=tol,
             options=options,
         )
-        return found._replace(x=joined(found.x), jac=jnp.conj(joined(found.jac)))
+        return result._replace(x=joined(result.x), jac=jnp.conj(joined(result.jac)))
     if x.ndim != 1 or not dtypes.is_float(x.dtype):
         raise errors.ArgumentError(
             "minimize starts from a vector of floats or complex numbers, but x0 is "
             f"{x.aval}. Flatten trees with tinyjax.flatten_util.ravel_pytree."
         )
     if tol is not None:
-        given["gtol"] = tol
+        settings["gtol"] = tol
     is_limited = method.lower() != "bfgs"
-    calls = [n for n in (given.get("maxfun"), given.get("maxgrad")) if n is not None]
+    calls = [n for n in (settings.get("maxfun"), settings.get("maxgrad")) if n is not None]
     return _descend(
         api.value_and_grad(lambda x: fun(x, *args)),
         x,
-        _Limited(x.size, x.dtype, given.get("maxcor", 10)) if is_limited else _Full(x),
+        _Limited(x.size, x.dtype, settings.get("maxcor", 10)) if is_limited else _Full(x),
         _Limits(
-            given.get("gtol", 1e-5),
-            given.get("norm", 2 if is_limited else math.inf),
-            given.get("ftol", 2.220446049250313e-09 if is_limited else -math.inf),
-            given.get("maxiter") or 200 * x.size,
+            settings.get("gtol", 1e-5),
+            settings.get("norm", 2 if is_limited else math.inf),
+            settings.get("ftol", 2.220446049250313e-09 if is_limited else -math.inf),
+            settings.get("maxiter") or 200 * x.size,
             min(calls, default=None),
-            given.get("maxls", 20) if is_limited else given.get("line_search_maxiter", 10),
+            settings.get("maxls", 20) if is_limited else settings.get("line_search_maxiter", 10),
         ),
     )
 
@@ -218,9 +218,9 @@ class _Limited:
             along = inverse * jnp.dot(moved, rest)
             return rest - along * turned, along
 
-        def forth(found: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
+        def forth(product: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
             moved, turned, inverse, along = pair
-            return found + moved * (along - inverse * jnp.dot(turned, found)), None
+            return product + moved * (along - inverse * jnp.dot(turned, product)), None
 
         rest, along = sc.scan(back, slope, tuple(pairs), reverse=True)
         return sc.scan(forth, size * rest, (*pairs, along))[0]
@@ -262,17 +262,17 @@ def _descend(
 
     def step(s: _State) -> _State:
         direction = -hessian.times(s.memory, s.slope)
-        found = _search(both, s, direction, limits.tries)
-        moved, turned = found.scale * direction, found.slope - s.slope
+        end = _search(both, s, direction, limits.tries)
+        moved, turned = end.scale * direction, end.slope - s.slope
         return _State(
             s.x + moved,
-            found.value,
-            found.slope,
+            end.value,
+            end.slope,
             hessian.learn(s.memory, moved, turned, jnp.dot(turned, moved)),
             s.value,
             s.iterations + 1,
-            s.calls + found.calls,
-            ~found.found,
+            s.calls + end.calls,
+            ~end.found,
         )
 
     zero, no = jnp.zeros((), dtypes.default_int()), jnp.zeros((), dtypes.bool_)

@@ -112,8 +112,10 @@ def fftconvolve(
         Array([1., 5., 6.], dtype=float32)
     """
     x, y = _signals("fftconvolve", in1, in2, mode)
-    given = range(x.ndim) if axes is None else ints.integers(ints.one_or_more(axes, "axes"), "axes")
-    places = tuple(ax.canonical_axis(a, x.ndim, "fftconvolve: axis") for a in given)
+    indices = (
+        range(x.ndim) if axes is None else ints.integers(ints.one_or_more(axes, "axes"), "axes")
+    )
+    places = tuple(ax.canonical_axis(a, x.ndim, "fftconvolve: axis") for a in indices)
     if any(
         x.shape[i] != y.shape[i] and 1 not in (x.shape[i], y.shape[i])
         for i in range(x.ndim)
@@ -139,19 +141,19 @@ def fftconvolve(
     full = [x.shape[i] + y.shape[i] - 1 for i in places]
     sizes = [_fft_size(n) for n in full]
     if dtypes.is_complex(x.dtype):
-        found = jnp.fft.ifftn(
+        convolved = jnp.fft.ifftn(
             jnp.fft.fftn(x, sizes, places) * jnp.fft.fftn(y, sizes, places), sizes, places
         )
     else:
-        found = jnp.fft.irfftn(
+        convolved = jnp.fft.irfftn(
             jnp.fft.rfftn(x, sizes, places) * jnp.fft.rfftn(y, sizes, places), sizes, places
         )
-    wanted = [slice(None)] * x.ndim
+    slices = [slice(None)] * x.ndim
     for i, n in zip(places, full, strict=True):
         count = {"full": n, "same": x.shape[i], "valid": x.shape[i] - y.shape[i] + 1}[mode]
         start = (n - count) // 2
-        wanted[i] = slice(start, start + count)
-    return found[tuple(wanted)]
+        slices[i] = slice(start, start + count)
+    return convolved[tuple(slices)]
 
 
 def convolve(
@@ -420,7 +422,7 @@ class _Spectra:
 
     def of(
         self,
-        *given: ArrayLike,
+        *values: ArrayLike,
         products: bool,
         boundary: str | None = None,
         padded: bool = False,
@@ -439,7 +441,7 @@ class _Spectra:
                 f"{name} takes {', '.join(map(repr, _BOUNDARIES))} for boundary, but got "
                 f"{boundary!r}."
             )
-        signals = [strong(z) for z in promote_inexact(*(array_of(name, z) for z in given))]
+        signals = [strong(z) for z in promote_inexact(*(array_of(name, z) for z in values))]
         if len({z.ndim for z in signals}) > 1:
             raise ShapeError(f"{name} takes signals of as many axes.")
         place = ax.canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
@@ -471,7 +473,7 @@ class _Spectra:
             dtypes.is_complex(z.dtype) for z in (*signals, win)
         )
         transform = jnp.fft.rfft if one_sided else jnp.fft.fft
-        found = [
+        spectra = [
             transform(_trendless(_segments(z, size, step), self.detrend) * win, count)
             for z in signals
         ]
@@ -481,9 +483,9 @@ class _Spectra:
         else:
             power = jnp.abs(win.sum()) ** 2
         if not products:
-            result = found[0] / jnp.sqrt(power)
+            result = spectra[0] / jnp.sqrt(power)
         else:
-            result = jnp.conj(found[0]) * found[-1] / power
+            result = jnp.conj(spectra[0]) * spectra[-1] / power
             if one_sided:  # each frequency stands for its negative one too, where there are two
                 bins = np.arange(result.shape[-1])
                 twice = np.where(2 * bins % count == 0, 1.0, 2.0)
@@ -609,15 +611,17 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         scaling=scaling,
         axis=axis,
     )
-    given = (x,) if y is None else (x, y)
-    frequencies, _, found = spectra.of(*given, products=True)
-    if found.shape[-1] == 1:
-        return frequencies, found[..., 0]
+    operands = (x,) if y is None else (x, y)
+    frequencies, _, density = spectra.of(*operands, products=True)
+    if density.shape[-1] == 1:
+        return frequencies, density[..., 0]
     if average == "mean":
-        return frequencies, found.mean(-1)
-    middle = jnp.median(found.real, -1) + jnp.asarray(1j, found.dtype) * jnp.median(found.imag, -1)
+        return frequencies, density.mean(-1)
+    middle = jnp.median(density.real, -1) + jnp.asarray(1j, density.dtype) * jnp.median(
+        density.imag, -1
+    )
     # the median of squares of normal numbers is less than their mean
-    pairs = 2 * np.arange(1.0, (found.shape[-1] - 1) // 2 + 1)
+    pairs = 2 * np.arange(1.0, (density.shape[-1] - 1) // 2 + 1)
     return frequencies, middle / float(1 + np.sum(1 / (pairs + 1) - 1 / pairs))
 
 
@@ -643,7 +647,7 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
         >>> frequencies[jnp.argmax(density)]
         Array(0.125, dtype=float32)
     """
-    frequencies, found = csd(
+    frequencies, density = csd(
         x,
         None,
         fs,
@@ -657,7 +661,7 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
         axis,
         average,
     )
-    return frequencies, found.real
+    return frequencies, density.real
 
 
 def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)

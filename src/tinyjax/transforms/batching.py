@@ -72,21 +72,21 @@ class BatchTracer(Tracer):
 
     @property
     def aval(self) -> ShapedArray:
-        found = self._example
-        if found is None:
-            found = self._example = unbatched_aval(self.value.aval, self.axis)
-        return found
+        example = self._example
+        if example is None:
+            example = self._example = unbatched_aval(self.value.aval, self.axis)
+        return example
 
     # asked for at every operation, so answered without going through aval
     @property
     def shape(self) -> tuple[int, ...]:
-        found = self._example
-        return self.aval.shape if found is None else found.shape
+        example = self._example
+        return self.aval.shape if example is None else example.shape
 
     @property
     def dtype(self) -> DType:
-        found = self._example
-        return self.value.dtype if found is None else found.dtype
+        example = self._example
+        return self.value.dtype if example is None else example.dtype
 
     @property
     def ndim(self) -> int:
@@ -94,8 +94,8 @@ class BatchTracer(Tracer):
 
     @property
     def weak_type(self) -> bool:
-        found = self._example
-        return self.value.weak_type if found is None else found.weak_type
+        example = self._example
+        return self.value.weak_type if example is None else example.weak_type
 
     def components(self) -> Sequence[Array]:
         return (self.value,)
@@ -201,14 +201,14 @@ class BatchTrace(Trace):
                 return self.parent.process_custom_call(call, args)
         placed = _PlacedResults(self)
         below = _batched_call(self, call, axes, placed)
-        found = self.parent.process_custom_call(below, values)
+        outs = self.parent.process_custom_call(below, values)
         with use_trace(self.parent):
             if below.jvp is not None and not placed.all_vary and _is_recorded_here():
                 # The rule comes later, and its tangent may vary where the result does not.
                 pattern = call.key, tuple([axis is not None for axis in axes])
                 if not _probe(below, values, pattern):
                     placed.let_all_vary()
-            return placed.results(found)
+            return placed.results(outs)
 
     def _apply_batching_rule(
         self, call: CustomCall, rule: BatchingRule, pairs: Sequence[tuple[Array, BatchAxis]]
@@ -284,7 +284,7 @@ def batch_jaxpr(
     jaxpr: Jaxpr,
     mapped: MappedAxis,
     axes: tuple[BatchAxis, ...],
-    wanted: tuple[bool, ...] | None = None,
+    in_front: tuple[bool, ...] | None = None,
 ) -> Batched:
     """Stage the batched form of a jaxpr, and say which axis of each result is the batch.
 
@@ -292,40 +292,40 @@ def batch_jaxpr(
         jaxpr: the program.
         mapped: the axis.
         axes: which axis of each parameter is the batch; None where there is none.
-        wanted: which results must be batched, at the front, even where all examples agree.
+        in_front: which results must be batched, at the front, even where all examples agree.
     """
     chosen = mapped.taking_part
     if chosen is not None and not effects(jaxpr).any:
-        return batch_jaxpr(jaxpr, of_all(mapped), axes, wanted)
+        return batch_jaxpr(jaxpr, of_all(mapped), axes, in_front)
 
     def kept(key: Hashable, make: Callable[[], Batched]) -> Batched:
         if chosen is None:
             return jaxpr.derive(key, make)
-        found = chosen.batched.get((jaxpr, key))
-        if found is None:
-            found = chosen.batched[jaxpr, key] = make()
-        batched: Batched = found
+        cached = chosen.batched.get((jaxpr, key))
+        if cached is None:
+            cached = chosen.batched[jaxpr, key] = make()
+        batched: Batched = cached
         return batched
 
     def make() -> Batched:
-        found: list[tuple[BatchAxis, ...]] = []
+        axes_out: list[tuple[BatchAxis, ...]] = []
 
         def run(*args: Array) -> list[Array]:
             outs, out_axes = batch_flat(lambda *xs: eval_jaxpr(jaxpr, xs), mapped, args, axes)
-            found.append(tuple(out_axes))
+            axes_out.append(tuple(out_axes))
             return outs
 
         avals = [
             batched_aval(a, axis, mapped.size, mapped.divided)
             for a, axis in zip(jaxpr.in_avals, axes, strict=True)
         ]
-        return stage(run, avals), found[0]
+        return stage(run, avals), axes_out[0]
 
     plain = kept(("batch", mapped, axes), make)
     staged, out_axes = plain
-    if wanted is None:
+    if in_front is None:
         return plain
-    front = tuple([0 if want else axis for axis, want in zip(out_axes, wanted, strict=True)])
+    front = tuple([0 if want else axis for axis, want in zip(out_axes, in_front, strict=True)])
     if front == out_axes:
         return plain
 
@@ -333,12 +333,12 @@ def batch_jaxpr(
         def to_front(*outs: Array) -> list[Array]:
             return [
                 move_batch_axis(out, axis, 0, mapped.size) if want else out
-                for out, axis, want in zip(outs, out_axes, wanted, strict=True)
+                for out, axis, want in zip(outs, out_axes, in_front, strict=True)
             ]
 
         return Staged(extend(staged.jaxpr, to_front), staged.consts), front
 
-    return kept(("batch", mapped, axes, wanted), bring)
+    return kept(("batch", mapped, axes, in_front), bring)
 
 
 def of_all(mapped: MappedAxis) -> MappedAxis:
@@ -350,13 +350,13 @@ def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
     """The names of the axes that the collectives in a jaxpr are over."""
 
     def find() -> frozenset[Hashable]:
-        found: set[Hashable] = set()
+        names: set[Hashable] = set()
         for eqn in jaxpr.eqns:
             if eqn.primitive.rules.collective is not None:
-                found.add(getattr(eqn.params, "axis_name", None))
+                names.add(getattr(eqn.params, "axis_name", None))
             for inner in subjaxprs(eqn.params):
-                found |= axis_names(inner)
-        return frozenset(found)
+                names |= axis_names(inner)
+        return frozenset(names)
 
     return jaxpr.derive("axis_names", find)
 
@@ -393,13 +393,15 @@ def _batched_call(
                 for t, axis in zip(tangents, axes, strict=True)
             ]
             outs, out_tangents = call.jvp(wrap(primals), wrapped)
-        found = placed.place(outs)
+        primals_out = placed.place(outs)
         filled = [out if t is ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
         if told and not placed.all_vary:
             inexact = [is_inexact(out.dtype) for out in outs]
             placed.count(fill_list(inexact, told[0](), False))
-        return found, [ZERO if t is ZERO else x for t, x in zip(out_tangents, moved, strict=True)]
+        return primals_out, [
+            ZERO if t is ZERO else x for t, x in zip(out_tangents, moved, strict=True)
+        ]
 
     return attrs.evolve(
         call, fun=fun, jvp=None if call.jvp is None else jvp, batch=None, batch_rule=None, consts=()
@@ -480,11 +482,11 @@ class _PlacedResults:
             for (value, axis), to in zip(pairs, self.axes, strict=True)
         ]
 
-    def results(self, found: Sequence[Array]) -> list[Array]:
+    def results(self, outs: Sequence[Array]) -> list[Array]:
         """The results of the call below, as this trace's."""
         assert self.varying is not None, "the function or its rule has run"
         results: list[Array] = []
-        for out, axis, varies in zip(found, self.axes, self.varying, strict=True):
+        for out, axis, varies in zip(outs, self.axes, self.varying, strict=True):
             if axis is None:
                 results.append(out)
             elif varies or not self.size:

@@ -55,12 +55,12 @@ def check_call(called: str, jaxpr: jx.Jaxpr, avals: prim.Avals) -> Sequence[Shap
     return jaxpr.out_avals
 
 
-def fit_call(params: Any, given: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
+def fit_call(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the one program in the parameters to operands that vary between devices."""
     from tinyjax.transforms.varying import fitted  # noqa: PLC0415 (for several devices)
 
-    wanted, jaxpr = fitted(params.jaxpr, given)
-    return wanted, params if jaxpr is params.jaxpr else attrs.evolve(params, jaxpr=jaxpr)
+    targets, jaxpr = fitted(params.jaxpr, across)
+    return targets, params if jaxpr is params.jaxpr else attrs.evolve(params, jaxpr=jaxpr)
 
 
 def jvp_of_call(
@@ -171,19 +171,19 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
 
     @primitive.def_rule(prim.FITS)
     def fit_map(
-        params: LinearMapParams, given: Sequence[Axes]
+        params: LinearMapParams, across: Sequence[Axes]
     ) -> tuple[Sequence[Axes], LinearMapParams]:
         from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
 
         n, forward, backward = params.num_residuals, params.forward, params.backward
-        wanted = varying.joined(varying.axes_of(forward.in_avals), given)
+        targets = varying.joined(varying.axes_of(forward.in_avals), across)
         while True:  # until the operands vary along the axes along which their cotangents do
-            forward = refit(forward, wanted)
-            backward = refit(backward, [*wanted[:n], *varying.axes_of(forward.out_avals)])
-            after = varying.joined(wanted[n:], varying.axes_of(backward.out_avals))
-            if after == wanted[n:]:
-                return wanted, LinearMapParams(forward, backward, n)
-            wanted = (*wanted[:n], *after)
+            forward = refit(forward, targets)
+            backward = refit(backward, [*targets[:n], *varying.axes_of(forward.out_avals)])
+            after = varying.joined(targets[n:], varying.axes_of(backward.out_avals))
+            if after == targets[n:]:
+                return targets, LinearMapParams(forward, backward, n)
+            targets = (*targets[:n], *after)
 
     @primitive.def_transpose
     def map_transpose(
@@ -193,10 +193,12 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         known = tg.defined(operands[:n])
         if len(known) < n:
             raise ru.not_linear(primitive.name, residuals)
-        given = ru.instantiate_all(cotangents, [a.cotangent() for a in params.forward.out_avals])
+        cotangents_out = ru.instantiate_all(
+            cotangents, [a.cotangent() for a in params.forward.out_avals]
+        )
         turned = LinearMapParams(params.backward, params.forward, n)
-        found = bind(primitive, (*known, *given), turned)
-        return [*[None] * n, *tg.of_undefined(operands[n:], found)]
+        cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
+        return [*[None] * n, *tg.of_undefined(operands[n:], cotangents_in)]
 
     @primitive.def_batch
     def map_batch(
@@ -210,8 +212,8 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         ]
 
         def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
-            given = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
-            return batch_jaxpr(jaxpr, mapped, given, (True,) * len(jaxpr.outs))[0]
+            in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
+            return batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
 
         forward, backward = batched(params.forward), batched(params.backward)
         outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)

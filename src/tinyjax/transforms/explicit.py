@@ -68,13 +68,15 @@ class Transposing:
     def __call__(
         self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
     ) -> prim.Cotangents:
-        found = _transposed(eqn, cotangents, operands)
+        cotangents_in = _transposed(eqn, cotangents, operands)
         types = [*eqn.in_avals, *eqn.out_avals]
         return [
             self._laid(ct, x, aval, types)
             if isinstance(ct, Array) and isinstance(operand, prim.UndefinedPrimal)
             else ct
-            for x, aval, operand, ct in zip(eqn.inputs, eqn.in_avals, operands, found, strict=True)
+            for x, aval, operand, ct in zip(
+                eqn.inputs, eqn.in_avals, operands, cotangents_in, strict=True
+            )
         ]
 
     def _laid(
@@ -122,8 +124,8 @@ def jvp(
 ) -> prim.JvpResult:
     """Apply a primitive's ``jvp`` rule, in which types do not say how all values lie."""
     types = [out.aval for out in tr.bind(primitive, primals, params)]
-    given = [t if t is prim.ZERO else unsaid(t) for t in tangents]
-    outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], given, params)
+    plain = [t if t is prim.ZERO else unsaid(t) for t in tangents]
+    outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], plain, params)
     lying = [lie_as(out, aval) for out, aval in zip(outs, types, strict=True)]
     moved = zip(out_tangents, types, strict=True)
     return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
@@ -165,11 +167,11 @@ def divided(args: Sequence[Any], axes: prim.BatchAxes) -> tuple[str, ...]:
     Raises:
         ShardingTypeError: it is divided in several ways.
     """
-    given = [x.aval.entries[axis] for x, axis in zip(args, axes, strict=True) if axis is not None]
-    found = [*dict.fromkeys([names for names in given if names])]
-    if len(found) > 1:
+    entries = [x.aval.entries[axis] for x, axis in zip(args, axes, strict=True) if axis is not None]
+    several = [*dict.fromkeys([names for names in entries if names])]
+    if len(several) > 1:
         raise ShardingTypeError(
-            f"the axis that vmap maps over is divided over {' and over '.join(map(str, found))}. "
+            f"the axis that vmap maps over is divided over {' and over '.join(map(str, several))}. "
             "Divide it alike in all arguments, by tinyjax.reshard(x, P(...))."
         )
-    return found[0] if found else ()
+    return several[0] if several else ()

@@ -80,8 +80,8 @@ class JVPTracer(Tracer):
         aval = self._aval
         return self.primal.weak_type if aval is None else aval.weak_type
 
-    def concrete(self, wanted: str) -> HostArray:
-        return self.primal.concrete(wanted)
+    def concrete(self, purpose: str) -> HostArray:
+        return self.primal.concrete(purpose)
 
     def components(self) -> Sequence[Array]:
         return self.primal, self.tangent
@@ -231,13 +231,13 @@ def _push_through(
         assert rule is not None, "the call has one"
         flags: list[bool] = []
 
-        def run(shared: Sequence[bool], given: Sequence[Array]) -> list[Array]:
+        def run(shared: Sequence[bool], operands: Sequence[Array]) -> list[Array]:
             def apply(*xs: Array) -> Sequence[Array]:
                 outs, out_batched = rule(mapped, xs, shared)
                 flags[:] = out_batched
                 return outs
 
-            return push(apply, given)
+            return push(apply, operands)
 
         of_tangents = iter(batched[n:])
         pairs = [
@@ -254,17 +254,17 @@ def _push_through(
                     moved = batch_axes_in_front(outs, out_axes)
                     return moved, [axis is not None for axis in out_axes]
         either = [a or b for a, b in pairs]
-        wanted = [*either, *marked(either, nonzero)]
+        to_front = [*either, *marked(either, nonzero)]
         filled = [
             move_batch_axis(x, 0 if has else None, 0, mapped.size) if want else x
-            for x, has, want in zip(values, batched, wanted, strict=True)
+            for x, has, want in zip(values, batched, to_front, strict=True)
         ]
         outs = run(either, filled)
         return outs, [*flags, *marked(flags, has_tangent)]
 
     derived = attrs.evolve(call, fun=lambda *xs: push(call.fun, xs), batch=batch)
-    found = trace.process_custom_call(derived, [*primals, *present(tangents)])
-    return found[: len(has_tangent)], with_zeros(has_tangent, found[len(has_tangent) :])
+    results = trace.process_custom_call(derived, [*primals, *present(tangents)])
+    return results[: len(has_tangent)], with_zeros(has_tangent, results[len(has_tangent) :])
 
 
 class _PrimalTrace(Trace):
@@ -364,14 +364,14 @@ def jvp_flat(
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...] | None = None
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], required: tuple[bool, ...] | None = None
 ) -> tuple[Staged, tuple[bool, ...]]:
     """Stage the jvp of a jaxpr.
 
     Args:
         jaxpr: the program.
         nonzero: which parameters have tangents.
-        wanted: which results must have one even where it is zero. Loops and conditionals need it:
+        required: which results must have one even where it is zero. Loops and conditionals need it:
             what has a tangent in one branch or iteration has one in all.
 
     Returns:
@@ -380,43 +380,43 @@ def jvp_jaxpr(
     """
 
     def make() -> tuple[Staged, tuple[bool, ...]]:
-        found: list[tuple[bool, ...]] = []
+        nonzero_outs: list[tuple[bool, ...]] = []
 
         def run(*args: Array) -> list[Array]:
             n = len(nonzero)
             tangents = with_zeros(nonzero, args[n:])
             outs, out_tangents = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args[:n], tangents)
-            found.append(nonzeros(out_tangents))
+            nonzero_outs.append(nonzeros(out_tangents))
             return [*outs, *present(out_tangents)]
 
         chosen = marked(jaxpr.in_avals, nonzero)
         staged = stage(run, [*jaxpr.in_avals, *(aval.tangent() for aval in chosen)])
-        return staged, found[0]
+        return staged, nonzero_outs[0]
 
     plain = jaxpr.derive(("jvp", nonzero), make)
     staged, nonzero_out = plain
-    if wanted is None or not lacking(nonzero_out, wanted):
+    if required is None or not lacking(nonzero_out, required):
         return plain
 
     def fill() -> tuple[Staged, tuple[bool, ...]]:
         program, n = staged.jaxpr, len(nonzero_out)
-        outs, tangents = fill_zeros(jaxpr.out_avals, program.outs[n:], nonzero_out, wanted)
+        outs, tangents = fill_zeros(jaxpr.out_avals, program.outs[n:], nonzero_out, required)
         filled = Jaxpr(program.in_binders, program.eqns, (*program.outs[:n], *outs))
         return Staged(filled, staged.consts), tangents
 
-    return jaxpr.derive(("jvp", nonzero, wanted), fill)
+    return jaxpr.derive(("jvp", nonzero, required), fill)
 
 
-def lacking(present: Sequence[bool], wanted: Sequence[bool]) -> bool:
+def lacking(present: Sequence[bool], required: Sequence[bool]) -> bool:
     """Whether there is a result that must have a tangent and has none."""
-    return any(want and not has for has, want in zip(present, wanted, strict=True))
+    return any(want and not has for has, want in zip(present, required, strict=True))
 
 
 def fill_zeros(
     avals: Sequence[ShapedArray],
     tangents: Sequence[Atom],
     present: Sequence[bool],
-    wanted: Sequence[bool],
+    required: Sequence[bool],
 ) -> tuple[tuple[Atom, ...], tuple[bool, ...]]:
     """Put zeros among the tangents of a program's results, where they are wanted and not there.
 
@@ -424,7 +424,7 @@ def fill_zeros(
         avals: the types of the results.
         tangents: the tangents there are.
         present: which results have one.
-        wanted: which must have one.
+        required: which must have one.
 
     Returns:
         The tangents, and which results have one now.
@@ -433,8 +433,8 @@ def fill_zeros(
     filled = tuple(
         [
             next(rest) if has else zero_literal(aval.tangent())
-            for aval, has, want in zip(avals, present, wanted, strict=True)
+            for aval, has, want in zip(avals, present, required, strict=True)
             if has or want
         ]
     )
-    return filled, tuple([a or b for a, b in zip(present, wanted, strict=True)])
+    return filled, tuple([a or b for a, b in zip(present, required, strict=True)])

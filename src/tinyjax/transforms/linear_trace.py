@@ -69,9 +69,9 @@ class LinearTrace(stg.Recorder):
         program = dep.dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
         values = dict(self.consts.values())
         with tr.use_trace(self.parent):
-            given = [values[v] if v in values else splat(0, v.aval) for v in free]
-            found = iter(jx.eval_jaxpr(program, given))
-        return [next(found) if self.owns(out) else out for out in outs]
+            operands = [values[v] if v in values else splat(0, v.aval) for v in free]
+            untangled = iter(jx.eval_jaxpr(program, operands))
+        return [next(untangled) if self.owns(out) else out for out in outs]
 
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:

@@ -110,13 +110,13 @@ class Linearized:
         return with_zeros(self.nonzero_out, outs)
 
     def pull_back(
-        self, cotangents: Sequence[Tangent], wanted: Sequence[bool] | None = None
+        self, cotangents: Sequence[Tangent], required: Sequence[bool] | None = None
     ) -> list[Tangent]:
         """Apply the transpose of the tangent map to one cotangent per result.
 
         Args:
             cotangents: those of the results.
-            wanted: the arguments whose cotangents are computed; by default all.
+            required: the arguments whose cotangents are computed; by default all.
 
         Returns:
             One cotangent per argument; ``ZERO`` for those that have none.
@@ -126,19 +126,19 @@ class Linearized:
         eqns: Sequence[JaxprEqn] = jaxpr.eqns
         chosen: Sequence[Var] = jaxpr.in_binders[n:]
         places: Sequence[bool] = self.nonzero_in
-        if wanted is not None:
-            chosen = marked(chosen, marked(wanted, places))
-            places = [a and b for a, b in zip(places, wanted, strict=True)]
+        if required is not None:
+            chosen = marked(chosen, marked(required, places))
+            places = [a and b for a, b in zip(places, required, strict=True)]
             reached = dependents(eqns, chosen)
             eqns = [eqn for eqn in eqns if not reached.isdisjoint(eqn.inputs)]
-        found = pull_back(
+        cotangents_in = pull_back(
             eqns,
             dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
             chosen,
             jaxpr.outs,
             marked(cotangents, self.nonzero_out),
         )
-        return fill_list(places, found, ZERO)
+        return fill_list(places, cotangents_in, ZERO)
 
 
 def linearize_flat(
@@ -210,41 +210,41 @@ class LinearizedJaxpr:
 
 
 def linearize_jaxpr(
-    jaxpr: Jaxpr, nonzero: tuple[bool, ...], wanted: tuple[bool, ...] | None = None
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], required: tuple[bool, ...] | None = None
 ) -> LinearizedJaxpr:
     """Split a jaxpr into its primal half, which also returns residuals, and its tangent map.
 
     Args:
         jaxpr: the program.
         nonzero: which parameters have tangents.
-        wanted: which results must have one even where it is zero.
+        required: which results must have one even where it is zero.
     """
 
     def make() -> LinearizedJaxpr:
-        found: list[tuple[Linearized, tuple[int | None, ...]]] = []
+        halves: list[tuple[Linearized, tuple[int | None, ...]]] = []
 
         def run(*args: Array) -> list[Array]:
             linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
             places = {id(arg): i for i, arg in enumerate(args)}
             forwarded = tuple(map(places.get, map(id, linearized.residuals)))
-            found.append((linearized, forwarded))
+            halves.append((linearized, forwarded))
             computed = [
                 r for r, i in zip(linearized.residuals, forwarded, strict=True) if i is None
             ]
             return [*linearized.primals_out, *computed]
 
         staged = stage(run, jaxpr.in_avals)
-        ((linearized, forwarded),) = found
+        ((linearized, forwarded),) = halves
         return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
 
     plain = jaxpr.derive(("linearize", nonzero), make)
-    if wanted is None or not lacking(plain.nonzero_out, wanted):
+    if required is None or not lacking(plain.nonzero_out, required):
         return plain
 
     def fill() -> LinearizedJaxpr:
         tangent = plain.tangent
-        outs, present = fill_zeros(jaxpr.out_avals, tangent.outs, plain.nonzero_out, wanted)
+        outs, present = fill_zeros(jaxpr.out_avals, tangent.outs, plain.nonzero_out, required)
         filled = Jaxpr(tangent.in_binders, tangent.eqns, outs)
         return attrs.evolve(plain, tangent=filled, nonzero_out=present)
 
-    return jaxpr.derive(("linearize", nonzero, wanted), fill)
+    return jaxpr.derive(("linearize", nonzero, required), fill)

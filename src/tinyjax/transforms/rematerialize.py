@@ -50,15 +50,15 @@ class Split:
     saved: tuple[jx.Var, ...]
 
 
-def split_jaxpr(jaxpr: jx.Jaxpr, wanted: Sequence[jx.Atom], saveable: Saveable) -> Split:
+def split_jaxpr(jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable) -> Split:
     """Find what to keep of a program, so that some of its values can be computed again.
 
     Args:
         jaxpr: the program.
-        wanted: which of its values.
+        outs: which of its values.
         saveable: which results of equations may be kept; parameters always are.
     """
-    needed = {x for x in wanted if isinstance(x, jx.Var)}
+    needed = {x for x in outs if isinstance(x, jx.Var)}
     saved: list[jx.Var] = []
     forward: list[jx.JaxprEqn] = []
     recomputed: list[jx.JaxprEqn] = []
@@ -70,10 +70,10 @@ def split_jaxpr(jaxpr: jx.Jaxpr, wanted: Sequence[jx.Atom], saveable: Saveable) 
             forward.append(eqn)
         elif pr.CALLED in rules or pr.SPLIT in rules:
             split_eqn = eqn.primitive.rule(pr.SPLIT) if pr.SPLIT in rules else _split_call
-            found = split_eqn(eqn, places, saveable)
-            forward += reversed(found.forward)
-            saved += reversed(found.saved)
-            again = found.again
+            split = split_eqn(eqn, places, saveable)
+            forward += reversed(split.forward)
+            saved += reversed(split.saved)
+            again = split.again
         else:
             forward.append(eqn)
             # what is done must not be done twice

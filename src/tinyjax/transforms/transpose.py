@@ -41,8 +41,8 @@ class _Undefined(dict[ShapedArray, UndefinedPrimal]):
     """What stands for operands without a value, one for each type."""
 
     def __missing__(self, aval: ShapedArray) -> UndefinedPrimal:
-        found = self[aval] = UndefinedPrimal(aval)
-        return found
+        undefined = self[aval] = UndefinedPrimal(aval)
+        return undefined
 
 
 _undefined: Final = _Undefined()
@@ -164,14 +164,14 @@ def pull_back_by_rules(
                 ct = totals.pop(binders[0], ZERO)
                 if ct is ZERO and binders[0] not in unreached:
                     continue
-                found: list[Tangent] = [ct]
+                cts: list[Tangent] = [ct]
                 lacking = ct is ZERO
             else:
-                found = [totals.pop(binder, ZERO) for binder in binders]
-                lacking = any(ct is ZERO for ct in found)
+                cts = [totals.pop(binder, ZERO) for binder in binders]
+                lacking = any(ct is ZERO for ct in cts)
             if lacking:
-                eqn, found = _asking(eqn, found, unreached)
-                if not found:
+                eqn, cts = _asking(eqn, cts, unreached)
+                if not cts:
                     continue
             operands: list[Array | UndefinedPrimal] = []
             for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
@@ -180,9 +180,9 @@ def pull_back_by_rules(
                 else:
                     operands.append(known[x] if x in known else _undefined[x.aval])
             if rule is None:
-                results = eqn.primitive.rules.transpose(found, operands, eqn.params)
+                results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
             else:
-                results = rule(eqn, found, operands)
+                results = rule(eqn, cts, operands)
             for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
                 if type(operand) is UndefinedPrimal:
                     if result is not None and result is not ZERO:
@@ -231,9 +231,9 @@ def _asking(
     if not any(used):
         return eqn, []
     if not all(used) and (not unreached.isdisjoint(binders) or asks(eqn)):
-        given = dict(zip(binders, cotangents, strict=True))
+        by_binder = dict(zip(binders, cotangents, strict=True))
         eqn = prune_eqn(eqn, used)
-        cotangents = [given[x] for x in eqn.out_binders]
+        cotangents = [by_binder[x] for x in eqn.out_binders]
     if all(ct is ZERO for ct in cotangents) and not is_asked(eqn):
         unreached.update(eqn.inputs)
         return eqn, []
@@ -281,7 +281,7 @@ def transpose_jaxpr(
     """
 
     def make() -> Transposed:
-        found: list[tuple[bool, ...]] = []
+        nonzero_outs: list[tuple[bool, ...]] = []
         # a branch has other branches' residuals, unused
         known, unknown = partition_list(linear, jaxpr.in_binders)
         used = set[Atom](jaxpr.outs).union(*(eqn.inputs for eqn in jaxpr.eqns))
@@ -291,7 +291,7 @@ def transpose_jaxpr(
         def run(*args: Array) -> list[Array]:
             n = len(read)
             outs = backward_pass(ordered, args[:n], with_zeros(nonzero, args[n:]))
-            found.append(nonzeros(outs))
+            nonzero_outs.append(nonzeros(outs))
             return present(outs)
 
         cotangents = [aval.cotangent() for aval in marked(jaxpr.out_avals, nonzero)]
@@ -302,6 +302,6 @@ def transpose_jaxpr(
             binders = [next(own) if v in used else Var(v.aval) for v in known]
             binders = [*program.in_binders[:consts], *binders, *own]
             staged = Staged(Jaxpr(tuple(binders), program.eqns, program.outs), staged.consts)
-        return Transposed(staged, found[0])
+        return Transposed(staged, nonzero_outs[0])
 
     return jaxpr.derive(("transpose", linear, nonzero), make)

@@ -53,18 +53,18 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
         ins: the axes along which its parameters vary.
         outs: axes along which its results must vary at least; all of them, or the first ones.
     """
-    wanted, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
-    if wanted == axes_of(jaxpr.in_avals) and all(
+    targets, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
+    if targets == axes_of(jaxpr.in_avals) and all(
         axes <= aval.across for axes, aval in zip(least, jaxpr.out_avals, strict=True)
     ):
         return jaxpr
 
     def make() -> Jaxpr:
-        avals = [a.with_varying(axes) for a, axes in zip(jaxpr.in_avals, wanted, strict=True)]
+        avals = [a.with_varying(axes) for a, axes in zip(jaxpr.in_avals, targets, strict=True)]
 
         def run(*args: Array) -> list[Array]:
-            found = eval_jaxpr(jaxpr, args)
-            return [_lift(x, axes) for x, axes in zip(found, least, strict=True)]
+            results = eval_jaxpr(jaxpr, args)
+            return [_lift(x, axes) for x, axes in zip(results, least, strict=True)]
 
         staged = stg.stage(run, avals)
         assert not staged.consts, "a program is closed"
@@ -73,7 +73,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
         typed = tuple([_typed(x, axes) for x, axes in zip(program.outs, least, strict=True)])
         return Jaxpr(program.in_binders, program.eqns, typed)
 
-    return jaxpr.derive(("refit", wanted, least, is_checked()), make)
+    return jaxpr.derive(("refit", targets, least, is_checked()), make)
 
 
 def _lift(x: Array, axes: Axes) -> Array:
@@ -95,25 +95,25 @@ def _typed(x: Atom, axes: Axes) -> Atom:
     return Lit(x.value, x.aval.with_varying(union((x.aval.across, axes))))
 
 
-def fitted(jaxpr: Jaxpr, given: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
+def fitted(jaxpr: Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
     """Return a program for operands, and the axes along which they must vary for it."""
-    wanted = joined(axes_of(jaxpr.in_avals), given)
-    return wanted, refit(jaxpr, wanted)
+    targets = joined(axes_of(jaxpr.in_avals), across)
+    return targets, refit(jaxpr, targets)
 
 
-def _fit(primitive: Primitive[P], given: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
+def _fit(primitive: Primitive[P], across: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
     """Return the axes along which operands must vary, and the parameters for such operands."""
     extensions = primitive.rules.extensions
     if prim.FITS in extensions:
-        wanted, fit = primitive.rule(prim.FITS)(params, given)
-        return wanted, fit
-    together = union(given)
+        targets, fit = primitive.rule(prim.FITS)(params, across)
+        return targets, fit
+    together = union(across)
     if prim.VARIES in extensions:
         together, _ = primitive.rule(prim.VARIES)(params, together)
     elif subjaxprs(params):
         together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in subjaxprs(params)])
         params = _with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
-    return [together] * len(given), params
+    return [together] * len(across), params
 
 
 def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
@@ -236,22 +236,22 @@ class _VaryingRecorder(stg.Recorder):
     ) -> Sequence[Array]:
         if primitive is col.pvary_p and getattr(params, "axis_name", None) in args[0].aval.across:
             return args  # from a program for values that did not vary
-        given = [x.aval.across for x in args]
-        wanted: Sequence[Axes]
+        across = [x.aval.across for x in args]
+        targets: Sequence[Axes]
         if primitive.varies_alike:
-            if SHARING and not SHARING.isdisjoint(given):
-                args, wanted = _beside(args, given)
+            if SHARING and not SHARING.isdisjoint(across):
+                args, targets = _beside(args, across)
             else:
-                wanted = [given[0] if len({*given}) == 1 else union(given)] * len(given)
+                targets = [across[0] if len({*across}) == 1 else union(across)] * len(across)
         else:
-            wanted, params = _fit(primitive, given, params)
-        operands = self._lifted(args, given, wanted)
+            targets, params = _fit(primitive, across, params)
+        operands = self._lifted(args, across, targets)
         inputs = tuple(
             [
                 x.binder  # nearly always
                 if type(x) is stg.StagingTracer and x._trace is self
                 else _typed(self.atom(x), y)
-                for x, y in zip(operands, wanted, strict=True)
+                for x, y in zip(operands, targets, strict=True)
             ]
         )
         avals = primitive.result_types([x.aval for x in inputs], params)
@@ -260,39 +260,39 @@ class _VaryingRecorder(stg.Recorder):
         return [stg.StagingTracer(self, var, var.aval) for var in binders]
 
     def _lifted(
-        self, args: Sequence[Array], given: Sequence[Axes], wanted: Sequence[Axes]
+        self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
     ) -> Sequence[Array]:
         """Let operands vary as wanted; nearly always they do, or are numbers."""
-        if all(map(eq, given, wanted)):
+        if all(map(eq, across, targets)):
             return args
-        others = [x for x, own, axes in zip(args, given, wanted, strict=True) if own != axes]
+        others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
         if all(map(opd.is_splat, others)):
             return args
         with tr.use_trace(self):
-            return [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
+            return [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
 
 
-def _beside(args: Sequence[Array], given: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
+def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
     """Return operands of which devices share some, and how they must vary, and be shared.
 
     What varies in one does so in all. What is no argument has no cotangent: it goes with all.
     """
-    together = NOWHERE.union(*given)
+    together = NOWHERE.union(*across)
     varied = frozenset([name for name in together if not isinstance(name, Share)])
     shared = {x.name for x in together if isinstance(x, Share)} - varied
     constant = varied.union([Share("R", name) for name in shared])
     operands: list[Array] = []
-    wanted: list[Axes] = []
-    for x, own in zip(args, given, strict=True):
+    targets: list[Axes] = []
+    for x, own in zip(args, across, strict=True):
         is_sum = own in SHARING and (type(x) is not ConcreteArray or not x.host.any())
         if is_sum or type(x) is not ConcreteArray:
             operands.append(x)
-            wanted.append(union((own, varied)))
+            targets.append(union((own, varied)))
         else:
             plain = x.aval.with_varying(NOWHERE)
             operands.append(ConcreteArray(x.host, plain) if own in SHARING else x)
-            wanted.append(constant)
-    return operands, wanted
+            targets.append(constant)
+    return operands, targets
 
 
 class _VaryingStagingTrace(_VaryingRecorder, stg.StagingTrace):
@@ -314,9 +314,9 @@ class _VaryingJVPTrace(jv.JVPTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and subjaxprs(params):
-            wanted, params = _fit(primitive, [x.aval.across for x in args], params)
+            targets, params = _fit(primitive, [x.aval.across for x in args], params)
             with tr.use_trace(self):
-                args = [_lift(x, axes) for x, axes in zip(args, wanted, strict=True)]
+                args = [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
         return super().process(primitive, args, params)
 
     def split(self, value: Array) -> tuple[Array, prim.Tangent]:
@@ -353,31 +353,31 @@ class _VaryingTransposer(tp.Transposer):
     ) -> Sequence[prim.Tangent]:
         seeds: list[prim.Tangent] = []
         for x, ct in zip(outs, cotangents, strict=True):
-            given = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
-            if given is not prim.ZERO and not given.aval.across <= transposed(x.aval.across):
+            seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
+            if seed is not prim.ZERO and not seed.aval.across <= transposed(x.aval.across):
                 raise errors.DifferentiationError(
-                    f"a cotangent of type {given.aval} was given for a result of type {x.aval}, of "
+                    f"a cotangent of type {seed.aval} was given for a result of type {x.aval}, of "
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
                 )
-            seeds.append(given)
+            seeds.append(seed)
         return seeds
 
     def apply(
         self, eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
     ) -> prim.Cotangents:
-        found = super().apply(eqn, cotangents, operands)
+        cotangents_in = super().apply(eqn, cotangents, operands)
         if SHARING:
-            found = [
+            cotangents_in = [
                 _of_cotangent(ct, x.aval)
                 if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO
                 else ct
-                for x, ct in zip(operands, found, strict=True)
+                for x, ct in zip(operands, cotangents_in, strict=True)
             ]
-        for x, ct in zip(operands, found, strict=True):
+        for x, ct in zip(operands, cotangents_in, strict=True):
             if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
                 more = ct.aval.across - transposed(x.aval.across)
                 if more and not is_checked():
-                    found = [col.psum(y, [*more]) if y is ct else y for y in found]
+                    cotangents_in = [col.psum(y, [*more]) if y is ct else y for y in cotangents_in]
                 elif more:
                     name = getattr(eqn.params, "name", eqn.primitive.name)
                     raise errors.DifferentiationError(
@@ -385,7 +385,7 @@ class _VaryingTransposer(tp.Transposer):
                         f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
                         f"same. Let it add theirs: lax.psum(ct, {named(more)})."
                     )
-        return found
+        return cotangents_in
 
 
 def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:

@@ -161,22 +161,22 @@ def _prepared(
     arrays = [i for i, kind in enumerate(kinds) if kind == "array"]
     hosts = [i for i, kind in enumerate(kinds) if kind != "array"]
     outs = range(out_tree.num_leaves)
-    wanted: list[str] = []
+    conditions: list[str] = []
     compared: list[str] = []
     for i, kind in enumerate(kinds):
         if kind == "array":
-            wanted.append(f"t{i}")
+            conditions.append(f"t{i}")
             compared.append(f"x{i}._aval is not t{i}")
         elif kind == "host":
-            wanted += [f"t{i}", f"s{i}"]
+            conditions += [f"t{i}", f"s{i}"]
             compared.append(
                 f"type(x{i}) is not ndarray or x{i}.dtype is not t{i} or x{i}.shape != s{i}"
             )
         else:
-            wanted.append(f"t{i}")
+            conditions.append(f"t{i}")
             compared.append(f"type(x{i}) is not t{i}")
     for j, (_, by_value) in enumerate(static):
-        wanted.append(f"v{j}")
+        conditions.append(f"v{j}")
         equal = f"type(k{j}) is type(v{j}) and k{j} == v{j}"
         compared.append(f"k{j} is not v{j}" + (f" and not ({equal})" if by_value else ""))
     operands = [f"c{i}" for i in range(consts)]
@@ -204,7 +204,7 @@ def _prepared(
     lines = [
         "def prepare(run, handlers, consts, wanted, results, stage, lend):",
         f"    {_tuple([f'c{i}' for i in range(consts)])} = consts",
-        f"    {_tuple(wanted)} = wanted",
+        f"    {_tuple(conditions)} = wanted",
         f"    {_tuple([f'u{i}' for i in outs])} = results",
         *(["    free = []"] if hosts else []),
         "    def call(args, kwargs):",

@@ -249,15 +249,15 @@ class DiskCache(records.Record):
         )
 
 
-def _check_private(what: str, found: os.stat_result) -> None:
-    if found.st_uid != os.geteuid():
+def _check_private(what: str, entry: os.stat_result) -> None:
+    if entry.st_uid != os.geteuid():
         raise _UnsafeError(
-            f"{what} belongs to user {found.st_uid} and not to user {os.geteuid()}, who runs this. "
+            f"{what} belongs to user {entry.st_uid} and not to user {os.geteuid()}, who runs this. "
             "Choose a folder of your own"
         )
-    if found.st_mode & _OTHERS_MAY_WRITE:
+    if entry.st_mode & _OTHERS_MAY_WRITE:
         raise _UnsafeError(
-            f"others may write to {what} (its mode is {stat.filemode(found.st_mode)}), and what is "
+            f"others may write to {what} (its mode is {stat.filemode(entry.st_mode)}), and what is "
             "in it is run. Take that away with chmod go-w"
         )
 

@@ -121,8 +121,8 @@ def _result(
     if register_nodes(out_tree):
         written = written_result(out_tree)
         if written is not None:
-            compact: Callable[[list[Any]], PyTree] = written(array, avals)
-            return compact
+            make: Callable[[list[Any]], PyTree] = written(array, avals)
+            return make
         marks = [object() for _ in avals]
         leaves, structure = _registry.flatten(build(marks))
         if len(leaves) == len(marks) and all(a is b for a, b in zip(leaves, marks, strict=True)):

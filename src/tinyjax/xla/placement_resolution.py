@@ -13,7 +13,7 @@ from tinyjax.xla.placement_annotations import Wishes
 
 def agreed(
     jaxpr: jx.Jaxpr,
-    arguments: Sequence[Sharding | None],
+    shardings: Sequence[Sharding | None],
     named: Sequence[Sharding],
     wishes: Wishes | None,
 ) -> Placement:
@@ -21,7 +21,7 @@ def agreed(
 
     Args:
         jaxpr: the program.
-        arguments: how its arguments lie; None for those that go where they are wanted.
+        shardings: how its arguments lie; None for those that go where they are wanted.
         named: all shardings of the program and its arguments, at least one.
         wishes: what the program says; None where it says nothing.
 
@@ -55,24 +55,24 @@ def agreed(
                 "which are the same in another order. Use one order."
             )
     whole = undivided(named, ids)
-    operands = (
-        arguments
+    merged = (
+        shardings
         if wishes is None
-        else [g or w for g, w in zip(arguments, wishes.ins, strict=True)]
+        else [g or w for g, w in zip(shardings, wishes.ins, strict=True)]
     )
-    lying = [x and _with_devices(x, meshes) for x in operands]
+    lying = [x and _with_devices(x, meshes) for x in merged]
     ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
     outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
     told = tuple([x and _with_devices(x, meshes) for x in outs])
     decided = tuple([x and x.stripped() for x in told])
     on_these = (
-        i for i, x in enumerate(arguments) if isinstance(x, sd.NamedSharding) and x.ids == ids
+        i for i, x in enumerate(shardings) if isinstance(x, sd.NamedSharding) and x.ids == ids
     )
     first = next(on_these, None)
     written = (
         Written(told)
         if first is None
-        else Written(told, arguments[first], jaxpr.in_avals[first].ndim)
+        else Written(told, shardings[first], jaxpr.in_avals[first].ndim)
     )
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 

@@ -97,14 +97,14 @@ def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
 def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
     """Go through the ways in which axes of its mesh divide arrays of so many axes."""
 
-    def divide(axis: int, left: tuple[str, ...], found: tuple[object, ...]) -> Iterator[Any]:
+    def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
         if axis == ndim:
-            yield NamedSharding(sharding.mesh, PartitionSpec(*found).stripped())
+            yield NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
             return
         for count in range(len(left) + 1):
             for chosen in permutations(left, count):
                 rest = tuple([name for name in left if name not in chosen])
-                yield from divide(axis + 1, rest, (*found, chosen))
+                yield from divide(axis + 1, rest, (*entries, chosen))
 
     yield from divide(0, sharding.mesh.axis_names, ())
 

@@ -372,13 +372,13 @@ def _written_step(step: _Step, live: set[Var]) -> JaxprEqn:
         # in the order of use, which is the same in every process
         mentioned = [x for eqn in eqns for x in eqn.inputs] + [column[i] for column in columns]
         operands.update({x: None for x in mentioned if isinstance(x, Var) and x not in bound})
-    binders_in = tuple(operands)
+    in_binders = tuple(operands)
     branches = tuple(
         [
-            Jaxpr(binders_in, tuple(eqns), tuple([column[i] for column in columns]))
+            Jaxpr(in_binders, tuple(eqns), tuple([column[i] for column in columns]))
             for i, eqns in enumerate(kept)
         ]
     )
     params = step.eqn.primitive.rule(pr.CHOICE)(branches)
-    inputs = (step.index, *binders_in)
+    inputs = (step.index, *in_binders)
     return JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)

@@ -201,19 +201,19 @@ def check_module(module: ir.Module, in_types: Sequence[str], out_types: Sequence
     Raises:
         ExportError: it is not.
     """
-    found: list[ExportError] = []
+    faults: list[ExportError] = []
 
     def check(op: ir.Operation) -> ir.WalkResult:
         try:
             _check_operation(op)
         except ExportError as error:
-            found.append(error)
+            faults.append(error)
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(check)
-    if found:
-        raise found[0]
+    if faults:
+        raise faults[0]
     functions = [op.operation for op in module.body.operations]
     types = [
         str(op.attributes["function_type"])
@@ -253,10 +253,10 @@ def _check_call(op: ir.Operation) -> None:
     if routine is None or routine[2] not in _SHAPES:
         raise _refused(f"it calls {target!r}")
     try:
-        given = dict(_OPTION.findall(str(op.attributes["backend_config"])))
+        texts = dict(_OPTION.findall(str(op.attributes["backend_config"])))
     except KeyError:
-        given = {}
-    options = {k: _letter(v) if k in _LETTERS else v for k, v in given.items()}
+        texts = {}
+    options = {k: _letter(v) if k in _LETTERS else v for k, v in texts.items()}
     if any(v not in {*_LETTERS[k]} for k, v in options.items() if k in _LETTERS):
         raise _refused(f"it calls {target!r} with the options {options}")
     operands = [_shape(op.operands[i]) for i in range(len(op.operands))]
@@ -264,8 +264,8 @@ def _check_call(op: ir.Operation) -> None:
     cases = _SHAPES[routine[2]]
     decides = options.get(_DECIDES[routine[2]], "-") if routine[2] in _DECIDES else routine[1]
     possible = [text for key, text in cases.items() if not key or decides in key]
-    found = [_match(shapes, operands, results) for shapes in possible]
-    sizes = next(filter(None, found), {})
+    matches = [_match(shapes, operands, results) for shapes in possible]
+    sizes = next(filter(None, matches), {})
     low_high = options.get("low", "1"), options.get("high", str(sizes.get("n")))
     if not sizes or low_high != ("1", str(sizes.get("n"))):
         raise _refused(f"it calls {target!r} with the shapes {operands} for {results}")
@@ -296,15 +296,15 @@ def _made_by(x: ir.Value[ir.Type], name: str) -> ir.Operation | None:
     owner = x.owner
     if isinstance(owner, ir.Block):
         return None
-    made = owner.operation
-    return made if made.name == name else None
+    operation = owner.operation
+    return operation if operation.name == name else None
 
 
 def _elements(x: ir.Value[ir.Type]) -> str:
     """Return the elements of a constant as they are written; none of what is no constant."""
-    made = _made_by(x, "stablehlo.constant")
-    found = None if made is None else _ELEMENTS.search(str(made.attributes["value"]))
-    return "" if found is None else found[1]
+    constant = _made_by(x, "stablehlo.constant")
+    elements = None if constant is None else _ELEMENTS.search(str(constant.attributes["value"]))
+    return "" if elements is None else elements[1]
 
 
 def _is_nonzero(x: ir.Value[ir.Type]) -> bool:
@@ -315,14 +315,14 @@ def _is_nonzero(x: ir.Value[ir.Type]) -> bool:
 
 def _is_guarded(x: ir.Value[ir.Type]) -> bool:
     """Say whether a value is another one, and where that is zero a number that is not."""
-    made = _made_by(x, "stablehlo.select")
-    if made is None or not _is_nonzero(made.operands[1]):
+    select = _made_by(x, "stablehlo.select")
+    if select is None or not _is_nonzero(select.operands[1]):
         return False
-    is_zero = _made_by(made.operands[0], "stablehlo.compare")
+    is_zero = _made_by(select.operands[0], "stablehlo.compare")
     return (
         is_zero is not None
         and "EQ" in str(is_zero.attributes["comparison_direction"])
-        and is_zero.operands[0] == made.operands[2]
+        and is_zero.operands[0] == select.operands[2]
         and _elements(is_zero.operands[1]).rstrip(">") == "0"
     )
 
@@ -332,10 +332,10 @@ def _letter(code: str) -> str:
 
 
 def _shape(x: ir.Value[ir.Type]) -> tuple[int, ...]:
-    found = _TENSOR.fullmatch(str(x.type))
-    if found is None:
+    tensor = _TENSOR.fullmatch(str(x.type))
+    if tensor is None:
         raise _refused(f"it holds a value of type {x.type}")
-    return tuple([int(n) for n in found[1].split("x") if n])
+    return tuple([int(n) for n in tensor[1].split("x") if n])
 
 
 def _match(
@@ -349,14 +349,14 @@ def _match(
         results: likewise.
     """
     left, _, right = shapes.partition("->")
-    letters, given = [*left.split(","), *right.split(",")], [*operands, *results]
-    if len(letters) != len(given) or len(left.split(",")) != len(operands):
+    letters, sides = [*left.split(","), *right.split(",")], [*operands, *results]
+    if len(letters) != len(sides) or len(left.split(",")) != len(operands):
         return {}
     batch = operands[0][: len(operands[0]) - len(letters[0])]
     sizes = dict(zip(letters[0], operands[0][len(batch) :], strict=False))
     n = sizes.get("n", 0)
     sizes |= {"k": min(sizes.get("m", 0), n), "p": max(n - 1, 0)}
-    for names, shape in zip(letters, given, strict=True):
+    for names, shape in zip(letters, sides, strict=True):
         if len(shape) != len(batch) + len(names) or shape[: len(batch)] != batch:
             return {}
         for name, size in zip(names, shape[len(batch) :], strict=True):

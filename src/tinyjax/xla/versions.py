@@ -22,8 +22,8 @@ SUPPORTED: Final[tuple[Release, Release]] = ((0, 10, 2), (0, 13))
 
 def release_of(version: str) -> Release:
     """Return the numbers of a version, without what follows them: (0, 12, 1) of "0.12.1.dev3"."""
-    found = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    numbers = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in numbers[0].split(".")) if numbers else ()
 
 
 def check(version: str) -> Release:
@@ -35,10 +35,10 @@ def check(version: str) -> Release:
     release = release_of(version)
     oldest, beyond = SUPPORTED
     if not oldest <= release < beyond:
-        wanted = f"jaxlib>={'.'.join(map(str, oldest))},<{'.'.join(map(str, beyond))}"
+        requirement = f"jaxlib>={'.'.join(map(str, oldest))},<{'.'.join(map(str, beyond))}"
         raise UnsupportedVersionError(
-            f"tinyjax runs on {wanted}, but jaxlib {version} is installed. Install another by "
-            f"pip install '{wanted}'."
+            f"tinyjax runs on {requirement}, but jaxlib {version} is installed. Install another by "
+            f"pip install '{requirement}'."
         )
     return release
 

@@ -25,13 +25,15 @@ cond_p: Primitive[CondParams] = Primitive("cond", CondParams, rules_in="tinyjax.
 
 
 @cond_p.def_rule(FITS)
-def _fit_cond(params: CondParams, given: Sequence[av.Axes]) -> tuple[Sequence[av.Axes], CondParams]:
+def _fit_cond(
+    params: CondParams, across: Sequence[av.Axes]
+) -> tuple[Sequence[av.Axes], CondParams]:
     from tinyjax.transforms.varying import refit  # noqa: PLC0415 (for several devices)
 
-    index, *wanted = given
+    index, *rest = across
     # What varies as the index does before the choice need not be added up, in reverse mode, behind
     # it: not all devices come there.
-    operands = tuple([axes | index for axes in wanted])
+    operands = tuple([axes | index for axes in rest])
     for branch in params.branches:
         operands = varying.joined(operands, varying.axes_of(branch.in_avals))
     branches = [refit(branch, operands) for branch in params.branches]

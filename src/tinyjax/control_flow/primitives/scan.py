@@ -52,19 +52,19 @@ scan_p: Primitive[ScanParams] = Primitive("scan", ScanParams, rules_in="tinyjax.
 
 
 @scan_p.def_rule(FITS)
-def _fit_scan(params: ScanParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], ScanParams]:
+def _fit_scan(params: ScanParams, across: Sequence[Axes]) -> tuple[Sequence[Axes], ScanParams]:
     from tinyjax.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
 
     n, m = params.num_consts, params.num_consts + params.num_carry
-    wanted, body = fitted(params.jaxpr, given)
+    targets, body = fitted(params.jaxpr, across)
     while True:
-        carry = wanted[n:m]
+        carry = targets[n:m]
         after = joined(carry, axes_of(body.out_avals)[: m - n])
         if after == carry:
             break
-        wanted = (*wanted[:n], *after, *wanted[m:])
-        body = refit(body, wanted)
-    return wanted, attrs.evolve(params, jaxpr=refit(body, wanted, carry))
+        targets = (*targets[:n], *after, *targets[m:])
+        body = refit(body, targets)
+    return targets, attrs.evolve(params, jaxpr=refit(body, targets, carry))
 
 
 def bind_scan(
@@ -89,8 +89,8 @@ def scan_body_jvp(
     num_ys = len(jaxpr.outs) - m
 
     def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        wanted = (*carry, *(False,) * num_ys)
-        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), wanted)
+        required = (*carry, *(False,) * num_ys)
+        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), required)
 
     nz_carry = fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
     staged, nz_out = of_body(nz_carry)

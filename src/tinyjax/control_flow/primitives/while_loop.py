@@ -49,28 +49,28 @@ while_p: Primitive[WhileParams] = Primitive(
 
 
 @while_p.def_rule(FITS)
-def _fit_while(params: WhileParams, given: Sequence[Axes]) -> tuple[Sequence[Axes], WhileParams]:
+def _fit_while(params: WhileParams, across: Sequence[Axes]) -> tuple[Sequence[Axes], WhileParams]:
     from tinyjax.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
 
     n, m = params.num_condition, params.num_body
-    fixed, other, state = split_list(given, n, m)
+    fixed, other, state = split_list(across, n, m)
     condition, body = params.condition, params.body
-    wanted = joined(axes_of(body.in_avals), [*other, *state])
+    targets = joined(axes_of(body.in_avals), [*other, *state])
     while True:
-        of_condition, condition = fitted(condition, [*fixed, *wanted[m:]])
+        of_condition, condition = fitted(condition, [*fixed, *targets[m:]])
         (goes_on,) = axes_of(condition.out_avals)
-        body = refit(body, wanted)
+        body = refit(body, targets)
         # as for the operands of cond
-        after = tuple([axes | goes_on for axes in wanted])
+        after = tuple([axes | goes_on for axes in targets])
         after = (*after[:m], *joined(joined(after[m:], of_condition[n:]), axes_of(body.out_avals)))
-        if after == wanted:
+        if after == targets:
             break
-        wanted = after
+        targets = after
     for program in (condition, body):
         check_reached(program, goes_on, "a while_loop")
-    body = refit(body, wanted, wanted[m:])
+    body = refit(body, targets, targets[m:])
     changed = attrs.evolve(params, condition=condition, body=body)
-    return (*of_condition[:n], *wanted), changed
+    return (*of_condition[:n], *targets), changed
 
 
 def bind_while(

@@ -29,13 +29,13 @@ def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     return a
 
 
-def _pair(name: str, given: Any, factor: str) -> tuple[Any, Any]:
+def _pair(name: str, pair: Any, factor: str) -> tuple[Any, Any]:
     """What a factorisation returns, as a user hands it on."""
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ArgumentError(
-            f"{name} takes the pair that {factor} returns, but got {described(given)}."
+            f"{name} takes the pair that {factor} returns, but got {described(pair)}."
         )
-    return given[0], given[1]
+    return pair[0], pair[1]
 
 
 def _systems(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
@@ -192,8 +192,8 @@ def lu_solve(
     """
     if not ints.is_one_of(trans, (0, 1, 2)):
         raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {shortened(trans)}.")
-    given, pivots = _pair("lu_solve", lu_and_piv, "lu_factor")
-    factors, right, vector = _systems("lu_solve", given, b)
+    packed, pivots = _pair("lu_solve", lu_and_piv, "lu_factor")
+    factors, right, vector = _systems("lu_solve", packed, b)
     order = lu_.pivots_to_permutation(
         pm.array_of("lu_solve", pivots).astype(dtypes.int32), factors.shape[-1]
     )
@@ -662,8 +662,8 @@ def block_diag(*arrs: ArrayLike) -> Array:
         Array([[1, 2, 0],
                [0, 0, 3]], dtype=int32)
     """
-    given = [pm.array_of("block_diag", x) for x in arrs or (cr.zeros((1, 0)),)]
-    xs = [pm.strong(x) for x in pm.promote_dtypes(*given)]
+    operands = [pm.array_of("block_diag", x) for x in arrs or (cr.zeros((1, 0)),)]
+    xs = [pm.strong(x) for x in pm.promote_dtypes(*operands)]
     for x in xs:
         if x.ndim > 2:
             raise ShapeError(f"block_diag takes matrices, but got shape {x.shape}.")
@@ -671,9 +671,9 @@ def block_diag(*arrs: ArrayLike) -> Array:
     width = sum(x.shape[1] for x in blocks)
     if replay.is_evaluating() and xs[0].dtype.kind in "biufc":
         fill, aval = _on_diagonal(tuple([x.shape for x in blocks]), xs[0].dtype)
-        found = replay.by_host(fill, blocks, aval)
-        if found is not None:
-            return found
+        result = replay.by_host(fill, blocks, aval)
+        if result is not None:
+            return result
     rows, left = [], 0
     for x in blocks:
         right = width - left - x.shape[1]

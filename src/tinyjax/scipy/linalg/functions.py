@@ -76,9 +76,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     if not a.size:
         return a
     if a.ndim == 2 and replay.is_evaluating():  # SciPy takes several one by one
-        found = replay.by_host(_by_scipy(a.dtype, max_squarings), (a,), a.aval.strip_weak())
-        if found is not None:
-            return found
+        result = replay.by_host(_by_scipy(a.dtype, max_squarings), (a,), a.aval.strip_weak())
+        if result is not None:
+            return result
     powers, times = _scaled_powers(a, *_DEGREES[dtypes.real_part(a.dtype)])
 
     def square(powers: Array, i: ArrayLike) -> tuple[Array, None]:
@@ -113,10 +113,10 @@ def _scaled_powers(a: Array, degree: int, limit: float) -> tuple[Array, Array]:
 @replay.replayed
 def _squared(powers: Array, times: Array, i: ArrayLike) -> Array:
     """Square those matrices that are to be squared more than ``i`` times."""
-    wanted = (i < times)[..., None, None]
+    mask = (i < times)[..., None, None]
     # where there is nothing left to square, ones are, which cannot overflow
-    base = uf.pick(wanted, powers, ma.identity_like(powers))
-    return uf.pick(wanted, contraction.matmul(base, base), powers)
+    base = uf.pick(mask, powers, ma.identity_like(powers))
+    return uf.pick(mask, contraction.matmul(base, base), powers)
 
 
 def _rational(a: Array, degree: int) -> Array:

@@ -181,10 +181,10 @@ def dft(
         raise ArgumentError(
             f"dft takes 'sqrtn' or 'n' for scale, or None, but got {shortened(scale)}."
         )
-    wanted = jnp.result_type(complex if dtype is None else dtype)
-    if not dtypes.is_complex(wanted):
-        raise DtypeError(f"dft takes a complex dtype, but got {wanted.name}.")
-    return jnp.asarray(_theirs().dft(_size(n), scale), wanted)
+    kind = jnp.result_type(complex if dtype is None else dtype)
+    if not dtypes.is_complex(kind):
+        raise DtypeError(f"dft takes a complex dtype, but got {kind.name}.")
+    return jnp.asarray(_theirs().dft(_size(n), scale), kind)
 
 
 def _positive(name: str, n: int) -> int:

@@ -74,19 +74,19 @@ class Rotation:
             ShapeError: there are not as many angles.
         """
         axes, intrinsic = _axes(seq, (1, 2, 3))
-        given = _real("from_euler", angles)
-        if given.ndim == 0:
-            given = given[None]
-        if given.shape[-1] != len(axes):
+        turns = _real("from_euler", angles)
+        if turns.ndim == 0:
+            turns = turns[None]
+        if turns.shape[-1] != len(axes):
             raise ShapeError(
                 f"from_euler: '{seq}' takes {len(axes)} angles along the last axis, but got shape "
-                f"{given.shape}."
+                f"{turns.shape}."
             )
         if degrees:
-            given = jnp.deg2rad(given)
-        quat = _about(axes[0], given[..., 0])
+            turns = jnp.deg2rad(turns)
+        quat = _about(axes[0], turns[..., 0])
         for place, axis in enumerate(axes[1:], 1):
-            other = _about(axis, given[..., place])
+            other = _about(axis, turns[..., place])
             quat = _product(quat, other) if intrinsic else _product(other, quat)
         return cls(quat)
 
@@ -383,19 +383,19 @@ def _axes(seq: str, lengths: Sequence[int]) -> tuple[list[int], bool]:
 
 
 def _real(name: str, x: Numbers) -> Array:
-    found = strong(inexact(x if isinstance(x, Array) else jnp.asarray(x), name))
-    if dtypes.is_complex(found.dtype):
-        raise ArgumentError(f"{name} takes real numbers, but got {found.aval}.")
-    return found
+    array = strong(inexact(x if isinstance(x, Array) else jnp.asarray(x), name))
+    if dtypes.is_complex(array.dtype):
+        raise ArgumentError(f"{name} takes real numbers, but got {array.aval}.")
+    return array
 
 
 def _vectors(name: str, x: Numbers, size: int) -> Array:
-    found = _real(name, x)
-    if found.shape[-1:] != (size,):
+    array = _real(name, x)
+    if array.shape[-1:] != (size,):
         raise ShapeError(
-            f"{name} takes {size} numbers along the last axis, but got shape {found.shape}."
+            f"{name} takes {size} numbers along the last axis, but got shape {array.shape}."
         )
-    return found
+    return array
 
 
 def _about(axis: int, angle: Array) -> Array:

@@ -200,8 +200,8 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     """
     dimension = ints.integer(d, "d of multigammaln")
     if dimension > _MOST_TERMS:
-        given = shortened(dimension)
-        raise ArgumentError(f"multigammaln adds at most {_MOST_TERMS} terms, but got d={given}.")
+        shown = shortened(dimension)
+        raise ArgumentError(f"multigammaln adds at most {_MOST_TERMS} terms, but got d={shown}.")
     x = pm.inexact(a, "multigammaln")
     total = sh.full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
     for i in range(dimension):
@@ -228,8 +228,8 @@ def bernoulli(n: int) -> Array:
         raise ArgumentError(
             f"n of bernoulli must be at least 0 and below 2**31, but it is {shortened(last)}."
         )
-    found = decl.scipy_special().bernoulli(max(last, 2))[: last + 1]
-    return cr.asarray(np.asarray(found), dtype=dtypes.default_float())
+    numbers = decl.scipy_special().bernoulli(max(last, 2))[: last + 1]
+    return cr.asarray(np.asarray(numbers), dtype=dtypes.default_float())
 
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:

@@ -69,14 +69,14 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         if weights is None:
             shares = jnp.full(data.shape[1], 1 / data.shape[1], data.dtype)
         else:
-            given = pm.strong(_real("weights", weights))
-            if given.shape != data.shape[1:]:
+            masses = pm.strong(_real("weights", weights))
+            if masses.shape != data.shape[1:]:
                 raise ShapeError(
                     f"gaussian_kde needs a weight for each of {data.shape[1]} points, but got "
-                    f"{given.aval}."
+                    f"{masses.aval}."
                 )
-            dtype = jnp.result_type(data, given)
-            data, shares = data.astype(dtype), (given / given.sum()).astype(dtype)
+            dtype = jnp.result_type(data, masses)
+            data, shares = data.astype(dtype), (masses / masses.sum()).astype(dtype)
         self.dataset: Array = data
         self.weights: Array = shares
         self.neff: Array = 1 / jnp.sum(shares**2)
@@ -109,9 +109,11 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
     @classmethod
     def tree_unflatten(cls, _: None, children: Any) -> gaussian_kde:
         """Make an estimate of its arrays."""
-        made = cls.__new__(cls)
-        made.neff, made.dataset, made.weights, made.covariance, made.inv_cov = children
-        return made
+        estimate = cls.__new__(cls)
+        estimate.neff, estimate.dataset, estimate.weights, estimate.covariance, estimate.inv_cov = (
+            children
+        )
+        return estimate
 
     @property
     def d(self) -> int:
@@ -150,17 +152,17 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         return sps.logsumexp(self._exponents(self._points(x)), -1, self.weights)
 
     def _points(self, points: ArrayLike) -> Array:
-        found = _real("points", points)
-        if found.ndim < 2:
-            found = found.reshape(1, -1)
-            if found.shape[1] == self.d > 1:
-                found = found.T
-        if found.ndim != 2 or found.shape[0] != self.d:
+        array = _real("points", points)
+        if array.ndim < 2:
+            array = array.reshape(1, -1)
+            if array.shape[1] == self.d > 1:
+                array = array.T
+        if array.ndim != 2 or array.shape[0] != self.d:
             raise ShapeError(
                 f"gaussian_kde of {self.d} coordinates is evaluated at points of shape "
-                f"({self.d}, m), but got {found.aval}."
+                f"({self.d}, m), but got {array.aval}."
             )
-        return found
+        return array
 
     def _exponents(self, points: Array) -> Array:
         """The logarithm of each Gaussian at each point, of shape ``(m, n)``."""

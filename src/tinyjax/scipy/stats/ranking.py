@@ -90,19 +90,19 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
         dtype = dtypes.default_float()
         if method == "ordinal":
             order = argsort(x)
-            found = argsort(order) + 1
+            ranks = argsort(order) + 1
         else:
             ordered = sort(x)
             below = searchsorted(ordered, x, "left")
             upto = searchsorted(ordered, x, "right")
             if method == "dense":
                 new = concatenate([full((1,), True), ordered[1:] != ordered[:-1]])
-                found = take(cumsum(new), below)
+                ranks = take(cumsum(new), below)
             elif method == "average":
                 return pick(any_of(isnan(x)), np.nan, (below + upto + 1).astype(dtype) / 2)
             else:
-                found = below + 1 if method == "min" else upto
-        return pick(any_of(isnan(x)), np.nan, found.astype(dtype))
+                ranks = below + 1 if method == "min" else upto
+        return pick(any_of(isnan(x)), np.nan, ranks.astype(dtype))
 
     return rank
 
