@@ -196,6 +196,10 @@ def mixed_within(m: Any) -> list[Any]:
                         lambda x, y: x * y,
                         *[f(jnp.add) for f in (m.jit, m.vmap, m.checkpoint)],
                         partial(m.eval_shape, jnp.add),
+                        m.named_scope("sum")(jnp.add),
+                        m.profiler.annotate_function(jnp.add),
+                        partial(m.tree.map, jnp.add),
+                        lambda x, y: m.tree.reduce(jnp.add, [x, y]),
                     )
                     for y in (jnp.ones((2, 3)), jnp.ones(3, int))
                 ],

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from itertools import count, islice
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Concatenate, Final, Literal, TypeAlias, TypeVar
 
 import attrs
@@ -50,18 +50,17 @@ def _file(*parts: str) -> str:
 
 
 #: The file of the operators, those that look at their operands, and those that lie between an
-#: operator and who wrote it.
+#: operator and who wrote it, as do functions that stand in for others.
 _ARITHMETIC = _file("numpy", "elementwise.py")
 _PREPARATION = {_file("dtypes.py"), _file("numpy", "promotion.py")}
 _CALLERS = _PREPARATION | {
     _ARITHMETIC,
-    *[_file("core", name) for name in ("array.py", "checking.py", "result_placement.py")],
-    *[_file("host", name) for name in ("operators.py", "replay.py")],
+    contextlib.__file__,
+    _file("core", "array.py"),
+    *[_file("tree", name) for name in ("ops.py", "treedef.py")],
     *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
-    _file("api", "staging.py"),
-    _file("checkpointing", "transformation.py"),
-    _file("jit", "signatures.py"),
 }
+_stand_ins: Final[set[CodeType]] = set()
 #: Where transformations call the function that they were given, which may be an operator itself.
 _TRANSFORMED = _file("core", "calling.py")
 # Files that were looked at: staging asks at every equation.
@@ -179,7 +178,7 @@ def is_inner_arithmetic() -> bool:
         code = frame.f_code
         if code.co_filename == _TRANSFORMED:
             return False
-        if code.co_filename not in _CALLERS or code.co_name == "outer":
+        if code not in _stand_ins and (code.co_filename not in _CALLERS or code.co_name == "outer"):
             return True
         frame = frame.f_back
     return False
@@ -377,6 +376,8 @@ def imitate(wrapper: F, fun: Callable[..., object]) -> F:
     As ``functools.update_wrapper``; but the one may be an object that has an attribute where a
     function has its name, which is left out.
     """
+    if isinstance(wrapper, FunctionType):
+        _stand_ins.add(wrapper.__code__)
     try:
         update_wrapper(wrapper, fun)
     except TypeError:

@@ -38,7 +38,7 @@ def _stage_call(
     of_dynamic = fun if parameters.all_dynamic else static.bind(fun)
     if of_result is not None:
         call, convert = of_dynamic, of_result
-        of_dynamic = lambda *args, **kwargs: convert(call(*args, **kwargs))  # noqa: E731
+        of_dynamic = imitate(lambda *args, **kwargs: convert(call(*args, **kwargs)), fun)
     flat = FlatFunction(of_dynamic, in_tree, user_fun=fun, static=static.positions)
     return stage(flat, avals, fun), flat
 

@@ -114,6 +114,7 @@ def checkpoint(
         static = _static_places(user_fun, chosen, len(args))
         dynamic = [arg for i, arg in enumerate(args) if i not in static]
 
+        @wraps(fun)
         def call(*values: Any, **given_kwargs: Any) -> R:
             rest = iter(values)
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]

@@ -13,7 +13,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
 from itertools import chain
 from types import CodeType, EllipsisType, NoneType, UnionType
 from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
@@ -25,6 +24,7 @@ from tinyjax.core.integers import SymbolicSize, holds_items, items_of
 from tinyjax.core.trace import MAKE_STATIC, Tracer
 from tinyjax.dtypes import MakesScalars
 from tinyjax.errors import ArgumentError, TinyjaxError, TracedArgumentError, described
+from tinyjax.frames import wraps
 from tinyjax.tracebacks import fold, shorten
 
 P = ParamSpec("P")

@@ -7,12 +7,12 @@ It still takes what ``tinyjax.numpy`` refuses as later versions of JAX will, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, Final, ParamSpec
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.array import Array
 from tinyjax.dtypes import DTypeLike
+from tinyjax.frames import wraps
 
 __all__ = ["argpartition", "digitize", "ndim", "searchsorted", "shape", "size", "tri"]
 

@@ -55,6 +55,7 @@ class StaticArguments:
         """The function of the other arguments alone."""
         static, keywords = dict(self.positional), dict(self.keywords)
 
+        @frames.wraps(fun)
         def call(*dynamic: Any, **dynamic_keywords: Any) -> Any:
             rest = iter(dynamic)
             total = len(dynamic) + len(static)

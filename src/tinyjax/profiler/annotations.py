@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -84,7 +83,7 @@ def annotate_function(
     """
     shown = frames.describe_function(func) if name is None else name
 
-    @wraps(func)
+    @frames.wraps(func)
     def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(shown, **decorator_kwargs):
             return func(*args, **kwargs)

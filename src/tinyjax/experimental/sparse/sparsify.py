@@ -8,7 +8,6 @@ dense at most places.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from tinyjax import lax, tree
@@ -23,6 +22,7 @@ from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.errors import SparseRuleError
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
+from tinyjax.frames import wraps
 from tinyjax.jit.program import jit_p
 from tinyjax.lax import primitives as lax_primitives
 
