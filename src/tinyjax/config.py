@@ -349,10 +349,10 @@ def read(name: str) -> Any:
         return IDLE[name]
     if name == "jax_enable_compilation_cache":
         return bool(settings().cache_dir)
-    found = RENAMED.get(name, name)
-    if found not in _NAMES:
+    own_name = RENAMED.get(name, name)
+    if own_name not in _NAMES:
         raise ArgumentError(f"there is no setting '{name}'. The settings are: {', '.join(_NAMES)}.")
-    value = getattr(settings(), found)
+    value = getattr(settings(), own_name)
     if name == "jax_traceback_filtering":
         return "off" if value == "full" else "auto"
     if name in ("jax_compilation_cache_dir", "jax_platforms"):

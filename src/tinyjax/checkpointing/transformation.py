@@ -125,8 +125,8 @@ def checkpoint(
             closed = rf.closed_over([_of_both(call)], (dynamic, kwargs))
             if closed is not None:
                 (rest,), others = closed
-                found: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
-                return found
+                outs: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
+                return outs
         leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
         arrays = calling.as_arrays(leaves, user_fun, in_tree, static)
         watched = call if watch is None else watch.over(call)
@@ -134,9 +134,9 @@ def checkpoint(
         staged = stg.stage(flat, [x.aval for x in arrays], user_fun)
         if watch:
             stateful = checkpoint(watch.discharged(call), prevent_cse=guarded, policy=kept)
-            state, found = stateful(watch.contents(), *dynamic, **kwargs)
+            state, outs = stateful(watch.contents(), *dynamic, **kwargs)
             watch.keep(state)
-            return found
+            return outs
         params = program.CheckpointParams(staged.jaxpr, kept, guarded, name=name)
         result: R = tree.unflatten(flat.out_tree, program.bind_checkpoint(staged, arrays, params))
         return result

@@ -128,10 +128,10 @@ def _identity(
     return Cluster(address, size, number)
 
 
-def _number(given: object, name: str) -> int:
-    if given is None:
+def _number(value: object, name: str) -> int:
+    if value is None:
         raise _missing(name)
-    return integer(given, f"{name} of distributed.initialize")
+    return integer(value, f"{name} of distributed.initialize")
 
 
 def _missing(name: str) -> ArgumentError:
@@ -149,17 +149,17 @@ def _meet(mine: Cluster, bind: str | None, limits: xla.Limits) -> Membership:
     versions = f"tinyjax {__version__} on {xla.COMPILER} and Python {platform.python_version()}"
     hello = Hello(number, size, own_device_count(), versions)
     if number == 0:
-        found = gather(listener(bind), hello, seconds)
+        group = gather(listener(bind), hello, seconds)
         # Now that all are there: XLA ends the process where it cannot listen.
         service = xla.serve(bind, size, limits)
-        begin(found)
+        begin(group)
     else:
-        found = approach(mine.coordinator_address, hello, seconds)
+        group = approach(mine.coordinator_address, hello, seconds)
         service = None
-    member = Membership(number, size, found.lines)
-    hostname = next(iter(found.lines.values())).own_host
+    member = Membership(number, size, group.lines)
+    hostname = next(iter(group.lines.values())).own_host
     address = mine.coordinator_address
-    member.connected(xla.connect(address, number, found.devices, hostname, limits, service))
+    member.connected(xla.connect(address, number, group.devices, hostname, limits, service))
     return member
 
 

@@ -98,8 +98,8 @@ def detected(environment: Mapping[str, str], method: str | None = None) -> Clust
         ArgumentError: there is no such method, or the environment is not of that launcher.
     """
     if method is None:
-        found = (read(environment) for read in _METHODS.values())
-        return next((cluster for cluster in found if cluster is not None), None)
+        clusters = (read(environment) for read in _METHODS.values())
+        return next((cluster for cluster in clusters if cluster is not None), None)
     if method == "deactivate":
         return None
     if method not in _METHODS:

@@ -90,14 +90,14 @@ class Line:
                 return None
             self.socket.settimeout(None if ends is None else max(ends - time.monotonic(), 0.001))
             try:
-                found = self.socket.recv(4096)
+                chunk = self.socket.recv(4096)
             except TimeoutError:
                 raise
             except OSError:
                 return None
-            if not found:
+            if not chunk:
                 return None
-            self._received += found
+            self._received += chunk
         line, _, self._received = self._received.partition(b"\n")
         try:
             message = json.loads(line)
@@ -130,20 +130,20 @@ def listener(address: str) -> socket.socket:
     """
     host, port = address_of(address, "coordinator_bind_address")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    server = socket.socket(family, socket.SOCK_STREAM)
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of one that has ended
-        found.bind((host, port))
-        found.listen(1024)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of one that has ended
+        server.bind((host, port))
+        server.listen(1024)
     except OSError as error:
-        found.close()
+        server.close()
         raise DistributedError(
             f"distributed.initialize: process 0 cannot listen at {address}: "
             f"{error.strerror or error}. Another program or another group uses the port, or the "
             "address is none of this machine: choose another port for all processes, or give "
             "coordinator_bind_address."
         ) from None
-    return found
+    return server
 
 
 @attrs.frozen
@@ -170,17 +170,17 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
     Raises:
         DistributedError: not all have come in time, or they do not agree; all are told so.
     """
-    found: dict[int, Line] = {}
+    lines: dict[int, Line] = {}
     devices = {0: mine.devices}
     with here:
-        wrong = _wait_for_all(here, mine, seconds, found, devices)
+        wrong = _wait_for_all(here, mine, seconds, lines, devices)
     if wrong:
         wrong = f"distributed.initialize: {wrong}"
-        for line in found.values():
+        for line in lines.values():
             line.send({"error": wrong})
             line.close()
         raise DistributedError(wrong)
-    return Gathered(found, [devices[i] for i in range(mine.num_processes)])
+    return Gathered(lines, [devices[i] for i in range(mine.num_processes)])
 
 
 def begin(gathered: Gathered) -> None:
@@ -193,7 +193,7 @@ def _wait_for_all(
     here: socket.socket,
     mine: Hello,
     seconds: float,
-    found: dict[int, Line],
+    lines: dict[int, Line],
     devices: dict[int, int],
 ) -> str:
     """Take the processes that come into ``found``; say what is wrong, or nothing."""
@@ -202,11 +202,11 @@ def _wait_for_all(
     wrong = ""
     with DefaultSelector() as waiting:
         waiting.register(here, EVENT_READ)
-        while len(found) < mine.num_processes - 1 and not wrong:
+        while len(lines) < mine.num_processes - 1 and not wrong:
             left = ends - time.monotonic()
             ready = waiting.select(max(left, 0.0))
             if not ready and left <= 0:
-                missing = [i for i in range(1, mine.num_processes) if i not in found]
+                missing = [i for i in range(1, mine.num_processes) if i not in lines]
                 wrong = (
                     f"of {mine.num_processes} processes {_listed(missing)} did not come within "
                     f"{seconds:g} s (initialization_timeout). Were they started, with this "
@@ -223,13 +223,13 @@ def _wait_for_all(
                 hello = _read_hello(line)
                 if hello is None:  # of another program
                     continue
-                objection = _objection(hello, mine, found)
+                objection = _objection(hello, mine, lines)
                 if objection:
                     wrong = wrong or objection
                     line.send({"error": f"distributed.initialize: {objection}"})
                     continue
                 strangers.remove(line)
-                found[hello.process_id] = line
+                lines[hello.process_id] = line
                 devices[hello.process_id] = hello.devices
     for line in strangers:
         line.close()
@@ -253,7 +253,7 @@ def _read_hello(line: Line) -> Hello | None:
             return None
 
 
-def _objection(hello: Hello, mine: Hello, found: Iterable[int]) -> str:
+def _objection(hello: Hello, mine: Hello, present: Iterable[int]) -> str:
     """What is wrong with a process that has come; nothing where it is expected."""
     who = hello.process_id
     if hello.num_processes != mine.num_processes:
@@ -261,7 +261,7 @@ def _objection(hello: Hello, mine: Hello, found: Iterable[int]) -> str:
             f"process {who} was started with num_processes={hello.num_processes}, but process 0 "
             f"with {mine.num_processes}. Give all the same number, and each group its own port."
         )
-    if who == 0 or who in found:
+    if who == 0 or who in present:
         return (
             f"two processes were started with process_id={who}. Give each its own number, from 0 "
             "on, and each group its own port."
@@ -329,16 +329,16 @@ def _reach(address: str, ends: float) -> Line | str:
     while True:
         left = ends - time.monotonic()
         try:
-            found = socket.create_connection(where, max(left, 0.1))
+            connection = socket.create_connection(where, max(left, 0.1))
         except OSError as error:
             why = error.strerror or str(error)
         else:
-            if found.getsockname() != found.getpeername():
-                found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                return Line(found)
+            if connection.getsockname() != connection.getpeername():
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                return Line(connection)
             # Where nobody listens, a connection may get that port itself, and reach itself.
-            found.close()
+            connection.close()
             why = "nobody listens"
         if time.monotonic() + _AGAIN >= ends:
             return why

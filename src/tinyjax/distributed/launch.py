@@ -141,22 +141,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module")
     parser.add_argument("script", help="what each process runs; it calls distributed.initialize()")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
-    given = parser.parse_args(arguments)
-    if given.num_processes < 1:
+    options = parser.parse_args(arguments)
+    if options.num_processes < 1:
         parser.error("--num-processes is 1 or more")
     common = {
-        ADDRESS: f"127.0.0.1:{given.port or _free_port()}",
-        SIZE: str(given.num_processes),
+        ADDRESS: f"127.0.0.1:{options.port or _free_port()}",
+        SIZE: str(options.num_processes),
         "PYTHONUNBUFFERED": "1",
     }
-    if given.devices_per_process is not None:
-        common["TINYJAX_NUM_CPU_DEVICES"] = str(given.devices_per_process)
-    what = ("-m", given.script) if given.module else (given.script,)
+    if options.devices_per_process is not None:
+        common["TINYJAX_NUM_CPU_DEVICES"] = str(options.devices_per_process)
+    what = ("-m", options.script) if options.module else (options.script,)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         launched = _Launched(
-            [sys.executable, *what, *given.arguments],
-            [{**os.environ, **common, INDEX: str(i)} for i in range(given.num_processes)],
+            [sys.executable, *what, *options.arguments],
+            [{**os.environ, **common, INDEX: str(i)} for i in range(options.num_processes)],
         )
         return launched.run()
     finally:

@@ -83,11 +83,11 @@ def serialize(
     )
     secret = xla.own_secret(make=True) if key is None else key
     fingerprint, code = bytes(_SEAL_BYTES), b""
-    wanted = lowered.compilation
-    if secret and wanted.placement is None:
-        fingerprint = xla.fingerprint(wanted, exported.mlir_module())
-        code = xla.code_of(wanted)
-    flags, program = json.dumps(wanted.flags).encode(), exported.serialize()
+    compilation = lowered.compilation
+    if secret and compilation.placement is None:
+        fingerprint = xla.fingerprint(compilation, exported.mlir_module())
+        code = xla.code_of(compilation)
+    flags, program = json.dumps(compilation.flags).encode(), exported.serialize()
     head = _FRAME.pack(_MAGIC, fingerprint, len(flags), len(program))
     body = b"".join([head, flags, program, code])
     return body + hmac.digest(secret or b"", body, "sha256"), lowered.in_tree, lowered.out_tree
@@ -147,15 +147,15 @@ def deserialize_and_load(
     exported = deserialize(body[first:second])
     flags = json.loads(body[_FRAME.size : first]) if is_ours else []
     lowered = _lowered(exported, in_tree, out_tree, execution_devices)
-    wanted = attrs.evolve(
+    compilation = attrs.evolve(
         lowered.compilation, name=exported.fun_name, flags=tuple([(n, v) for n, v in flags])
     )
-    lowered = attrs.evolve(lowered, compilation=wanted)
+    lowered = attrs.evolve(lowered, compilation=compilation)
     executable = None
-    if is_ours and wanted.placement is None and len(lowered.consts) == len(exported.consts):
+    if is_ours and compilation.placement is None and len(lowered.consts) == len(exported.consts):
         text = exported.mlir_module()
-        if xla.fingerprint(wanted, text) == fingerprint:
-            executable = xla.executable_of(wanted, text, body[second:])
+        if xla.fingerprint(compilation, text) == fingerprint:
+            executable = xla.executable_of(compilation, text, body[second:])
     return Compiled(lowered, executable)
 
 
@@ -169,13 +169,13 @@ def _lowered(
     name, count = exported.fun_name, exported.nr_devices
     if exported.variables or exported.platforms != (dev.PLATFORM,):
         raise errors.ExportError(f"'{name}' is an exported program that serialize has not written.")
-    for what, given, own in (
+    for what, pytree, own in (
         ("in_tree", in_tree, exported.in_tree),
         ("out_tree", out_tree, exported.out_tree),
     ):
-        if given.num_leaves != own.num_leaves:
+        if pytree.num_leaves != own.num_leaves:
             raise errors.ArgumentError(
-                f"{what} has {given.num_leaves} leaves, but '{name}' has {own.num_leaves}. Give "
+                f"{what} has {pytree.num_leaves} leaves, but '{name}' has {own.num_leaves}. Give "
                 "what serialize returned with the bytes."
             )
     chosen = [*(dev.devices_on(dev.PLATFORM) if devices is None else devices)][:count]

@@ -154,9 +154,9 @@ def with_products(hlo: Sequence[Computation], stablehlo: Sequence[str]) -> tuple
         if product is not None and one.stablehlo is None:
             names[product[2], _size(product[1].split(","))].append(one.name)
     line_of = {
-        made[0]: lines[key][0]
-        for key, made in names.items()
-        if len(made) == 1 and len(lines[key]) == 1
+        products[0]: lines[key][0]
+        for key, products in names.items()
+        if len(products) == 1 and len(lines[key]) == 1
     }
 
     def read(one: Instruction) -> Instruction:

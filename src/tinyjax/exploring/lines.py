@@ -31,12 +31,12 @@ class Lines:
             Line(file, number, linecache.getline(file, number).rstrip())
             for file, number in self._numbers
         ]
-        made: list[list[int]] = [[] for _ in lines]
+        of_lines: list[list[int]] = [[] for _ in lines]
         work = [Work() for _ in lines]
         kept = [0] * len(lines)
         for i, eqn in enumerate(equations):
             if eqn.line is not None:
-                made[eqn.line].append(i)
+                of_lines[eqn.line].append(i)
                 work[eqn.line] += eqn.work
         for value in waiting:
             if value.line is not None:
@@ -44,6 +44,6 @@ class Lines:
         return tuple(
             [
                 attrs.evolve(line, equations=tuple(e), work=w, residual_bytes=k)
-                for line, e, w, k in zip(lines, made, work, kept, strict=True)
+                for line, e, w, k in zip(lines, of_lines, work, kept, strict=True)
             ]
         )

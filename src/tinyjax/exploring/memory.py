@@ -83,7 +83,7 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
             for x in eqn.inputs
             if isinstance(x, jx.Var)
         }
-        made = {
+        origins = {
             var: i
             for i, (eqn, is_backward) in enumerate(zip(jaxpr.eqns, backward, strict=True))
             if not is_backward
@@ -91,7 +91,7 @@ def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
         }
         arguments = frozenset(jaxpr.in_binders) if which == 0 else frozenset[jx.Var]()
         for var in read:
-            i = made.get(var)
+            i = origins.get(var)
             if i is not None:
                 location = origin_of(jaxpr, var)[2]
                 line = lines.number(location)

@@ -126,8 +126,8 @@ def _waiting(seen: Explored) -> list[list[Any]]:
     for line, sizes in sorted(by_line.items(), key=lambda item: -sum(item[1])):
         what = "arguments, or of no line of yours"
         if line >= 0:
-            made = seen.lines[line]
-            what = f"{made.number}: {made.text.strip()}"
+            origin = seen.lines[line]
+            what = f"{origin.number}: {origin.text.strip()}"
         values = f"{len(sizes)} value{'' if len(sizes) == 1 else 's'}"
         rows.append([f"{values}  {what}", sum(sizes), line])
     return rows

@@ -356,10 +356,10 @@ class _Reader:
             primitive = _primitive(*_of(list, name))
             operands = tuple([atom(x) for x in _of(list, inputs)])
             values = self._fields(params)
-            made = _checked(primitive.params(**values), primitive.name)
+            fields = _checked(primitive.params(**values), primitive.name)
             equations.append(
                 jx.JaxprEqn(
-                    primitive, operands, made, tuple([binder(x) for x in _of(list, results)])
+                    primitive, operands, fields, tuple([binder(x) for x in _of(list, results)])
                 )
             )
         return jx.Jaxpr(in_binders, tuple(equations), tuple([atom(x) for x in _of(list, outs)]))

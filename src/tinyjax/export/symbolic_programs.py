@@ -112,8 +112,8 @@ class Rewriting:
         env: dict[jx.Var, jx.Var] = {}
 
         def binder(var: jx.Var) -> jx.Var:
-            made = env[var] = jx.Var(self.aval(var.aval))
-            return made
+            fresh = env[var] = jx.Var(self.aval(var.aval))
+            return fresh
 
         def atom(x: jx.Atom) -> jx.Atom:
             return env[x] if isinstance(x, jx.Var) else self.literal(x)

@@ -238,8 +238,8 @@ def new_jaxpr_eqn(
         >>> new_jaxpr_eqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params)
         b:float32[] = sin a
     """
-    made = JaxprEqn(primitive, tuple(invars), params, tuple(outvars), source_info)
-    return made.replace(params=params)
+    eqn = JaxprEqn(primitive, tuple(invars), params, tuple(outvars), source_info)
+    return eqn.replace(params=params)
 
 
 def gensym() -> Callable[[av.ShapedArray], Var]:

@@ -212,9 +212,9 @@ def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
 
 def _link_of(value: Any, aval: MutableHiType) -> _Link:
     """Return references to what a value holds that was made elsewhere."""
-    made, home = _origin(value)
-    if made is not None and made.link is not None:
-        return made.link
+    origin, home = _origin(value)
+    if origin is not None and origin.link is not None:
+        return origin.link
     form = _Form(aval, value.cur_qdd())
     link = _links.get(id(value))
     if link is not None:
@@ -222,7 +222,7 @@ def _link_of(value: Any, aval: MutableHiType) -> _Link:
             return link
         _cut(link)
     link = _links[id(value)] = _Link(value, form, ())
-    number = -1 if made is None else made.number
+    number = -1 if origin is None else origin.number
     link.refs = [link.reference(i, home, number) for i in range(len(form.contents(value)))]
     return link
 
@@ -260,9 +260,9 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
         if link is not None and not _alike(value.cur_qdd(), link.form.state):
             _cut(link)
         return
-    made, home = _origin(value)
-    own = made is not None and rf.is_own(home, made.number)
-    if own and made is not None and made.link is None:
+    origin, home = _origin(value)
+    own = origin is not None and rf.is_own(home, origin.number)
+    if own and origin is not None and origin.link is None:
         yield value
         return
     link = _link_of(value, aval)

@@ -133,15 +133,15 @@ class ProgramEvaluation(jx.ProgramTrace):
         places[: len(jaxpr.in_binders)] = hosts
         token = tr.set_errors(tr.IGNORE)
         try:
-            for way, call, given, place, dead, eqn in plan.steps:
+            for way, call, read, place, dead, eqn in plan.steps:
                 if way == _SEVERAL:
-                    out = call(*given(places))
+                    out = call(*read(places))
                     places[place] = out if type(out) is ndarray else asarray(out)
                 elif way == _ONE:
-                    out = call(places[given])
+                    out = call(places[read])
                     places[place] = out if type(out) is ndarray else asarray(out)
                 else:
-                    operands = [places[i] for i in given]
+                    operands = [places[i] for i in read]
                     is_program = way == _PROGRAM
                     outs = self._run(eqn, operands) if is_program else call(operands, eqn.params)
                     for i, (out, _) in enumerate(zip(outs, eqn.out_binders, strict=True), place):

@@ -178,15 +178,15 @@ def replayed(fun: F) -> F:
                         key.append(x)
                     elif not _add(x, key, hosts):
                         return fun(*args, **kwargs)
-            found = tuple(key)
-            program = known(found)
+            signature = tuple(key)
+            program = known(signature)
             if program is not None:
                 try:
                     return program(*hosts)
                 except Exception:  # let the operations say what is wrong
                     return fun(*args, **kwargs)
             result = fun(*args, **kwargs)
-            programs.note(found, fun, args, kwargs, hosts, result)
+            programs.note(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
                 checking.explain(fun, args, kwargs, error)

@@ -110,8 +110,8 @@ def _stage(
         inputs = trace.new_inputs([x.aval for x in primals])
         linear = _Tangents(trace)
         with Running(linear):
-            given = [ZERO if t is None else linear.new_inputs([t.aval])[0] for t in tangents]
-            outs, out_tangents = primitive.rules.jvp(inputs, given, params)
+            tangents_in = [ZERO if t is None else linear.new_inputs([t.aval])[0] for t in tangents]
+            outs, out_tangents = primitive.rules.jvp(inputs, tangents_in, params)
             atoms = [None if t is ZERO else linear.atom(t) for t in out_tangents]
         taken = set(map(id, inputs))
         values = [*outs, *[value for _, value in linear.consts.values()]]
@@ -154,8 +154,8 @@ def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> Step | 
         for var in eqn.out_binders:
             atoms[var] = f"w{len(atoms)}"
             tail.append(f"{atoms[var]} = Var({add(var.aval)})")
-        made = "".join(f"{atoms[var]}, " for var in eqn.out_binders)
-        fields = f"{add(eqn.primitive)}, ({', '.join(inputs)},), {add(eqn.params)}, ({made})"
+        binders = "".join(f"{atoms[var]}, " for var in eqn.out_binders)
+        fields = f"{add(eqn.primitive)}, ({', '.join(inputs)},), {add(eqn.params)}, ({binders})"
         tail.append(f"linear.eqns.append(JaxprEqn({fields}))")
     results: list[str] = []
     for x, atom in zip(rule.outs, rule.out_tangents, strict=True):

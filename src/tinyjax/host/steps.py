@@ -93,15 +93,15 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                 operands = (x, s)
             else:
                 parts: list[object] = [id(settings()), params]
-                found: list[Array | None] = []
+                pairs: list[Array | None] = []
                 for x in args:
                     s = of_s = None
                     if type(x) is jv.JVPTracer and x._trace is self:
                         s, x = x.tangent, x.primal  # noqa: PLW2901 (as above)
                         of_s = s.aval
                     parts += (x._aval or x.aval, of_s)
-                    found += (x, s)
-                key, operands = tuple(parts), found
+                    pairs += (x, s)
+                key, operands = tuple(parts), pairs
             step = steps.known.get(key)
             if step is not None:
                 results: Sequence[Array] = step(self, linear, *operands)

@@ -80,10 +80,10 @@ class Communication(records.Record):
     @property
     def counts(self) -> dict[str, int]:
         """How many collectives of each kind a call does."""
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for c in self.collectives:
-            found[c.kind] = found.get(c.kind, 0) + c.count
-        return found
+            result[c.kind] = result.get(c.kind, 0) + c.count
+        return result
 
 
 _COLLECTIVE: Final = re.compile(rf"= (.*?) ({'|'.join(xla.COLLECTIVES)})\(")
@@ -112,7 +112,7 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
     computations = xla.computations_of(hlo)
     bodies = {x.name: x.instructions for x in computations}
     devices = prod(mesh.values())
-    found: list[Collective] = []
+    collectives: list[Collective] = []
     exact = True
 
     def walk(name: str, times: int) -> None:
@@ -120,7 +120,7 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
         for line in bodies.get(name, ()):
             match = _COLLECTIVE.search(line)
             if match:
-                found.append(_collective(line, match, mesh, devices, times))
+                collectives.append(_collective(line, match, mesh, devices, times))
                 continue
             again = 1
             if " while(" in line:
@@ -133,7 +133,7 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
     for x in computations:
         if x.is_entry:
             walk(x.name, 1)
-    return tuple(found), exact
+    return tuple(collectives), exact
 
 
 def _collective(
@@ -150,8 +150,8 @@ def _collective(
     return Collective(kind, size, n, count, _axes_of_groups(groups, mesh), times)
 
 
-def _bytes(found: tuple[str, str]) -> int:
-    dtype, shape = found
+def _bytes(tensor: tuple[str, str]) -> int:
+    dtype, shape = tensor
     elements = prod([int(n) for n in shape.split(",") if n])
     bits = _BITS.search(dtype)
     return elements * max(1, int(bits[0]) if bits else 8) // 8 if dtype != "pred" else elements
@@ -202,13 +202,13 @@ def _of_axes(sizes: Mapping[str, int], parts: Sequence[tuple[str, str, str]]) ->
 
 def _axes_of_groups(groups: Groups, mesh: Mapping[str, int]) -> tuple[str, ...] | None:
     """The axes of the mesh along which the devices of each group differ, if it has all of these."""
-    wanted = _as_set(groups)
+    target = _as_set(groups)
     names, grid = [*mesh], np.arange(prod(mesh.values())).reshape(tuple(mesh.values()))
     for count in range(len(names) + 1):
         for chosen in combinations(range(len(names)), count):
             rest = [i for i in range(len(names)) if i not in chosen]
             size = prod([grid.shape[i] for i in chosen])
-            if _as_set(grid.transpose([*rest, *chosen]).reshape(-1, size)) == wanted:
+            if _as_set(grid.transpose([*rest, *chosen]).reshape(-1, size)) == target:
                 return tuple([names[i] for i in chosen])
     return None
 

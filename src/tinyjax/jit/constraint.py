@@ -93,9 +93,9 @@ def constrained(
         ShardingTypeError: one does not.
     """
     treedef = tree.structure(x)
-    wanted = tree.flatten_prefix(shardings, treedef, dev.is_place, "shardings")
+    places = tree.flatten_prefix(shardings, treedef, dev.is_place, "shardings")
     placed: list[Any] = []
-    for (path, leaf), where in zip(tree.leaves_with_path(x), wanted, strict=True):
+    for (path, leaf), where in zip(tree.leaves_with_path(x), places, strict=True):
         if where is None:
             placed.append(leaf)
             continue

@@ -193,8 +193,8 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         static_argnums is not None and static_argnames is not None,
     )
     flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
-    given = None if ins is None and outs is None else deferred.Shardings(ins, outs)
-    return deferred.JitFunction(fun, parameters, tier, flags, given, inline)
+    in_and_out = None if ins is None and outs is None else deferred.Shardings(ins, outs)
+    return deferred.JitFunction(fun, parameters, tier, flags, in_and_out, inline)
 
 
 def _check_function(fun: Callable[..., object]) -> None:
@@ -210,19 +210,19 @@ def _check_function(fun: Callable[..., object]) -> None:
         )
 
 
-def _positions(name: str, given: int | Sequence[int] | None) -> tuple[int, ...]:
-    return () if given is None else ints.integers(ints.one_or_more(given, name), name)
+def _positions(name: str, numbers: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if numbers is None else ints.integers(ints.one_or_more(numbers, name), name)
 
 
-def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given or ())
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
 
 
 def _places(shardings: Any, device: dev.Device | dev.Sharding | None) -> Any:
     """Where arguments or results lie; None where nothing else is said than the first device."""
-    wanted = device if shardings is None else shardings
-    if wanted is None:
+    place = device if shardings is None else shardings
+    if place is None:
         return None
-    places = tree.leaves(wanted, dev.is_place)
+    places = tree.leaves(place, dev.is_place)
     first = (None, dev.first_device(), dev.on_first())
-    return None if all(where in first for where in places) else wanted
+    return None if all(where in first for where in places) else place

@@ -63,8 +63,8 @@ def differences(
         signature: the call.
         earlier: the signatures of earlier calls.
     """
-    found = [tuple(_differences(fun, signature, other)) for other in earlier]
-    return min(found, key=len, default=())
+    changes = [tuple(_differences(fun, signature, other)) for other in earlier]
+    return min(changes, key=len, default=())
 
 
 def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:

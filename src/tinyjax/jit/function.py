@@ -86,8 +86,8 @@ class Shardings:
         from tinyjax.jit.constraint import constrained  # noqa: PLC0415
 
         def placed(*args: Any, **kwargs: Any) -> R:
-            given = constrained(args, self.ins, "jit's in_shardings", "args")
-            return constrained(fun(*given, **kwargs), self.outs, "jit's out_shardings", "result")
+            operands = constrained(args, self.ins, "jit's in_shardings", "args")
+            return constrained(fun(*operands, **kwargs), self.outs, "jit's out_shardings", "result")
 
         return placed
 
@@ -101,9 +101,11 @@ class Shardings:
 class _SignatureOfFunction:
     """The signature of what ``jit`` was given, for those who do not follow ``__wrapped__``."""
 
-    def __get__(self, made: JitFunction[..., Any] | None, owner: type) -> inspect.Signature | None:
+    def __get__(
+        self, instance: JitFunction[..., Any] | None, owner: type
+    ) -> inspect.Signature | None:
         try:
-            return None if made is None else inspect.signature(made._fun)
+            return None if instance is None else inspect.signature(instance._fun)
         except (TypeError, ValueError):  # some of those that C defines have none
             return None
 
@@ -169,9 +171,9 @@ class JitFunction(Generic[P, R]):
             plans = self._traces.plans
             trace = tr.current_trace()
             if trace.evaluates and (plans.settings is (local_settings() or Process.settings)):
-                found: R = plans.short(args, kwargs)
-                if found is not NotImplemented:
-                    return found
+                result: R = plans.short(args, kwargs)
+                if result is not NotImplemented:
+                    return result
                 plan: Plan | None
                 if plans.flat and not kwargs:
                     key: list[Any] = []
@@ -191,9 +193,9 @@ class JitFunction(Generic[P, R]):
                         plan = plans.flat.get(tuple(key))
                         if plan is not None:
                             plans.short = plan.short
-                            found = plan.launch(args)
-                            if found is not NotImplemented:
-                                return found
+                            result = plan.launch(args)
+                            if result is not NotImplemented:
+                                return result
                 if plans.nested:
                     find = xla.call_key if self._all_dynamic else self._key
                     call = find(args, kwargs)
@@ -201,9 +203,9 @@ class JitFunction(Generic[P, R]):
                         plan = plans.nested.get(call[1])
                         if plan is not None:
                             plans.short = plan.short
-                            found = plan.launch(call[0])
-                            if found is not NotImplemented:
-                                return found
+                            result = plan.launch(call[0])
+                            if result is not NotImplemented:
+                                return result
             return self._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.fold(error, sys._getframe())
@@ -360,14 +362,14 @@ class JitFunction(Generic[P, R]):
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        given = [
+        arrays = [
             x
             if isinstance(x, Array | rf.Ref) or type(x) in rf.HOLDERS
             else calling.as_argument(x, self._fun, in_tree, i, static.positions)
             for i, x in enumerate(leaves)
         ]
         flat = calling.FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
-        outs = flat(*given)
+        outs = flat(*arrays)
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
 
@@ -403,12 +405,12 @@ class JitFunction(Generic[P, R]):
             or len(leaves) != len(args)
             or any(map(is_not, leaves, args))
         ):
-            found, key = plans.nested, call[1]
+            table, key = plans.nested, call[1]
         else:
-            found, key = plans.flat, call[1][1:]  # without the structure
-        known = found.get(key)
+            table, key = plans.flat, call[1][1:]  # without the structure
+        known = table.get(key)
         placements = known.launch if known is not None else None
-        if key in found and not isinstance(placements, xla.PlacedLaunch):
+        if key in table and not isinstance(placements, xla.PlacedLaunch):
             return  # the call was made in the usual way all the same
         launch: xla.Launch | None
         if all(type(x) is ConcreteArray for x in leaves):
@@ -418,17 +420,17 @@ class JitFunction(Generic[P, R]):
         if isinstance(placements, xla.PlacedLaunch):
             placements.others = launch or xla.not_launched
         elif launch is None:
-            found[key] = None
+            table[key] = None
         else:
             static = self._parameters.separate(args, kwargs)[0]
             short = xla.short_call(
                 *(program, entry.consts, in_tree, entry.out_tree, leaves),
                 (*static.positional, *static.keywords),
             )
-            plan = found[key] = Plan(launch, short or no_short_call)
+            plan = table[key] = Plan(launch, short or no_short_call)
             plans.short = plan.short
-        if len(found) > MOST_SIGNATURES:
-            found.clear()
+        if len(table) > MOST_SIGNATURES:
+            table.clear()
 
     def _plan_placed(
         self, plans: Plans, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry
@@ -440,8 +442,8 @@ class JitFunction(Generic[P, R]):
         params = entry.params
         if xla.runs_on_host(params.jaxpr):
             return
-        given = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
-        placement = xla.placement_of(params.jaxpr, given)
+        shardings = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
+        placement = xla.placement_of(params.jaxpr, shardings)
         if placement is None:
             return
         program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
@@ -516,9 +518,9 @@ class JitFunction(Generic[P, R]):
             references = References(closed, passed, entry.out_tree)
         params = entry.params
         captured = [*entry.consts, *[ref.contents for ref in closed]]
-        given = [*xla.on_devices(captured), *map(_sharding_of, holders.values)]
+        shardings = [*xla.on_devices(captured), *map(_sharding_of, holders.values)]
         return Lowered(
-            attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, given)),
+            attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, shardings)),
             entry.consts,
             signature.in_tree,
             entry.out_tree.children()[2] if references else entry.out_tree,
@@ -665,18 +667,18 @@ class JitFunction(Generic[P, R]):
                 "no further one. Donate what it updates."
             )
 
-    def retraced(self, wanted: Container[bytes]) -> Iterator[jx.Jaxpr]:
+    def retraced(self, digests: Container[bytes]) -> Iterator[jx.Jaxpr]:
         """Trace again, under the settings in force, what has given programs of these digests.
 
         What the function gives another program for now, or nothing, is left out.
         """
         for signature, entry in self._find().entries.copy().items():
             digest = entry.params.jaxpr.digest
-            if digest in wanted:
+            if digest in digests:
                 with suppress(Exception):  # the function's own: what it closes over has changed
-                    found = self._stage(signature)[0].params.jaxpr
-                    if found.digest == digest:
-                        yield found
+                    jaxpr = self._stage(signature)[0].params.jaxpr
+                    if jaxpr.digest == digest:
+                        yield jaxpr
 
     def _entry_of(
         self, staged: stg.Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int

@@ -328,13 +328,13 @@ class Parameters:
         total = len(args) + len(positions)
         nums = {i + total if i < 0 else i for i in self.donate_argnums}
         dynamic = [i for i in range(total) if i not in positions]
-        wanted: list[int] = []
+        leaves: list[int] = []
         for i, value in zip(dynamic, args, strict=True):
             name = self._names[i] if i < len(self._names) else None
             if i in nums or name in self.donate_argnames:
-                wanted += tree.leaves(value)
+                leaves += tree.leaves(value)
         for name, value in kwargs.items():
             position = self._names.index(name) if name in self._names else None
             if name in self.donate_argnames or position in nums:
-                wanted += tree.leaves(value)
-        return sorted(wanted)
+                leaves += tree.leaves(value)
+        return sorted(leaves)

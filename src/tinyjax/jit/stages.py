@@ -273,8 +273,8 @@ class Lowered(_Stage):
             0.8415
         """
         flags = {**dict(self.compilation.flags), **(compiler_options or {})}
-        wanted = attrs.evolve(self.compilation, flags=xla.as_flags(flags, "compile"))
-        return Compiled(attrs.evolve(self, compilation=wanted))
+        compilation = attrs.evolve(self.compilation, flags=xla.as_flags(flags, "compile"))
+        return Compiled(attrs.evolve(self, compilation=compilation))
 
 
 class Compiled(_Stage):
@@ -293,8 +293,8 @@ class Compiled(_Stage):
     @property
     def _placement(self) -> xla.Placement | None:
         """Where the program runs, with what XLA has chosen; None for the first device."""
-        found = self._executable
-        return None if isinstance(found, xla.Executable) else found.placement
+        executable = self._executable
+        return None if isinstance(executable, xla.Executable) else executable.placement
 
     @calling.watched
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -377,12 +377,12 @@ class Compiled(_Stage):
         placement = self._placement
         lowered = self.lowered
         first = lowered.num_captured
-        given = (
+        shardings = (
             (on_first(),) * len(lowered.arguments)
             if placement is None
             else [x.plain for x in placement.ins[first:]]
         )
-        return tree.unflatten(self.in_tree, given)
+        return tree.unflatten(self.in_tree, shardings)
 
     @property
     def output_shardings(self) -> Any:
@@ -405,10 +405,10 @@ class Compiled(_Stage):
                 The program is compiled once more for that; the setting ``locations`` has them in
                 what runs.
         """
-        found = self._executable
+        executable = self._executable
         if debug_info:
-            found = xla.compile_anew(self.lowered.compilation, location_text)
-        return found.loaded.get_hlo_text()
+            executable = xla.compile_anew(self.lowered.compilation, location_text)
+        return executable.loaded.get_hlo_text()
 
     def cost_analysis(self) -> dict[str, object]:
         """XLA's estimate of work: floating-point operations, bytes accessed, and more."""
@@ -441,15 +441,15 @@ class Compiled(_Stage):
         from tinyjax.jit.collectives import Communication, collectives_of  # noqa: PLC0415
 
         placement = self._placement
-        given = () if placement is None else (*placement.ins, *placement.outs)
-        meshes = [x.mesh.shape for x in given if isinstance(x, NamedSharding)]
+        shardings = () if placement is None else (*placement.ins, *placement.outs)
+        meshes = [x.mesh.shape for x in shardings if isinstance(x, NamedSharding)]
         count = 1 if placement is None else len(placement.ids)
         mesh = meshes[0] if meshes else {"devices": count}
-        found, exact = collectives_of(self.as_text(), mesh)
+        collectives, exact = collectives_of(self.as_text(), mesh)
         memory = self.memory_analysis()
         held = memory.argument_size_in_bytes + memory.output_size_in_bytes
         held += memory.temp_size_in_bytes - memory.alias_size_in_bytes
-        return Communication(found, exact, held)
+        return Communication(collectives, exact, held)
 
 
 @checking.explained
@@ -480,7 +480,7 @@ def check_arguments(
     in_tree: tree.PyTreeDef,
     in_avals: Sequence[av.ShapedArray],
     given_tree: tree.PyTreeDef,
-    given: Sequence[Array],
+    operands: Sequence[Array],
 ) -> None:
     """Check that a program is called with the structure and the types it was made for.
 
@@ -490,7 +490,7 @@ def check_arguments(
         in_tree: the structure of ``(args, kwargs)`` that it takes.
         in_avals: the types it takes.
         given_tree: the structure it was given.
-        given: the arrays.
+        operands: the arrays.
 
     Raises:
         ArgumentError: the structures or the types differ.
@@ -501,7 +501,7 @@ def check_arguments(
         raise ArgumentError(
             f"'{name}' was {verb} for {made_for} at {place}, but was called with {came}."
         )
-    for i, (x, expected) in enumerate(zip(given, in_avals, strict=True)):
+    for i, (x, expected) in enumerate(zip(operands, in_avals, strict=True)):
         if x.aval is not expected and (x.shape, x.dtype) != (expected.shape, expected.dtype):
             raise ArgumentError(
                 f"'{name}' was {verb} for {expected} at {_place(in_tree, i)}, but was called with "

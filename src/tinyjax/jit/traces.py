@@ -130,11 +130,11 @@ class Traces:
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
 
-    def plan_for(self, wanted: config.Settings) -> Plans:
+    def plan_for(self, settings: config.Settings) -> Plans:
         """Keep plans for these settings from now on."""
         plans = self.plans
-        if plans.settings is not wanted:
-            plans = self.plans = Plans(wanted)
+        if plans.settings is not settings:
+            plans = self.plans = Plans(settings)
         return plans
 
     def forget_plans(self) -> None:
@@ -178,9 +178,9 @@ def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
     if kind is MethodType or _equality(kind) is _BY_IDENTITY:
         with suppress(TypeError):  # not hashable, or without weak references
             return _shared(fun, options)
-    found = Traces()
-    _others.add(found)
-    return found
+    traces = Traces()
+    _others.add(traces)
+    return traces
 
 
 def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
@@ -188,8 +188,8 @@ def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
     if known is None:
         # no Python runs when the function dies, where Ctrl-C would be lost and leave this behind
         known = _by_function.setdefault(weakref.ref(fun, _by_function.pop), {})
-    found = known.get(options)
-    return known.setdefault(options, Traces()) if found is None else found
+    cached = known.get(options)
+    return known.setdefault(options, Traces()) if cached is None else cached
 
 
 def _all_shared() -> list[Traces]:

@@ -109,10 +109,10 @@ class _Followed:
 
 def marks_of(array: Array) -> Marks | None:
     """The births of an array's NaNs, where it has any that are known."""
-    found = followed.get(id(array))
-    if not isinstance(found, _Followed):
+    entry = followed.get(id(array))
+    if not isinstance(entry, _Followed):
         return None
-    return found.marks if found.array() is array else None
+    return entry.marks if entry.array() is array else None
 
 
 def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
@@ -156,11 +156,11 @@ def wanted_in(array: Array) -> HostArray | None:
 
 def first_birth(leaf: object) -> Birth | None:
     """The earliest of the births of an array's NaNs."""
-    found = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
-    if found is None:
+    marks = marks_of(leaf) if isinstance(leaf, ConcreteArray) else None
+    if marks is None:
         return None
-    numbers: list[int] = np.unique(found.where[found.where > 0]).tolist()
-    return min([found.births[i - 1] for i in numbers], key=_serial)
+    numbers: list[int] = np.unique(marks.where[marks.where > 0]).tolist()
+    return min([marks.births[i - 1] for i in numbers], key=_serial)
 
 
 def _serial(birth: Birth) -> int:
@@ -181,13 +181,13 @@ def add_examples(
         below: the batch axes that were said before.
         start: the births from this number on are the operation's.
     """
-    found = marks_of(array)
-    if found is None:
+    marks = marks_of(array)
+    if marks is None:
         return
-    for number, birth in enumerate(found.births, start=1):
+    for number, birth in enumerate(marks.births, start=1):
         if birth.serial <= start or (birth.closed and birth.examples):
             continue
-        places = np.argwhere(found.where == number)
+        places = np.argwhere(marks.where == number)
         for pin in below:
             index = next(
                 (example.index for example in birth.examples if example.of is pin.of), None
@@ -216,8 +216,8 @@ def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], star
 
 def births_in(array: Array) -> Sequence[Birth]:
     """The births of an array's NaNs."""
-    found = marks_of(array)
-    return () if found is None else found.births
+    marks = marks_of(array)
+    return () if marks is None else marks.births
 
 
 def choose_examples(birth: Birth, before: Sequence[HostArray | None], after: HostArray) -> None:

@@ -200,13 +200,13 @@ class SourcedTransposer(tp.Transposer):
             results = super().apply(eqn, cotangents, operands)
         for recorder, start in since.recorded.items():
             for i in range(start, len(recorder.eqns)):
-                made = recorder.eqns[i]
-                if made.source is not None and not isinstance(made.source, TracedSource):
-                    own = traced_source(made.source, "backward")
-                    recorder.eqns[i] = attrs.evolve(made, source=own)
+                entry = recorder.eqns[i]
+                if entry.source is not None and not isinstance(entry.source, TracedSource):
+                    own = traced_source(entry.source, "backward")
+                    recorder.eqns[i] = attrs.evolve(entry, source=own)
         for x, result in zip(eqn.inputs, results, strict=True):
             if isinstance(x, Var) and result is not None and result is not ZERO:
-                found = self._examples_of.get(x, ())
-                if found:
-                    _add_examples(result, found, (), since)
+                axes = self._examples_of.get(x, ())
+                if axes:
+                    _add_examples(result, axes, (), since)
         return results

@@ -18,13 +18,13 @@ def check_result(result: object, call: Callable[..., object], *args: object) -> 
         leaves = tree.leaves_with_path(result)
     except errors.TinyjaxError:  # a container that cannot be taken apart holds nothing that we know
         return
-    found = [
+    births = [
         (birth, path)
         for path, leaf in leaves
         if isinstance(leaf, ConcreteArray) and (birth := origins.first_birth(leaf)) is not None
     ]
-    if found:
-        birth, path = min(found, key=lambda pair: pair[0].serial)
+    if births:
+        birth, path = min(births, key=lambda pair: pair[0].serial)
         where = tree.path_str("result", path)
         of = _users_function(call, *args[:1])
         raise _error(birth, f"It is in {where}." if of is None else f"It is in {where} of {of}.")

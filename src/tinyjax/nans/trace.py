@@ -94,8 +94,8 @@ class NanTrace(EvalTrace):
                 return EVAL.process(primitive, args, params)
         stepwise = primitive.rules.extensions.get(STEPWISE)
         if stepwise is not None and self.replaying:
-            found: Sequence[Array] = stepwise(args, params)
-            return found
+            results: Sequence[Array] = stepwise(args, params)
+            return results
         if stepwise is not None and any(effects(j).any for j in subjaxprs(params)):
             return _replay(stepwise, args, params)
         with use_trace(EVAL):
@@ -143,7 +143,7 @@ class NanTrace(EvalTrace):
         if length is None:
             backward = _reversed.get()
         outer = _iterations.get()
-        made: list[Iteration] = []
+        iterations: list[Iteration] = []
         # A way back runs iterations again, from states that were kept: those of loops that it is
         # made of are not the user's.
         recomputed = _recomputed.get()
@@ -157,16 +157,16 @@ class NanTrace(EvalTrace):
         def iteration(index: int) -> None:
             if hidden:
                 return
-            made.append(Iteration(name, location, index))
-            _iterations.set((*outer, made[-1]))
+            iterations.append(Iteration(name, location, index))
+            _iterations.set((*outer, iterations[-1]))
 
         try:
             yield iteration
         finally:
             if backward:  # it goes through the iterations of the forward loop, the last one first
                 # where the length is not known, the condition has been asked once more
-                total = len(made) - 1 if length is None else length
-                for one in made:
+                total = len(iterations) - 1 if length is None else length
+                for one in iterations:
                     one.index = total - 1 - one.index
             _iterations.reset(tokens[0])
             _reversed.reset(tokens[1])
@@ -216,9 +216,9 @@ def _compare(
         mask = wanted_in(out)
         if mask is None or out is again or not isinstance(out, ConcreteArray):
             continue
-        found, known = marks_of(again), wanted_in(again)
-        births = [] if found is None else list(found.births)
-        where = np.zeros(mask.shape, np.int64) if found is None else np.where(mask, found.where, 0)
+        marks, known = marks_of(again), wanted_in(again)
+        births = [] if marks is None else list(marks.births)
+        where = np.zeros(mask.shape, np.int64) if marks is None else np.where(mask, marks.where, 0)
         if not dirty:
             only = mask if known is None else mask & ~known
             if only.any():
@@ -235,7 +235,7 @@ def _track(
     """Remember the births of the NaNs in an operation's results."""
     masks = [wanted_in(x) for x in args]
     known = [_known(x, mask) for x, mask in zip(args, masks, strict=True)]
-    births = list(dict.fromkeys(b for _, found in known for b in found))
+    births = list(dict.fromkeys(b for _, of_arg in known for b in of_arg))
     dirty = any(mask is not None for mask in masks)
     alone = len(births) == 1 and not any(
         _has_data(mask, where) for mask, (where, _) in zip(masks, known, strict=True)
@@ -255,7 +255,7 @@ def _track(
             if alone:
                 where[inherited] = k
                 break
-            own = [_of_birth(w, found, birth) for w, found in known]
+            own = [_of_birth(w, of_arg, birth) for w, of_arg in known]
             reached = _depends(primitive, args, own, params, i, mask.shape)
             where[inherited & reached & (where == 0)] = k
         all_births = list(births)
@@ -267,7 +267,7 @@ def _track(
         mark(out, where, all_births)
         if primitive.chooses:
             for k, birth in enumerate(births, start=1):
-                before = [_of_birth(given, found, birth) for given, found in known]
+                before = [_of_birth(inside, of_arg, birth) for inside, of_arg in known]
                 choose_examples(birth, before, np.asarray(where == k))
 
 
@@ -275,8 +275,8 @@ _Known = tuple[HostArray | None, tuple[Birth, ...]]
 
 
 def _known(array: Array, mask: HostArray | None) -> _Known:
-    found = marks_of(array)
-    return (None, ()) if mask is None or found is None else (found.where, found.births)
+    marks = marks_of(array)
+    return (None, ()) if mask is None or marks is None else (marks.where, marks.births)
 
 
 def _has_data(mask: HostArray | None, where: HostArray | None) -> bool:
@@ -316,8 +316,8 @@ def _depends(
             out = EVAL.process(primitive, probes, params)[position]
         except Exception:  # who checks values may not like these
             return everything
-        found = nans_in(out)
-        everything &= np.zeros(shape, bool) if found is None else found
+        reached = nans_in(out)
+        everything &= np.zeros(shape, bool) if reached is None else reached
     return everything
 
 

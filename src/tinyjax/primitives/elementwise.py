@@ -983,10 +983,10 @@ def _def_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf")
 
     @primitive.def_host
     def host_rule(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
-        found = None if arrays is None else arrays(avals, params)
-        if found is None or avals[-1].dtype.kind not in kinds or avals[-1].size != 1:
-            return found
-        call = found.call if isinstance(found, HostCall) else found
+        rule = None if arrays is None else arrays(avals, params)
+        if rule is None or avals[-1].dtype.kind not in kinds or avals[-1].size != 1:
+            return rule
+        call = rule.call if isinstance(rule, HostCall) else rule
         return HostCall(call, numbers=text, fresh=True)
 
 

@@ -134,10 +134,10 @@ _open: Final = _Open()
 
 def _begin_trace(original: Callable[..., Any]) -> Callable[..., Any]:
     def begin(running: tr.Running) -> None:
-        made = _span_of(running._trace)
-        if made is not None:
-            made.__enter__()
-            _open.spans.append((running, made))
+        span = _span_of(running._trace)
+        if span is not None:
+            span.__enter__()
+            _open.spans.append((running, span))
         original(running)
 
     return begin

@@ -154,8 +154,8 @@ def _mapped(
                 f"but got {', '.join(kwargs)} by name."
             )
         grid = _mesh(mesh)
-        found: R = _call(fun, args, grid, _axes(grid, axis_names), divided, checks)
-        return found
+        result: R = _call(fun, args, grid, _axes(grid, axis_names), divided, checks)
+        return result
 
     imitate(call, fun)
     return call
@@ -231,35 +231,35 @@ def smap(
 
 def _mesh(mesh: sd.AnyMesh | None) -> sd.AnyMesh:
     here = sd.get_mesh()
-    found = here if mesh is None else mesh
-    if here.manual_axes and here.abstract_mesh == found:  # inside another shard_map
-        found = here
-    if found.empty:
+    grid = here if mesh is None else mesh
+    if here.manual_axes and here.abstract_mesh == grid:  # inside another shard_map
+        grid = here
+    if grid.empty:
         raise ShardingError(
             "shard_map needs a mesh of devices: give mesh=tinyjax.make_mesh(shape, names), or put "
             "one in force by tinyjax.set_mesh."
         )
-    outside = [name for name in manual_axes() if name in found.axis_names]
-    return _manual(found, tuple(outside)) if outside else found
+    outside = [name for name in manual_axes() if name in grid.axis_names]
+    return _manual(grid, tuple(outside)) if outside else grid
 
 
 def _axes(mesh: sd.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
     """The axes of a mesh along which each device is to run a function, in the mesh's order."""
     outside = manual_axes()
-    wanted = {*axis_names} or {*mesh.axis_names} - {*outside}
-    wrong = wanted - {*mesh.axis_names}
+    names = {*axis_names} or {*mesh.axis_names} - {*outside}
+    wrong = names - {*mesh.axis_names}
     if wrong:
         raise ShardingError(
             f"axis_names of shard_map has {named(frozenset(wrong))}, but the axes of the mesh are "
             f"{mesh.axis_names}."
         )
-    again = wanted.intersection(outside)
-    if again or not wanted:
+    again = names.intersection(outside)
+    if again or not names:
         raise ShardingError(
             f"shard_map is called inside a function given to shard_map, which each device along "
             f"{named(frozenset(outside))} runs already. Name other axes: axis_names={{...}}."
         )
-    return tuple([name for name in mesh.axis_names if name in wanted])
+    return tuple([name for name in mesh.axis_names if name in names])
 
 
 def _call(
@@ -417,16 +417,16 @@ def _each(x: Array, axes: av.Axes) -> Array:
 
 
 def _specs(
-    given: Any,
+    specs: Any,
     treedef: tree.PyTreeDef,
     mesh: sd.AnyMesh,
     axes: tuple[str, ...],
     name: str,
 ) -> list[dev.PartitionSpec]:
-    found: list[dev.PartitionSpec] = []
-    for spec in tree.flatten_prefix(given, treedef, dev.is_place, name):
+    result: list[dev.PartitionSpec] = []
+    for spec in tree.flatten_prefix(specs, treedef, dev.is_place, name):
         if spec is None and name == "in_specs":
-            found.append(dev.PartitionSpec())
+            result.append(dev.PartitionSpec())
             continue
         if not isinstance(spec, dev.PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
             raise ShardingError(
@@ -447,8 +447,8 @@ def _specs(
                 f"{name} of shard_map has {spec!r}, but each device runs the function along "
                 f"{', '.join(axes)} only. Along other axes XLA divides it: leave them out."
             )
-        found.append(spec)
-    return found
+        result.append(spec)
+    return result
 
 
 def _check_results(

@@ -20,8 +20,8 @@ def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
     """Evaluate a program for each device of a mesh, all on one."""
     mesh = params.mesh
     names = [_rows(mesh, spec) for spec in params.in_specs]
-    given = zip(map(_untyped, args), params.in_specs, strict=True)
-    parts = [_divided(x, mesh, spec) for x, spec in given]
+    pairs = zip(map(_untyped, args), params.in_specs, strict=True)
+    parts = [_divided(x, mesh, spec) for x, spec in pairs]
     outs = _along(0, parts, names, params)
     return [
         _joined(out, mesh, spec, aval)
@@ -56,15 +56,15 @@ def _along(
     outs, out_axes = bt.batch_flat(
         lambda *xs: _along(number + 1, xs, rest, params), mapped, args, axes
     )
-    found: list[Array] = []
+    result: list[Array] = []
     for out, axis, spec in zip(outs, out_axes, params.out_specs, strict=True):
         if name in spec.names or name in spec.unreduced:
-            found.append(sh.move_batch_axis(out, axis, 0, size))
+            result.append(sh.move_batch_axis(out, axis, 0, size))
         else:  # all are the same
-            found.append(
+            result.append(
                 out if axis is None else sh.squeeze(sl.slice_in_dim(out, 0, 1, axis=axis), (axis,))
             )
-    return found
+    return result
 
 
 def _rows(mesh: sd.AnyMesh, spec: dev.PartitionSpec) -> list[str]:

@@ -85,30 +85,30 @@ def _on_axes(params: ShardMapParams) -> AbstractContextManager[None]:
     return on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
 
 
-def _axes(specs: Sequence[PartitionSpec], given: Sequence[av.Axes] | None = None) -> list[av.Axes]:
+def _axes(specs: Sequence[PartitionSpec], across: Sequence[av.Axes] | None = None) -> list[av.Axes]:
     """What differs between devices in parts, of what varies along other axes already."""
-    before = [av.NOWHERE] * len(specs) if given is None else given
+    before = [av.NOWHERE] * len(specs) if across is None else across
     return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
 
 @shard_map_p.def_rule(prim.FITS)
 def _fit(
-    params: ShardMapParams, given: Sequence[av.Axes]
+    params: ShardMapParams, across: Sequence[av.Axes]
 ) -> tuple[Sequence[av.Axes], ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
     here = along(PartitionSpec(params.axes))
     here = here.union([av.Share(letter, name) for letter in "UR" for name in params.axes])
-    wanted = joined(given, [axes - here for axes in inside])
+    targets = joined(across, [axes - here for axes in inside])
     with _on_axes(params):
-        jaxpr = refit(params.jaxpr, _axes(params.in_specs, wanted), _axes(params.out_specs))
-    return wanted, attrs.evolve(params, jaxpr=jaxpr)
+        jaxpr = refit(params.jaxpr, _axes(params.in_specs, targets), _axes(params.out_specs))
+    return targets, attrs.evolve(params, jaxpr=jaxpr)
 
 
 @shard_map_p.def_abstract_eval
 def _type(avals: prim.Avals, params: ShardMapParams) -> prim.Avals:
     mesh, axes, jaxpr = params.mesh, params.axes, params.jaxpr
-    given = zip(avals, params.in_specs, strict=True)
-    parts = [local_type(aval, mesh, axes, spec) for aval, spec in given]
+    pairs = zip(avals, params.in_specs, strict=True)
+    parts = [local_type(aval, mesh, axes, spec) for aval, spec in pairs]
     if not av.same_types(parts, jaxpr.in_avals):
         raise errors.ArgumentError(
             f"a program for each device of type {jaxpr.type} was applied to parts of types "
@@ -212,7 +212,7 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         "manual_axes": f"#sdy<manual_axes{{{axes}}}>",
         "out_shardings": per_value(lie(params.out_specs, [a.ndim for a in jaxpr.out_avals])),
     }
-    given = [
+    values = [
         # a program's parameters are not said to be sums often enough, for jaxlib 0.12
         b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{lie([spec], [x.ndim])}")
         if spec.unreduced
@@ -222,11 +222,11 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     ins = map(global_type, params.jaxpr.in_avals, repeat(mesh), params.in_specs)
     outs = map(global_type, params.jaxpr.out_avals, repeat(mesh), params.out_specs)
     if params.is_partial:  # inside there are no parts of sums along other axes
-        given = [low.whole(b, x, aval) for x, aval in zip(given, ins, strict=True)]
-    found = b.emit("sdy.manual_computation", given, b.results, attributes, (region,))
+        values = [low.whole(b, x, aval) for x, aval in zip(values, ins, strict=True)]
+    results = b.emit("sdy.manual_computation", values, b.results, attributes, (region,))
     if params.is_partial:
-        found = [low.parts_of_whole(b, x, aval) for x, aval in zip(found, outs, strict=True)]
-    return found
+        results = [low.parts_of_whole(b, x, aval) for x, aval in zip(results, outs, strict=True)]
+    return results
 
 
 @shard_map_p.def_jvp
@@ -278,7 +278,7 @@ def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...
     def make() -> _Linearized:
         halves = lz.linearize_jaxpr(jaxpr, nonzero)
         primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)
-        computed = [_within(found, axes) for found in axes_of(primal.jaxpr.out_avals)[n:]]
+        computed = [_within(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
         divided = [i is None and bool(next(places).partitions) for i in halves.forwarded]
 
@@ -286,8 +286,8 @@ def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...
             return [
                 *outs[:n],
                 *[
-                    reshape(x, (1, *x.shape)) if found.partitions else x
-                    for x, found in zip(outs[n:], computed, strict=True)
+                    reshape(x, (1, *x.shape)) if spec.partitions else x
+                    for x, spec in zip(outs[n:], computed, strict=True)
                 ],
             ]
 
@@ -347,14 +347,14 @@ def _transpose(
     known = [not unknown for unknown in linear]
     with _on_axes(params):
         transposed = tp.transpose_jaxpr(params.jaxpr, linear, nonzero)
-    found = bind_shard_map(
+    cotangents_in = bind_shard_map(
         transposed.staged,
         [*tg.defined(operands), *tg.present(cotangents)],
         params,
         (*lp.marked(params.in_specs, known), *_transposed(lp.marked(params.out_specs, nonzero))),
         _transposed(lp.marked(lp.marked(params.in_specs, linear), transposed.nonzero_out)),
     )
-    return lp.fill_list(linear, tg.with_zeros(transposed.nonzero_out, found), None)
+    return lp.fill_list(linear, tg.with_zeros(transposed.nonzero_out, cotangents_in), None)
 
 
 def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:

@@ -15,50 +15,50 @@ from tinyjax.xla.loading import from_code, is_compiled_here
 from tinyjax.xla.options import compile_options, flags_for
 
 
-def fingerprint(wanted: Compilation, text: str) -> bytes:
+def fingerprint(request: Compilation, text: str) -> bytes:
     """Hash what the machine code of a program for the first device depends on.
 
     Args:
-        wanted: how it is compiled.
+        request: how it is compiled.
         text: the program in StableHLO.
     """
-    options = compile_options(flags_for(wanted)).SerializeAsString()
-    return program_key(f"{wanted.donated}{text}", options, backend().compiler)
+    options = compile_options(flags_for(request)).SerializeAsString()
+    return program_key(f"{request.donated}{text}", options, backend().compiler)
 
 
-def code_of(wanted: Compilation) -> bytes:
+def code_of(request: Compilation) -> bytes:
     """Return the machine code of a program, which is compiled again if it was loaded.
 
     Args:
-        wanted: how it is compiled.
+        request: how it is compiled.
     """
-    executable = executable_for(wanted)
+    executable = executable_for(request)
     if not is_compiled_here(executable.loaded):
         with config.scoped(cache_dir=""):
-            found = compile_anew(wanted)
-        assert isinstance(found, Executable), "it has no placement"
-        executable = found
+            anew = compile_anew(request)
+        assert isinstance(anew, Executable), "it has no placement"
+        executable = anew
     return executable.loaded.serialize()
 
 
-def executable_of(wanted: Compilation, text: str, code: bytes) -> Executable | None:
+def executable_of(request: Compilation, text: str, code: bytes) -> Executable | None:
     """Make a compiled program of its machine code, which has the right ``fingerprint``.
 
     Args:
-        wanted: the program, and how it was compiled.
+        request: the program, and how it was compiled.
         text: the program in StableHLO.
         code: the machine code.
 
     Returns:
         The program; None where XLA cannot load it.
     """
-    on, jaxpr = backend(), wanted.jaxpr
+    on, jaxpr = backend(), request.jaxpr
     prepare_calls(text)
-    options = compile_options(flags_for(wanted))
+    options = compile_options(flags_for(request))
     try:
         loaded = from_code(on, code, options, on.devices)
     except (RuntimeError, ValueError):
         return None
-    aliases = match_donations(jaxpr, wanted.donated)
+    aliases = match_donations(jaxpr, request.donated)
     used = tuple([i for i, alias in enumerate(aliases) if alias is not None])
-    return Executable(wanted.name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
+    return Executable(request.name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)

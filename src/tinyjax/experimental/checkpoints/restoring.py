@@ -124,12 +124,12 @@ def _read(
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
         return xla.put(_read(readers, path, saved, whole), sharding)
-    made: dict[str, HostArray] = {}
+    hosts: dict[str, HostArray] = {}
     parts: list[HostArray] = []
     for part in sharding.addressable_devices_indices_map(aval.shape).values():
-        host = made.get(str(part))
+        host = hosts.get(str(part))
         if host is None:
-            host = made[str(part)] = _part(readers, path, aval, part)
+            host = hosts[str(part)] = _part(readers, path, aval, part)
         parts.append(dtypes.to_physical(host) if aval.dtype in dtypes.PHYSICAL else host)
     return xla.of_parts(aval, sharding, parts)
 

@@ -464,5 +464,5 @@ def random_bcoo(  # noqa: PLR0913 (JAX's signature)
     flat = random.choice(of_indices, total, (count,), replace=not unique_indices)
     places = jnp.stack(jnp.unravel_index(flat, sizes), 1)
     integer = dtypes.default_int() if indices_dtype is None else dtypes.check(indices_dtype)
-    made = BCOO((data, places.astype(integer)), shape=sizes, unique_indices=unique_indices)
-    return made.sort_indices() if sorted_indices else made
+    matrix = BCOO((data, places.astype(integer)), shape=sizes, unique_indices=unique_indices)
+    return matrix.sort_indices() if sorted_indices else matrix

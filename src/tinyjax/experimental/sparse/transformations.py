@@ -15,12 +15,12 @@ from tinyjax.experimental.sparse import bcoo, bcsr
 Format = Literal["bcoo", "bcsr"]
 
 
-def _formatted(made: bcoo.BCOO, sparse_format: Format) -> bcoo.BCOO | bcsr.BCSR:
+def _formatted(matrix: bcoo.BCOO, sparse_format: Format) -> bcoo.BCOO | bcsr.BCSR:
     match sparse_format:
         case "bcoo":
-            return made
+            return matrix
         case "bcsr":
-            return bcsr.BCSR.from_bcoo(made)
+            return bcsr.BCSR.from_bcoo(matrix)
         case _:
             raise errors.ArgumentError(
                 f"the formats are 'bcoo' and 'bcsr', but sparse_format is {sparse_format!r}."
@@ -45,10 +45,10 @@ def empty(
     """
     sizes = ints.integers(shape, "shape")
     indices = jnp.zeros((0, len(sizes)), index_dtype)
-    made = bcoo.BCOO(
+    matrix = bcoo.BCOO(
         (jnp.zeros(0, dtype), indices), shape=sizes, indices_sorted=True, unique_indices=True
     )
-    return _formatted(made, sparse_format)
+    return _formatted(matrix, sparse_format)
 
 
 @checking.explained
@@ -77,13 +77,13 @@ def eye(
     count = max(min(N - first, columns - shift), 0)
     places = jnp.arange(count, dtype=index_dtype)
     indices = jnp.stack([places + first, places + shift], 1)
-    made = bcoo.BCOO(
+    matrix = bcoo.BCOO(
         (jnp.ones(count, dtype), indices),
         shape=(N, columns),
         indices_sorted=True,
         unique_indices=True,
     )
-    return _formatted(made, sparse_format)
+    return _formatted(matrix, sparse_format)
 
 
 def todense(arr: bcoo.BCOO | bcsr.BCSR | ArrayLike) -> Array:

@@ -114,14 +114,14 @@ class CallTracer(Context):
         return "\n".join(map(str, self.calls))
 
     def call(self, fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        made = TracedCall(fun, args, kwargs, self.location)
-        outer, self.calls = self.calls, made.inner
-        outer.append(made)
+        traced_call = TracedCall(fun, args, kwargs, self.location)
+        outer, self.calls = self.calls, traced_call.inner
+        outer.append(traced_call)
         try:
-            made.result = self.proceed(fun, *args, **kwargs)
+            traced_call.result = self.proceed(fun, *args, **kwargs)
         except Exception as error:
-            made.error = error
+            traced_call.error = error
             raise
         finally:
             self.calls = outer
-        return made.result
+        return traced_call.result

@@ -25,8 +25,8 @@ class Expressions(functions.Functions):
             case ast.BinOp():
                 left, right = self.expression(node.left), self.expression(node.right)
                 return self.emit(syntax.BINARY[type(node.op)], left, right)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as given)):
-                return self.literal(-given)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                return self.literal(-number)
             case ast.UnaryOp():
                 return self.emit(syntax.UNARY[type(node.op)], self.expression(node.operand))
             case ast.Compare(ops=[_]):
@@ -209,8 +209,8 @@ class Expressions(functions.Functions):
         """A global function or module that an expression names, before it is written."""
         match node:
             case ast.Name(id=name) if self.name_of(name) == name and name not in self.locals:
-                found = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
-                return found if runtime.is_static(found) else None
+                static = None if name in self.code.co_freevars else functions.lookup(self.fun, name)
+                return static if runtime.is_static(static) else None
             case ast.Attribute(value=ast.Name() as value, attr=attribute):
                 module = self.known(value)
                 return getattr(module, attribute, None) if isinstance(module, ModuleType) else None

@@ -40,10 +40,10 @@ class Functions(blocks.BlocksBuilder):
             return self.emit_call(ir.Call(blocks.DEFINED, (value, self.literal(plain))), plain)
         if name in self.code.co_freevars:
             return self.emit(runtime.captured, self.self_variable, self.literal(name), name=name)
-        found = lookup(self.fun, name)
-        if found is not runtime.UNDEFINED and runtime.is_static(found):
-            self.resolved[name] = found
-            return ir.Constant(found, name)
+        constant = lookup(self.fun, name)
+        if constant is not runtime.UNDEFINED and runtime.is_static(constant):
+            self.resolved[name] = constant
+            return ir.Constant(constant, name)
         return self.emit(runtime.global_value, self.self_variable, self.literal(name), name=name)
 
     def check_shared(self, name: str) -> None:
@@ -96,9 +96,9 @@ class Functions(blocks.BlocksBuilder):
             return
         for node in group:
             self.check_captured(node.name, group[-1])
-        made = self.make_functions(group)
+        group_value = self.make_functions(group)
         for i, node in enumerate(group):
-            item = self.emit(operator.getitem, made, self.literal(i), name=node.name)
+            item = self.emit(operator.getitem, group_value, self.literal(i), name=node.name)
             self.write(self.name_of(node.name), item)
 
     def make_functions(self, nodes: Sequence[find.FunctionNode]) -> ir.Variable:
@@ -200,8 +200,8 @@ class Functions(blocks.BlocksBuilder):
         """Where the function assigns a variable, or defines a function of this name."""
         for node in ast.walk(self.scope.node):
             match node:
-                case ast.Name(id=found, ctx=ast.Store()) | ast.FunctionDef(name=found):
-                    if found == name:
+                case ast.Name(id=bound, ctx=ast.Store()) | ast.FunctionDef(name=bound):
+                    if bound == name:
                         yield node
                 case _:
                     pass

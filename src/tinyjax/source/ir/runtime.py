@@ -171,14 +171,14 @@ def make_functions(
     """
     cells = {name: CellType(v) for name, v in zip(free_names(codes), values, strict=True)}
     cells.update({code.co_name: CellType() for code in codes})
-    made: list[FunctionType] = []
+    functions: list[FunctionType] = []
     for code, positional, by_keyword in zip(codes, defaults, keyword_defaults, strict=True):
         closure = tuple([cells[name] for name in code.co_freevars])
         fun = FunctionType(code, maker.__globals__, code.co_name, positional or None, closure)
         fun.__kwdefaults__ = by_keyword or None
         cells[code.co_name].cell_contents = fun
-        made.append(fun)
-    return tuple(made)
+        functions.append(fun)
+    return tuple(functions)
 
 
 def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:

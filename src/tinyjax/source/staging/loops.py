@@ -299,8 +299,8 @@ def _in_python(
                 return traced.repeat(arrival)
             except RestructuredError as changed:
                 raise changed.error from None
-        found = _attempt(run.session, partial(traced.repeat, arrival), length)
-        return _unrolled(run, loop, arrival, inner) if found is None else found
+        result = _attempt(run.session, partial(traced.repeat, arrival), length)
+        return _unrolled(run, loop, arrival, inner) if result is None else result
 
 
 def _unrolled(run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int]) -> Outcome:

@@ -261,8 +261,8 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if substitute is not None:
         return substitute if _concerns(function, operands) else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
-        made = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
-        return texts.text_of(function) if made else None
+        is_text = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
+        return texts.text_of(function) if is_text else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
         if holds_tracer(operands):
             method: Leaf = getattr(jnp.asarray(function.__self__), function.__name__)

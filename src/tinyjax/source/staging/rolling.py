@@ -200,9 +200,9 @@ class Rolled:
 
     def _item(self, iterations: loop_invariants.Iterations) -> Any:
         """The item of an iteration."""
-        found = loop_invariants.known_of(self.items, iterations)
-        if found is not loop_invariants.NOT_KNOWN:
-            return found
+        known = loop_invariants.known_of(self.items, iterations)
+        if known is not loop_invariants.NOT_KNOWN:
+            return known
         parts = [part for item in self.items for part in vals.take_apart(item)[0]]
         rows = (
             stacked(self.items) if all(isinstance(x, (Array, np.ndarray)) for x in parts) else None

@@ -36,10 +36,10 @@ class Shell:
 
     def filled(self, values: Sequence[Any]) -> Any:
         """An object of the class with these values."""
-        made = copy.copy(self.like)
+        instance = copy.copy(self.like)
         for name, value in zip(ct.field_names(self.kind), values, strict=True):
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(instance, name, value)
+        return instance
 
 
 @attrs.frozen(eq=False)
