@@ -1531,6 +1531,12 @@ def test_an_error_names_the_line_and_shows_it() -> None:
     assert re.match(pattern, last)
 
 
+def test_patterns_of_tests_are_not_found_in_that_line() -> None:
+    operands = r"array\(A\) \+ array\(B\)"
+    with pytest.raises(AssertionError, match="in 'add: "), pytest.raises(ShapeError, match=operands):
+        operator_shapes()
+
+
 @pytest.mark.parametrize("error", [ArgumentError("a"), ShapeError("b"), DtypeError("c")])
 def test_errors_can_be_pickled(error: TinyjaxError) -> None:
     again = pickle.loads(pickle.dumps(error))

@@ -16,7 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, ShapeDtypeStruct, random, tree
 from tinyjax.errors import CheckpointError, ShardingError
 from tinyjax.experimental import checkpoints
-from tinyjax.experimental.checkpoints import saving
+from tinyjax.experimental.checkpoints import files, saving
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
 ROW = tinyjax.make_mesh((4,), ("i",))
@@ -94,7 +94,7 @@ def test_the_last_one_stays_whatever_happens(
 
     for step in ("write_shards", "write_manifest", "remove"):
         with monkeypatch.context() as patch:
-            patch.setattr(saving, step, fail)
+            patch.setattr(files, step, fail)
             with pytest.raises(KeyboardInterrupt):
                 checkpoints.save(tmp_path, [DATA + 1])
         is_new = step == "remove"
