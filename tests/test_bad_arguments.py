@@ -126,7 +126,7 @@ def test_bad_arguments(call: str) -> None:
         if name in AXES:
             assert isinstance(error, TinyjaxError), f"{program} takes it for an axis"
             assert isinstance(error, TypeError)
-            assert re.search(r"ax[ie]s|dimension|permutation|source|destination", str(error))
+            assert re.search(r"ax[ie]s|dimension|permutation|source|destination", error.message)
 
 
 def nested(depth: int) -> Any:

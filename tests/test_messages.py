@@ -310,7 +310,7 @@ def test_messages() -> None:
             try:
                 wrong.append(f"{call} gives {eval(call, NAMES)}")
             except TinyjaxError as error:
-                if not re.search(said.strip(), str(error)):
+                if not re.search(said.strip(), error.message):
                     wrong.append(f"{call} raises {error}")
             except Exception as error:
                 wrong.append(f"{call} raises {error!r}")

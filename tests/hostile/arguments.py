@@ -255,7 +255,7 @@ def outcome(call: Callable[[], Any], names: list[str], text: str) -> str:
             tinyjax.block_until_ready(call())
         except BaseException as error:
             if isinstance(error, TinyjaxError):
-                text = str(error)
+                text = error.message
                 return OURS if any(name in text for name in names) else UNNAMED
             of_users = isinstance(error, TypeError | ValueError) and BUILTINS.search(text)
             return PYTHONS if of_users or _is_own(error) else explanation(error)

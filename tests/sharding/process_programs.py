@@ -23,6 +23,7 @@ from tinyjax.errors import (
     NotAddressableError,
     ProcessesDifferError,
     ShardingError,
+    TinyjaxError,
 )
 from tinyjax.experimental import multihost_utils
 from tinyjax.sharding import AxisType, Mesh
@@ -155,12 +156,12 @@ def arranged(mesh: Mesh) -> Any:
 def refused(mesh: Mesh) -> Any:
     """What is said where processes do not agree, or have not all of an array."""
 
-    def said(kind: type[Exception], call: Callable[[], Any], *words: str) -> None:
+    def said(kind: type[TinyjaxError], call: Callable[[], Any], *words: str) -> None:
         if tinyjax.process_count() == 1:
             return
         with pytest.raises(kind) as error:
             call()
-        assert all(word in str(error.value) for word in words), str(error.value)
+        assert all(word in error.value.message for word in words), error.value.message
 
     number = tinyjax.process_index()
     x = tinyjax.device_put(DATA, rows(mesh))

@@ -274,7 +274,7 @@ def meet(address: str, *hellos: tuple[int, int], seconds: float = 0.7) -> list[A
                 found = gather(listener(address), mine, seconds)
                 begin(found)
         except DistributedError as error:
-            return str(error)
+            return error.message
         for line in found.lines.values():
             line.close()
         return found.devices
