@@ -466,7 +466,7 @@ INTS: dict[str, Callable[[int], Any]] = {
     "cuts": lambda n: jnp.split(NAMES["V"], n),
     "to cut at": lambda n: jnp.split(NAMES["V"], [n]),
     "reshape": lambda n: jnp.reshape(NAMES["V"], n),
-    "shape": lambda n: lax.reshape(NAMES["V"], (n, n)),
+    "new_sizes": lambda n: lax.reshape(NAMES["V"], (n, n)),
     "k": lambda n: lax.top_k(NAMES["V"], n),
     "kth": lambda n: jnp.partition(NAMES["V"], n),
     "num_keys": lambda n: lax.sort((NAMES["V"], NAMES["V"]), num_keys=n),

@@ -351,5 +351,6 @@ def test_sums_of_a_loop_are_checked() -> None:
     with tinyjax.default_dtypes("float64"):
         staged = tinyjax.jit(doubled, control_flow="source")
         assert int(staged(62)) == 2**62
-        with pytest.raises(CheckFailedError, match=r"more than 64 bits(.|\n)*found \+= found"):
+        with pytest.raises(CheckFailedError, match="more than 64 bits") as caught:
             staged(64)
+    assert str(caught.value).endswith(": found += found")
