@@ -961,7 +961,8 @@ def vmap_over_nothing() -> object:
 @case(
     ArgumentError,
     "in_axes must be an int, None, or a tuple of entries corresponding to the positional "
-    "arguments, but it has 1 entries, and loss (HERE) was called with 2 positional arguments.",
+    "arguments, but it has 1 entries, and loss (HERE) was called with 2 positional arguments. Give "
+    "an axis (or None) for each, or one int for all.",
 )
 def in_axes_of_another_length() -> object:
     return vmap(loss, in_axes=(0,))(PARAMS, A)  # here

@@ -68,7 +68,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "if": (lambda: jit(lambda x: 1 if x > 0 else 2)(1.0), r"jnp\.where or lax\.cond"),
     "for": (lambda: jit(lambda n: [*range(n)])(3), r"lax\.fori_loop"),
     "int": (lambda: jit(lambda x: int(x))(1.0), r"x\.astype\(int\)"),
-    "float": (lambda: vmap(lambda x: float(x))(x), "Keep an array"),
+    "float": (lambda: vmap(lambda x: float(x))(x), "Keep the array: functions of tinyjax"),
     "a shape of traced numbers": (lambda: jit(lambda n: jnp.zeros(n))(3), r"static_argnums"),
     "a traced slice": (lambda: jit(lambda n: x[:n])(2), r"lax\.dynamic_slice"),
     "a traced mask": (lambda: jit(lambda x: x[x > 0])(x), r"jnp\.where\(mask, x, y\)"),

@@ -310,7 +310,8 @@ def _argument_axes(
         raise errors.ArgumentError(
             "in_axes must be an int, None, or a tuple of entries corresponding to the positional "
             f"arguments, but it has {len(in_axes)} entries, and "
-            f"{describe_function(fun)} was called with {len(args)} positional arguments."
+            f"{describe_function(fun)} was called with {len(args)} positional arguments. "
+            "Give an axis (or None) for each, or one int for all."
         )
     flat_axes = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
     _check_axes("in_axes", flat_axes)

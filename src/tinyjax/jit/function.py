@@ -326,6 +326,7 @@ class JitFunction(Generic[P, R]):
         these are known afterwards.
         """
         bound = signature.static.bind(self._fun)
+        inner = calling.FlatFunction(bound, signature.in_tree, user_fun=self._fun)
         others: list[rf.Ref] = []
 
         def program(
@@ -333,21 +334,18 @@ class JitFunction(Generic[P, R]):
         ) -> tuple[dict[int, Array], list[rf.Refilled], R]:
             own: dict[int, rf.Ref] = {}
 
-            def call() -> R:
+            def call() -> list[Array]:
                 own.update((i, rf.Ref(leaves[i])) for i in passed)
-                mixed = [own.get(i, x) for i, x in enumerate(leaves)]
-                args, kwargs = tree.unflatten_arguments(signature.in_tree, mixed)
-                out: R = bound(*args, **kwargs)
-                return out
+                return inner(*[own.get(i, x) for i, x in enumerate(leaves)])
 
             contents = dict(zip(closed, known, strict=True))
             with rf.refilled() as changed:
-                kept, out = rf.discharge(call, contents, others)
+                kept, outs = rf.discharge(call, contents, others)
             left = {i: kept[ref] for i, ref in enumerate(closed) if ref in kept}
             for place, i in enumerate(passed, len(closed)):
                 if own[i].is_written:
                     left[place] = rf.freeze(own[i])
-            return left, changed, out
+            return left, changed, tree.unflatten(inner.out_tree, outs)
 
         avals = [ref.aval for ref in closed]
         in_tree = tree.structure(((avals, list(signature.avals)), {}))
