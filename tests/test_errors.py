@@ -1534,7 +1534,10 @@ def test_an_error_names_the_line_and_shows_it() -> None:
 
 def test_patterns_of_tests_are_not_found_in_that_line() -> None:
     operands = r"array\(A\) \+ array\(B\)"
-    with pytest.raises(AssertionError, match="in 'add: "), pytest.raises(ShapeError, match=operands):
+    with (
+        pytest.raises(AssertionError, match="in 'add: "),
+        pytest.raises(ShapeError, match=operands),
+    ):
         operator_shapes()
 
 

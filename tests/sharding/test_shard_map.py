@@ -436,7 +436,11 @@ MISTAKES: list[tuple[type[Exception], str, Callable[[], Any]]] = [
         "to='varying' or",
         lambda: over_x(lambda a: lax.all_gather(a, "x", to="x"))(DATA),
     ),
-    (ShardingError, r"axis 0 of args\[0\] of sin .* no multiple of 4", lambda: over_x(jnp.sin)(np.ones(6))),
+    (
+        ShardingError,
+        r"axis 0 of args\[0\] of sin .* no multiple of 4",
+        lambda: over_x(jnp.sin)(np.ones(6)),
+    ),
     (ShardingError, "not as many axes", lambda: over_x(jnp.sum)(DATA)),
     (UnboundAxisError, "'z'", lambda: over_x(lambda a: lax.psum(a, "z"))(DATA)),
     (

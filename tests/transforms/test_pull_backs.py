@@ -192,7 +192,10 @@ def test_arguments_that_are_not_read_are_named_so() -> None:
     [
         (lambda p, x: p.with_refs(None, ad.GradValue()), r"ad.DontWant\(\) for params\['scale'\]"),
         (lambda p, x: p.with_refs(ad.GradValue(), tinyjax.new_ref(0.0)), r"gradient of x, of type"),
-        (lambda p, x: p.with_refs(ad.GradValue()), "with_refs: expected tuple of length 2, but got"),
+        (
+            lambda p, x: p.with_refs(ad.GradValue()),
+            "with_refs: expected tuple of length 2, but got",
+        ),
         (lambda p, x: p.replace(args_res=[1.0, x])(x), "args_res: expected 3 leaves"),
         (lambda p, x: _without(((True,), True)), r"saveable_args\[0\]: expected .* tuple of 2"),
         (lambda p, x: _without((True, (True,))), r"saveable_args\[1\]: expected a bool, but got"),
