@@ -13,5 +13,5 @@ answer_for(__name__)
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Say whether arrays of a dtype can be handed to others by DLPack."""
-    requested = dtypes.check(dtype)
-    return requested in dtypes.ALL and requested not in dtypes.FLOAT8
+    kind = dtypes.check(dtype)
+    return kind in dtypes.ALL and kind not in dtypes.FLOAT8

@@ -95,8 +95,8 @@ def _name(frame: FrameType | None) -> str:
 
 def _is_argument(value: object, frame: FrameType) -> bool:
     """Whether a value is, by identity, among the arguments that a frame was called with."""
-    given = [frame.f_locals.get(name) for name in _parameters(frame.f_code)]
-    return any(value is leaf for leaf in tree.leaves(given, lambda x: x is value))
+    arguments = [frame.f_locals.get(name) for name in _parameters(frame.f_code)]
+    return any(value is leaf for leaf in tree.leaves(arguments, lambda x: x is value))
 
 
 def _parameters(code: CodeType) -> Sequence[str]:

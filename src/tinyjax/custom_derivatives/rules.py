@@ -447,8 +447,8 @@ def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, 
     """The places of parameters that are named."""
     if names is None:
         return ()
-    requested = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
-    if not requested:
+    parameter_names = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
+    if not parameter_names:
         return ()
     try:
         parameters = list(inspect.signature(fun).parameters)
@@ -456,14 +456,14 @@ def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, 
         raise errors.ArgumentError(
             f"{describe_function(fun)} tells no names of parameters. Give nondiff_argnums."
         ) from None
-    for name in requested:
+    for name in parameter_names:
         if name not in parameters:
             raise errors.ArgumentError(
                 f"nondiff_argnames has {errors.shortened(name)}, but {describe_function(fun)} "
                 "takes "
                 f"{', '.join(parameters) or 'nothing'}."
             )
-    return tuple(parameters.index(name) for name in requested)
+    return tuple(parameters.index(name) for name in parameter_names)
 
 
 class custom_jvp(_Custom[P, R]):  # noqa: N801

@@ -80,12 +80,12 @@ def export(
         )
 
     program: JitFunction[P, Any] = jitted
-    requested = (default_export_platform(),) if platforms is None else tuple(platforms)
-    unknown = [p for p in requested if p not in PLATFORMS]
-    if unknown or not requested or len({*requested}) < len(requested):
+    targets = (default_export_platform(),) if platforms is None else tuple(platforms)
+    unknown = [p for p in targets if p not in PLATFORMS]
+    if unknown or not targets or len({*targets}) < len(targets):
         raise errors.ArgumentError(
             f"export takes platforms out of {listed(PLATFORMS)}, each once, but got "
-            f"{[*requested]!r:.100}."
+            f"{[*targets]!r:.100}."
         )
 
     @frames.wraps(fun)
@@ -94,7 +94,7 @@ def export(
             return program.lower(*args, **kwargs)
 
         with config.scoped(progress=False):  # bars are this process's
-            return exported_of(lower, requested, tuple(disabled_checks))
+            return exported_of(lower, targets, tuple(disabled_checks))
 
     return exporter
 

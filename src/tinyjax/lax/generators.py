@@ -65,13 +65,13 @@ def rng_bit_generator(
             "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
             f"{shortened(algorithm)}. tinyjax.random draws by Threefry."
         )
-    state, sizes, requested = opd.as_array(key), cr.canonical_shape(shape), dtypes.check(dtype)
+    state, sizes, kind = opd.as_array(key), cr.canonical_shape(shape), dtypes.check(dtype)
     if state.dtype != dtypes.uint64:
-        after, bits = philox.rng_bit_generator(state, sizes, requested)
+        after, bits = philox.rng_bit_generator(state, sizes, kind)
         return after, arr.put(bits, out_sharding, "rng_bit_generator")
     if state.shape != (2,):
         raise ShapeError(f"rng_bit_generator has a state of four words, but got {state.aval}.")
     words = sh.reshape(bitcast.bitcast_convert_type(state, dtypes.uint32), (4,))
-    after, bits = philox.rng_bit_generator(words, sizes, requested)
+    after, bits = philox.rng_bit_generator(words, sizes, kind)
     after = bitcast.bitcast_convert_type(sh.reshape(after, (2, 2)), dtypes.uint64)
     return after, arr.put(bits, out_sharding, "rng_bit_generator")

@@ -73,8 +73,8 @@ class Initializer(Protocol):
 
 
 def _dtype(dtype: DTypeLike, fallback: DTypeLike) -> dtypes.DType:
-    requested = fallback if dtype is None else dtype
-    return dtypes.default_float() if requested is None else dtypes.check(requested)
+    kind = fallback if dtype is None else dtype
+    return dtypes.default_float() if kind is None else dtypes.check(kind)
 
 
 def _initializer(

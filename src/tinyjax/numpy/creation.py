@@ -130,10 +130,10 @@ def array(
         >>> jnp.array(3, dtype=jnp.int8)
         Array(3, dtype=int8)
     """
-    requested = None if dtype is None else dtypes.check(dtype)
-    result, ndmin = _make(object, requested), integer(ndmin, "ndmin")
-    if requested is not None:
-        result = ew.convert_element_type(result, requested)
+    kind = None if dtype is None else dtypes.check(dtype)
+    result, ndmin = _make(object, kind), integer(ndmin, "ndmin")
+    if kind is not None:
+        result = ew.convert_element_type(result, kind)
     if result.ndim < ndmin:
         if ndmin > MOST_AXES:
             raise ShapeError(
@@ -209,7 +209,7 @@ def _flatten(x: Any, leaves: list[Any]) -> None:
             leaves.append(element)
 
 
-def _of_list(x: Any, requested: DType | None) -> Array:
+def _of_list(x: Any, target: DType | None) -> Array:
     leaves: list[Any] = []
     try:
         _flatten(x, leaves)
@@ -217,15 +217,15 @@ def _of_list(x: Any, requested: DType | None) -> Array:
         raise ShapeError("lists that are nested so deep make no array.") from None
     types = set(map(type, leaves))
     if types.issubset(_PYTHON):
-        return _of_numbers(x, types, requested)
-    if requested is not None and types.issubset((*_PYTHON, str, bytes)):
-        return _of_text(x, requested)
+        return _of_numbers(x, types, target)
+    if target is not None and types.issubset((*_PYTHON, str, bytes)):
+        return _of_text(x, target)
     elements = [
         leaf if type(leaf) in _PYTHON or isinstance(leaf, Array) else _of_element(leaf)
         for leaf in leaves
     ]
     kinds = [(p.dtype, p.weak_type) if isinstance(p, Array) else _kind(type(p)) for p in elements]
-    dtype = requested or dtypes.promote(kinds)[0]
+    dtype = target or dtypes.promote(kinds)[0]
     parts = [p if isinstance(p, Array) else _of_numbers(p, {type(p)}, dtype) for p in elements]
     constants = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
     if len(constants) == len(parts):

@@ -313,8 +313,8 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     x = array_of("trim_zeros", filt)
     if not x.shape:
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
-    requested = range(x.ndim) if axis is None else ints.one_or_more(axis, "axis")
-    axes = [ax.canonical_axis(i, x.ndim) for i in requested]
+    indices = range(x.ndim) if axis is None else ints.one_or_more(axis, "axis")
+    axes = [ax.canonical_axis(i, x.ndim) for i in indices]
     places = np.nonzero(truth(x).concrete("the places of zeros"))
     index = [slice(None)] * x.ndim
     for i in axes:

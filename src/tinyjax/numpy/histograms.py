@@ -80,14 +80,14 @@ def bincount(
 def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.DType) -> Array:
     if isinstance(bins, str):
         raise ArgumentError(f"{name}: bins is a number or edges, not the name of a rule: {bins!r}.")
-    requested = asarray(bins)
-    if requested.ndim == 1:
-        return convert(requested, dtype)
-    if requested.ndim or not dtypes.is_integer(requested.dtype):
+    array = asarray(bins)
+    if array.ndim == 1:
+        return convert(array, dtype)
+    if array.ndim or not dtypes.is_integer(array.dtype):
         raise ArgumentError(
-            f"{name}: bins must be an int, or a vector of edges, but got {requested.aval}."
+            f"{name}: bins must be an int, or a vector of edges, but got {array.aval}."
         )
-    count = int(requested.concrete("the number of bins"))
+    count = int(array.concrete("the number of bins"))
     if count < 1:
         raise ArgumentError(f"{name} needs at least one bin, but got {count}.")
     if limits is None:

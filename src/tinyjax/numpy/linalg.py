@@ -1041,8 +1041,8 @@ def norm(
             return _euclidean(a, None, keepdims)
         axes = tuple(range(a.ndim))
     else:
-        requested = ints.one_or_more(axis, "axis")
-        axes = tuple([ax.canonical_axis(i, a.ndim) for i in requested])  # rows first, in any order
+        indices = ints.one_or_more(axis, "axis")
+        axes = tuple([ax.canonical_axis(i, a.ndim) for i in indices])  # rows first, in any order
     match axes:
         case (_,):
             return vector_norm(a, axis=axes, keepdims=keepdims, ord=ord)

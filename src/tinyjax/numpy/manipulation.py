@@ -383,8 +383,8 @@ def _parts(name: str, operands: Sequence[ArrayLike] | Array, dtype: DTypeLike) -
     if not xs:
         raise ArgumentError(f"{name} needs at least one array.")
     if dtype is not None:
-        requested = dtypes.check(dtype)
-        return [ew.convert_element_type(x, requested) for x in xs]
+        kind = dtypes.check(dtype)
+        return [ew.convert_element_type(x, kind) for x in xs]
     return pm.promote_dtypes(*xs)
 
 

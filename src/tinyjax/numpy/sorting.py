@@ -515,9 +515,9 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         return sh.reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
     line = in_line(pm.strong(x))
-    requested = pm.array_of(name, q)
-    with _known(requested):
-        flat = pm.strong(pm.convert(requested, fractions.dtype))
+    levels = pm.array_of(name, q)
+    with _known(levels):
+        flat = pm.strong(pm.convert(levels, fractions.dtype))
         if whole != 1:
             flat = ew.div(flat, sh.full_like(flat, whole))
         flat = sh.reshape(flat, (fractions.size,))

@@ -366,12 +366,12 @@ def _read_back(
     meshes = [*dict.fromkeys([s for s in named if isinstance(s, NamedSharding)])]
     shardings: list[Sharding | None] = []
     chosen = loaded.get_output_shardings() or []
-    for requested, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
+    for sharding, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
         text = str(HloSharding.from_proto(proto))
         own = aval.sharding if isinstance(aval, ExplicitArray) else None
         names = (
             _named(like, text, aval.shape)
             for like in ([own] if isinstance(own, NamedSharding) else meshes)
         )
-        shardings.append(requested or next((x for x in names if x is not None), None))
+        shardings.append(sharding or next((x for x in names if x is not None), None))
     return shardings

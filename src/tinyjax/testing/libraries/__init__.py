@@ -84,15 +84,15 @@ def check_library(
     )
     catalogue = Catalogue(by_function=given or {})
     by_path = {function.path: function for function in catalogue.functions(library, other)}
-    requested = tuple(by_path) if names is None else tuple(names)
-    unknown = [name for name in requested if name not in by_path]
-    if unknown or not requested:
+    paths = tuple(by_path) if names is None else tuple(names)
+    unknown = [name for name in paths if name not in by_path]
+    if unknown or not paths:
         raise ArgumentError(
             f"{module.__name__} and {reference.__name__} do not both have functions called "
             f"{unknown or 'anything'}."
         )
     differences: list[Mismatch] = []
-    for name in requested:
+    for name in paths:
         for turn in range(calls):
             draw = Draw(f"{seed}/{name}/{turn}")
             call = catalogue.draw_call(by_path[name], draw)
@@ -101,4 +101,4 @@ def check_library(
         first = differences[0]
         text = "\n".join(map(str, differences))
         raise CheckError(module.__name__, first.call.path, str(first.call), f"\n{text}")
-    return Report(module.__name__, requested, {}, {})
+    return Report(module.__name__, paths, {}, {})
