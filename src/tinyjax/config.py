@@ -22,7 +22,7 @@ from tinyjax.errors import ArgumentError, shortened
 from tinyjax.jax_settings import FIXED, IDLE, RENAMED, TRANSFERS, OneMeaning
 from tinyjax.lazy import did_you_mean
 from tinyjax.records import Printed
-from tinyjax.tracebacks import install_choice
+from tinyjax.tracebacks import shown_whole
 
 T = TypeVar("T")
 DefaultDtypes = Literal["float32", "float64"]
@@ -393,7 +393,7 @@ Follower = Callable[[Settings], Callable[[], None]]
 _followers: list[Follower] = []
 
 
-install_choice(lambda: settings().tracebacks == "full")
+shown_whole[:] = [lambda: settings().tracebacks == "full"]
 
 
 def follow(follower: Follower) -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from tinyjax import config, numpy
 from tinyjax.core.array import install_namespace, mover
 from tinyjax.core.trace import choose_base, guarded
-from tinyjax.jit.decorator import companions, install_staging
+from tinyjax.jit.decorator import companions, source_reader
 
 install_namespace(numpy)
 mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
@@ -17,7 +17,7 @@ companions[:] = [
     *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),
     *("tinyjax.api.mapping", "tinyjax.control_flow.scan", "tinyjax.control_flow.loops"),
 ]
-install_staging(lambda fun: import_module("tinyjax.source").stage(fun))
+source_reader[:] = [lambda fun: import_module("tinyjax.source").stage(fun)]
 
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:

@@ -23,16 +23,12 @@ _NOTE: Final = "tinyjax's frames are hidden: tinyjax.config.update('tracebacks',
 # What IPython and pytest look for among the variables of a frame.
 _MARK: Final = "__tracebackhide__"
 
-_shown_whole: list[Callable[[], bool]] = []
-
-
-def install_choice(shown_whole: Callable[[], bool]) -> None:
-    """Hand over how to tell whether tracebacks are to be whole; the settings are loaded above."""
-    _shown_whole[:] = [shown_whole]
+#: Says whether tracebacks are to be whole: handed in by the settings, which are loaded above.
+shown_whole: Final[list[Callable[[], bool]]] = []
 
 
 def _whole() -> bool:
-    return any(ask() for ask in _shown_whole)
+    return any(ask() for ask in shown_whole)
 
 
 def hide(frame: FrameType | None) -> None:

@@ -17,7 +17,7 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "decorator": "companions install_staging jit",
+        "decorator": "jit",
         "function": "JitFunction",
         "program": "JitParams jit_p",
         "traces": "clear_traces",

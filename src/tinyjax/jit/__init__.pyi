@@ -1,7 +1,5 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.jit.decorator import companions as companions
-from tinyjax.jit.decorator import install_staging as install_staging
 from tinyjax.jit.decorator import jit as jit
 from tinyjax.jit.function import JitFunction as JitFunction
 from tinyjax.jit.program import JitParams as JitParams
@@ -12,8 +10,6 @@ __all__ = [
     'JitFunction',
     'JitParams',
     'clear_traces',
-    'companions',
-    'install_staging',
     'jit',
     'jit_p',
 ]

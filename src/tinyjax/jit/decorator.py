@@ -24,12 +24,8 @@ R = TypeVar("R")
 #: use.
 companions: Final[list[str]] = []
 
-_read_control_flow: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = []
-
-
-def install_staging(stage: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Hand over what ``control_flow="source"`` does to a function; that is loaded above."""
-    _read_control_flow[:] = [stage]
+#: What ``control_flow="source"`` does to a function: handed in when the package is loaded.
+source_reader: Final[list[Callable[[Callable[..., Any]], Callable[..., Any]]]] = []
 
 
 @overload
@@ -178,7 +174,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         in_shardings = tuple(in_shardings)
     ins, outs = _places(in_shardings, device), _places(out_shardings, device)
     if control_flow == "source":
-        fun = _read_control_flow[0](fun)
+        fun = source_reader[0](fun)
     for module in companions:
         import_module(module)
     companions.clear()

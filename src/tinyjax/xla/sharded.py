@@ -24,7 +24,7 @@ from tinyjax.core.jaxpr import Jaxpr, Var, eval_jaxpr
 from tinyjax.core.operands import aligned, first_element, is_splat
 from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.primitive import P, Primitive
-from tinyjax.core.sharded_array import ShardedArray, evaluator
+from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import EVAL, bind, raise_not_concrete, use_trace
@@ -322,7 +322,8 @@ _operations: Final[dict[tuple[object, ...], Callable[[Sequence[Array]], list[Arr
 _MOST_OPERATIONS: Final = 1024
 
 
-def _evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+    """Apply a primitive where its operands lie, by a program that is compiled once for the like."""
     avals = [x.aval for x in args]
     # What is one number everywhere goes to the devices as that number: True stands for such.
     lie = [
@@ -407,6 +408,3 @@ def _operation(
 
     types = [a.with_shape(()) if splat else a for a, splat in zip(avals, splats, strict=True)]
     return stage(operation, types).jaxpr
-
-
-evaluator[:] = [_evaluate]
