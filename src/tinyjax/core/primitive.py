@@ -480,18 +480,24 @@ class Primitive(Generic[P]):
         return rule
 
     def _impl_of_host(self, operands: Hosts, params: P) -> HostResults:
-        call = self.host_call([ShapedArray(x.shape, x.dtype) for x in operands], params)
+        call = self.host_function([ShapedArray(x.shape, x.dtype) for x in operands], params)
         assert call is not None, "a primitive without an impl rule says what NumPy does"
-        out = call.call(*operands)
+        out = call(*operands)
         return out if isinstance(out, (list, tuple)) else (out,)
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
         rule = self.rules.host
-        call = None if rule is None else rule(avals, params)
-        if call is None or isinstance(call, HostCall):
-            return call
-        return HostCall(call, fresh=isinstance(call, np.ufunc))
+        host = None if rule is None else rule(avals, params)
+        if host is None or isinstance(host, HostCall):
+            return host
+        return HostCall(host, fresh=isinstance(host, np.ufunc))
+
+    def host_function(self, avals: Avals, params: P) -> Kernel | None:
+        """Return the function that evaluates operands of these types; None where ``impl`` does."""
+        rule = self.rules.host
+        host = None if rule is None else rule(avals, params)
+        return host.call if isinstance(host, HostCall) else host
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
         """Register how it is evaluated on values, in place of ``impl``."""
@@ -609,8 +615,9 @@ class Primitive(Generic[P]):
         types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
+        rule = rules.host
         try:
-            host = None if rules.host is None else rules.host(avals, params)
+            host = None if rule is None else rule(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             host = None
         call = host.call if isinstance(host, HostCall) else host

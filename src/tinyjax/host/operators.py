@@ -8,64 +8,88 @@ from typing import Any, Final, TypeAlias
 
 from numpy import asarray, ndarray
 
-from tinyjax import dtypes, frames, tracebacks
-from tinyjax.core import avals as av, operands as opd, primitive as prim, trace as tr
+from tinyjax import dtypes
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.operands import PYTHON_NUMBERS, met_splats
+from tinyjax.core.primitive import NO_PARAMS, Kernel, Primitive
+from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
+from tinyjax.frames import imitate
+from tinyjax.tracebacks import shorten
 
 Operator: TypeAlias = Callable[[Array, Any], Array]
+Beside: TypeAlias = Callable[[str, float, ShapedArray], object]
 _FLOATS: Final = (dtypes.float32, dtypes.float64)
 _MOST_TYPES: Final = 1024
 
 
-def at_once(usual: Operator, primitive: prim.Primitive[Any], *, is_reflected: bool) -> Operator:
+def at_once(
+    usual: Operator, primitive: Primitive[Any], beside: Beside, *, is_reflected: bool
+) -> Operator:
     """Make an operator that is quick with two arrays of one type, or an array and a number.
 
     Args:
         usual: the operator that works for all; it must be the primitive where both operands are
             floats of one type that is not weak.
         primitive: the primitive.
+        beside: makes the array that a number is beside one of a type, and remembers it.
         is_reflected: whether the array is the second operand.
     """
-    types: dict[av.ShapedArray, tuple[prim.Kernel, av.ShapedArray]] = {}
+    types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
 
     def operator(x: Array, other: object) -> Array:
         aval = x._aval
-        if aval is not None and aval in types and tr.current_trace() is tr.EVAL:
+        if aval is not None and aval in types and current_trace() is EVAL:
             kind = type(other)
-            y = opd.met_splats.get((other, kind, aval)) if kind in opd.PYTHON_NUMBERS else other
+            y = met_splats.get((other, kind, aval)) if kind in PYTHON_NUMBERS else other
             if type(y) is ConcreteArray and y._aval is aval:
                 first, second = (y._host, x._host) if is_reflected else (x._host, y._host)
                 if first is not None and second is not None:
                     function, aval_out = types[aval]
-                    token = tr.set_errors(tr.IGNORE)
+                    token = set_errors(IGNORE)
                     try:
                         out = function(first, second)
                     finally:
-                        tr.reset_errors(token)
+                        reset_errors(token)
                     return ConcreteArray(out if type(out) is ndarray else asarray(out), aval_out)
+        elif current_trace() is EVAL and _learn(types, primitive, beside, x, other):
+            return operator(x, other)
         try:
-            result = usual(x, other)
+            return usual(x, other)
         except Exception as error:
-            tracebacks.shorten(error, sys._getframe())
+            shorten(error, sys._getframe())
             raise
-        if aval not in types and type(x) is type(result) is ConcreteArray:
-            _learn(types, primitive, x.aval)
-        return result
 
-    return frames.imitate(operator, usual)
+    return imitate(operator, usual)
 
 
 def _learn(
-    types: dict[av.ShapedArray, tuple[prim.Kernel, av.ShapedArray]],
-    primitive: prim.Primitive[Any],
-    aval: av.ShapedArray,
-) -> None:
-    """Note what evaluates operands of a type, if they are floats of a plain type."""
-    is_plain = type(aval) is av.ShapedArray and aval.dtype in _FLOATS and not aval.weak_type
-    host = primitive.host_call((aval, aval), prim.NO_PARAMS) if is_plain else None
-    if host is not None:
-        if len(types) >= _MOST_TYPES:
-            types.clear()
-        (aval_out,) = primitive.rules.abstract_eval((aval, aval), prim.NO_PARAMS)
-        types[aval] = host.call, aval_out
+    types: dict[ShapedArray, tuple[Kernel, ShapedArray]],
+    primitive: Primitive[Any],
+    beside: Beside,
+    x: Array,
+    other: object,
+) -> bool:
+    """Note what is needed at once for the operands' type, if both are floats of one plain type.
+
+    Returns:
+        Whether it is known now; it was not before.
+    """
+    aval = x.aval
+    if type(aval) is not ShapedArray or aval.dtype not in _FLOATS or aval.weak_type:
+        return False
+    if type(other) is float:
+        beside(primitive.name, other, aval)
+    elif type(other) is not ConcreteArray or other.aval is not aval:
+        return False
+    if aval in types:  # x was of no known type until now
+        return True
+    call = primitive.host_function((aval, aval), NO_PARAMS)
+    if call is None:
+        return False
+    (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
+    if len(types) >= _MOST_TYPES:
+        types.clear()
+    types[aval] = call, aval_out
+    return True

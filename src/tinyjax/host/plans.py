@@ -240,8 +240,7 @@ def _host_call(eqn: jx.JaxprEqn) -> Kernel | None:
     try:  # recording has found it, most often
         return rules.types[eqn.params, *avals][1]
     except (KeyError, TypeError):  # TypeError: parameters that have no hash
-        call = eqn.primitive.host_call(avals, eqn.params)
-        return None if call is None else call.call
+        return eqn.primitive.host_function(avals, eqn.params)
 
 
 def _last_reads(jaxpr: jx.Jaxpr) -> list[list[jx.Var]]:

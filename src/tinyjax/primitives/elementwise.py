@@ -193,10 +193,19 @@ div.def_rule(SUMS)(factors(0))
 _LARGE, _SHORT = 1000, 8
 
 
-def _by_rows(fun: np.ufunc, avals: Avals, params: NoParams) -> Kernel:
-    """Choose a kernel for operands of which one may be broadcast along the last axis but one."""
+def _by_rows(fun: np.ufunc, numbers: str, avals: Avals, params: NoParams) -> HostCall | Kernel:
+    """Choose what NumPy does for operands of which one may be broadcast along an axis.
+
+    Args:
+        fun: NumPy's function.
+        numbers: how Python computes it with numbers.
+        avals: the operands' types.
+        params: none.
+    """
     shape, dtype = avals[0].shape, avals[0].dtype
     ndim = len(shape)
+    if shape.count(1) == ndim and dtype.kind in "biuf":
+        return HostCall(fun, numbers=numbers, fresh=True)
     if (
         ndim < 2
         or not 1 < shape[-1] < _SHORT
@@ -217,16 +226,16 @@ def _by_rows(fun: np.ufunc, avals: Avals, params: NoParams) -> Kernel:
     return apply
 
 
-add.def_host(partial(_by_rows, np.add))
-sub.def_host(partial(_by_rows, np.subtract))
-mul.def_host(partial(_by_rows, np.multiply))
+add.def_host(partial(_by_rows, np.add, "{0} + {1}"))
+sub.def_host(partial(_by_rows, np.subtract, "{0} - {1}"))
+mul.def_host(partial(_by_rows, np.multiply, "{0} * {1}"))
 
 
 @div.def_host
-def _div_host(avals: Avals, params: NoParams) -> Kernel | None:
+def _div_host(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
     if avals[0].dtype not in _DIVIDED_BY_NUMPY:
         return None
-    return _by_rows(np.true_divide, avals, params)
+    return _by_rows(np.true_divide, "{0} / {1}", avals, params)
 
 
 #: Dtypes in which NumPy's quotient has the operands' dtype.
@@ -983,19 +992,19 @@ def _def_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf")
 
     @primitive.def_host
     def host_rule(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
-        rule = None if arrays is None else arrays(avals, params)
-        if rule is None or avals[-1].dtype.kind not in kinds or avals[-1].size != 1:
-            return rule
-        call = rule.call if isinstance(rule, HostCall) else rule
+        host = None if arrays is None else arrays(avals, params)
+        shape = avals[-1].shape
+        if host is None or avals[-1].dtype.kind not in kinds or shape.count(1) < len(shape):
+            return host
+        call = host.call if isinstance(host, HostCall) else host
         return HostCall(call, numbers=text, fresh=True)
 
 
 for _operation, _operator in (
-    *((add, "+"), (sub, "-"), (mul, "*"), (and_, "&"), (or_, "|"), (xor_, "^")),
+    *((and_, "&"), (or_, "|"), (xor_, "^")),
     *((eq, "=="), (ne, "!="), (lt, "<"), (le, "<="), (gt, ">"), (ge, ">=")),
 ):
     _def_numbers(_operation, f"{{0}} {_operator} {{1}}")
-_def_numbers(div, "{0} / {1}", "f")
 _def_numbers(not_, "not {0}", "b")
 _def_numbers(neg, "-{0}", "if")
 _def_numbers(abs_, "abs({0})", "if")
