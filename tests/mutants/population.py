@@ -19,6 +19,7 @@ PACKAGE: Final = ROOT / "src" / "tinyjax"
 ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "primitives": ("primitives/*.py",),
     "core": ("core/*.py",),
+    "host": ("host/*.py",),
     "transforms": ("transforms/*.py",),
     "autodiff": ("autodiff/*.py",),
     "control_flow": ("control_flow/*.py",),
