@@ -56,8 +56,8 @@ def fori_loop(
         checkpoints: how many states reverse mode keeps at a time, at least one.
 
     Raises:
-        ArgumentError: a bound is not a real scalar, ``unroll`` is given for traced bounds, or
-            ``checkpoints`` is not positive.
+        ArgumentError: a bound is not a real scalar, or one is an integer and one a float;
+            ``unroll`` is given for traced bounds, or ``checkpoints`` is not positive.
         CarryTypeError: the state changes its structure or type; the message says which leaf.
 
     Example:
@@ -74,6 +74,11 @@ def fori_loop(
                 f"{name} of fori_loop must be an integer or a float, a scalar, but it is "
                 f"{bound.aval}."
             )
+    if dtypes.is_integer(bounds[0].dtype) != dtypes.is_integer(bounds[1].dtype):
+        raise ArgumentError(
+            "lower and upper arguments to fori_loop must have equal types, got "
+            f"{bounds[0].dtype} and {bounds[1].dtype}. Convert one."
+        )
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
     known = dtypes.is_integer(dtype) and all(isinstance(x, ConcreteArray) for x in bounds)
     at_index: Callable[[Any, S], S] = body_fun
