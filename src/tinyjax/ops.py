@@ -12,10 +12,10 @@ from tinyjax.core.array import Array, ArrayLike, UpdateOptions
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer
 from tinyjax.core.operands import as_array
-from tinyjax.core.result_placement import placed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for
 from tinyjax.primitives.reduce import highest, lowest
+from tinyjax.primitives.result_placement import placed
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 answer_for(__name__)

@@ -12,13 +12,13 @@ from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import listed
 from tinyjax.core.operands import as_array
-from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.dot import DotParams, dot_general_p, keeping
+from tinyjax.primitives.result_placement import placed
 
 
 class Precision(Enum):

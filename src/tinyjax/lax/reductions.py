@@ -21,7 +21,6 @@ from tinyjax.core.integers import listed
 from tinyjax.core.jaxpr import Jaxpr, Lit
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.result_placement import placed
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -35,6 +34,7 @@ from tinyjax.primitives import (
     reduce as _rd,
     reduce_window as _wi,
 )
+from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.slicing import pad, slice_
 
 

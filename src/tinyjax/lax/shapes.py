@@ -17,7 +17,6 @@ from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, integers, listed
 from tinyjax.core.operands import as_array
-from tinyjax.core.result_placement import placed, put_result
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import (
@@ -33,6 +32,7 @@ from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
 from tinyjax.primitives import broadcast as _bc, shape as _sh, slicing as _sl
+from tinyjax.primitives.result_placement import placed, put_result
 from tinyjax.stablehlo.types import MOST_AXES
 
 

@@ -31,7 +31,6 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement, SingleDeviceSharding
 from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
 from tinyjax.core.operands import as_array, given_number, scalar, too_wide
-from tinyjax.core.result_placement import placed, put_result
 from tinyjax.core.trace import Tracer
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -45,6 +44,7 @@ from tinyjax.errors import (
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import constraint as con, elementwise as ew, identities, shape as sh
+from tinyjax.primitives.result_placement import placed, put_result
 from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]

@@ -18,7 +18,6 @@ from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import integer, is_one_of, listed
-from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.host import replay
@@ -29,6 +28,7 @@ from tinyjax.numpy.promotion import inexact, strong
 from tinyjax.primitives import fft as _fft
 from tinyjax.primitives.elementwise import conj, convert_element_type, mul, real
 from tinyjax.primitives.fft import FftKind
+from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.shape import full, full_like
 from tinyjax.primitives.slicing import pad, slice_in_dim
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import checking, devices as dev, integers as ints, result_placement as placing
+from tinyjax.core import checking, devices as dev, integers as ints
 from tinyjax.core.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import asarray, canonical_shape, linspace, ones_like, zeros
@@ -18,6 +18,7 @@ from tinyjax.numpy.manipulation import diff, ravel_multi_index, stack
 from tinyjax.numpy.promotion import array_of, convert, promote_inexact, strong
 from tinyjax.numpy.reductions import max as greatest, min as least, sum as total
 from tinyjax.numpy.taking import ix_, searchsorted
+from tinyjax.primitives import result_placement as placing
 from tinyjax.primitives.shape import full, reshape
 
 #: The number of bins, or their edges.

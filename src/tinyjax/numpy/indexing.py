@@ -26,11 +26,11 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32
 from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.result_placement import put_result
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
 from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.primitives.modes import GatherScatterMode, Mode
+from tinyjax.primitives.result_placement import put_result
 from tinyjax.primitives.wrap_index import same_dtype
 
 # Reading

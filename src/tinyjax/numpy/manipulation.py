@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, checking, integers as ints, result_placement as placing
+from tinyjax.core import axes as ax, checking, integers as ints
 from tinyjax.core.array import Array, ArrayLike, Order
 from tinyjax.core.devices import Placement
 from tinyjax.core.operands import as_array
@@ -23,7 +23,13 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    result_placement as placing,
+    shape as sh,
+    slicing as sl,
+)
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 
 Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray

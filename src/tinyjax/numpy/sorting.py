@@ -14,7 +14,6 @@ from typing import Final, Literal, get_args
 from tinyjax import dtypes, errors
 from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd, trace as tr
 from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
@@ -23,6 +22,7 @@ from tinyjax.primitives import cumulative as cu, elementwise as ew, shape as sh,
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import take_front
 from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.sort import sort as sort_together
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]

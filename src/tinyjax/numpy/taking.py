@@ -16,7 +16,6 @@ from tinyjax.core.checking import explained
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
-from tinyjax.core.result_placement import placed
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
@@ -26,6 +25,7 @@ from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import elementwise as ew, gather_scatter as gs, modes, shape as sh
 from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.gather import gather
+from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.scatter import scatter
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 from tinyjax.stablehlo import types as hlo

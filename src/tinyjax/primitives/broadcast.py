@@ -11,12 +11,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, primitive as prim, result_placement as placing, trace as tr
+from tinyjax.core import avals as av, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Entries
 from tinyjax.core.explicit import Sums, kept, together, undivided
 from tinyjax.core.primitive import Primitive
-from tinyjax.primitives import rules as ru
+from tinyjax.primitives import result_placement as placing, rules as ru
 from tinyjax.stablehlo import builder, types as hlo
 from tinyjax.stablehlo.lowering import Lowering
 

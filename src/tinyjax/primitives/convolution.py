@@ -21,10 +21,10 @@ from tinyjax.core.checking import explained
 from tinyjax.core.cost_rules import FLOPS
 from tinyjax.core.operands import as_array
 from tinyjax.core.primitive import Primitive
-from tinyjax.core.result_placement import placed
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DTypeLike
 from tinyjax.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
+from tinyjax.primitives.result_placement import placed
 from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
 

@@ -14,9 +14,9 @@ from tinyjax.core import cost_rules, devices as dev, primitive as prim, trace as
 from tinyjax.core.array import Array
 from tinyjax.core.avals import ShapedArray, explicit_types
 from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
-from tinyjax.core.result_placement import unreduced
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.primitives.result_placement import unreduced
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
 

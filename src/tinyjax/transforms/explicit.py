@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from tinyjax.core import avals as av, devices as dev, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.explicit import NO_NAMES, summed_over
-from tinyjax.core.result_placement import keeping_sums
 from tinyjax.errors import ShardingTypeError
 from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives.constraint import lie_as, unsaid
+from tinyjax.primitives.result_placement import keeping_sums
 
 P = TypeVar("P")
 

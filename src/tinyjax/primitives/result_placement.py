@@ -10,16 +10,13 @@ from typing import Any, Final, TypeVar
 from tinyjax import frames, tree
 from tinyjax.core.array import Array, put
 from tinyjax.core.devices import PartitionSpec, Placement
+from tinyjax.primitives.constraint import unsaid
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-#: Lets an array's type say nothing of where it lies, handed in by ``primitives.constraint``.
-hider: Final[list[Callable[[Array], Array]]] = []
-
-
 #: The axes of the mesh over which products that are contracted there stay sums of what devices
-#: have, for ``primitives.dot``.
+#: have, for ``dot``.
 unreduced: Final[ContextVar[frozenset[str]]] = ContextVar("tinyjax_unreduced", default=frozenset())
 
 
@@ -44,8 +41,8 @@ def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs
         with keeping_sums(spec.unreduced):
             out = fun(*args, **kwargs)
         return put(out, where, fun.__name__)
-    unsaid = tree.map(lambda x: hider[0](x) if isinstance(x, Array) else x, args)
-    return put(fun(*unsaid, **kwargs), where, fun.__name__)
+    operands = tree.map(lambda x: unsaid(x) if isinstance(x, Array) else x, args)
+    return put(fun(*operands, **kwargs), where, fun.__name__)
 
 
 def placed(fun: F) -> F:
