@@ -222,6 +222,7 @@ def test_it_runs_on_the_devices_given() -> None:
         deserialize_and_load(*payload, execution_devices=[])
 
 
+@pytest.mark.wrong_types
 def test_errors() -> None:
     payload, in_tree, out_tree = serialize(compiled(tinyjax, "numbers"))
     with pytest.raises(ArgumentError, match=r"lower\(...\).compile\(\)"):

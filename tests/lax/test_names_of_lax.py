@@ -278,6 +278,7 @@ def test_what_is_of_no_effect() -> None:
     assert lax.composite(jnp.sin, "sine") is jnp.sin
 
 
+@pytest.mark.wrong_types
 def test_arguments_are_checked() -> None:
     any_pairs: Any = (1,)
     x, whole = jnp.ones((2, 3)), jnp.array([1, 1])
