@@ -455,8 +455,8 @@ def attribute(name: str, value: object) -> str:
         case _:
             raise errors.ArgumentError(
                 f"the attribute {name} of a foreign function is {errors.described(value)}. Pass a "
-                "bool, "
-                "a string, a real number, a NumPy array or a dtype, or a list or dict of these."
+                "bool, a string, a real number, a NumPy array or a dtype, or a list or dict of "
+                "these."
             )
 
 

@@ -359,8 +359,7 @@ class PullBack(Generic[R, *Ts]):
         if others:
             raise errors.ArgumentError(
                 f"the pull-back of {frames.describe_function(known.fun)} takes one cotangent, but "
-                "got "
-                f"{1 + len(others)}. Give the cotangents of several results in containers as "
+                f"got {1 + len(others)}. Give the cotangents of several results in containers as "
                 f"{frames.describe_function(known.fun)} returns them: {known.out_tree}."
             )
         return known.arguments(

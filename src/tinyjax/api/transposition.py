@@ -111,8 +111,7 @@ class Transpose:
                 raise
             raise errors.DifferentiationError(
                 f"linear_transpose takes linear functions, but {frames.describe_function(fun)} "
-                "applies "
-                f"'{error.primitive}' to what depends on its arguments."
+                f"applies '{error.primitive}' to what depends on its arguments."
             ) from None
         arrays: list[Array] = [
             sh.full(x.aval.shape, 0, x.aval.dtype) if ct is prim.ZERO else ct

@@ -195,10 +195,9 @@ class PolicySaveable:
         answer = self.policy(eqn.primitive, *(x.aval for x in eqn.inputs), **params)
         if not isinstance(answer, bool | Offloadable):
             raise errors.ArgumentError(
-                f"a checkpointing policy must return True or False, but "
+                "a checkpointing policy must return True or False, but "
                 f"{frames.describe_function(self.policy)} returned {answer!r} for "
-                f"'{eqn.primitive}'. "
-                "Write policy(primitive, *avals, **params) -> bool."
+                f"'{eqn.primitive}'. Write policy(primitive, *avals, **params) -> bool."
             )
         return answer is not False
 

@@ -133,8 +133,7 @@ def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
     if not (isinstance(out, tuple) and len(out) == 2):
         raise ArgumentError(
             f"with has_aux=True, {frames.describe_function(fun)} must return a pair (output, "
-            "auxiliary "
-            f"data), a two-element tuple, but it returned {_describe(out)}."
+            f"auxiliary data), a two-element tuple, but it returned {_describe(out)}."
         )
     return out
 

@@ -309,8 +309,8 @@ class Mesh(_Grid):
         if devices.size != len(self._local_places):
             raise ShardingError(
                 f"the devices of process {dev.group().process_index} are no block of {self}. "
-                "Arrange "
-                "them so that those of a process are neighbours, as tinyjax.devices() has them."
+                "Arrange them so that those of a process are neighbours, as tinyjax.devices() has "
+                "them."
             )
         return Mesh(devices, self.axis_names, self.axis_types)
 

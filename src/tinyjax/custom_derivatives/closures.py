@@ -62,8 +62,7 @@ def closure_convert(
             if x.shape != aval.shape or x.dtype != aval.dtype:
                 raise errors.ArgumentError(
                     f"{calling.argument_path(fun, in_tree, i)} of {frames.describe_function(fun)}, "
-                    "converted by "
-                    f"closure_convert for {aval}, is {x.aval}."
+                    f"converted by closure_convert for {aval}, is {x.aval}."
                 )
         rest = iter(calling.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
         values = [next(rest) if x is None else x for x in constants]

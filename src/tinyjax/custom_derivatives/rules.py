@@ -460,8 +460,7 @@ def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, 
         if name not in parameters:
             raise errors.ArgumentError(
                 f"nondiff_argnames has {errors.shortened(name)}, but {describe_function(fun)} "
-                "takes "
-                f"{', '.join(parameters) or 'nothing'}."
+                f"takes {', '.join(parameters) or 'nothing'}."
             )
     return tuple(parameters.index(name) for name in parameter_names)
 

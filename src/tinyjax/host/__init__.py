@@ -7,7 +7,10 @@ given types.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
+#: What a program is written as: takes the data of arrays, and returns arrays in any containers.
+Program: TypeAlias = Callable[..., Any]
 #: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can.
 LARGEST: Final = 1 << 16

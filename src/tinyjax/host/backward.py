@@ -49,85 +49,78 @@ class EagerTransposer(tp.Transposer):
         outs: Sequence[Atom],
         cotangents: Sequence[Tangent],
     ) -> list[Tangent]:
-        if self.rule is not None or len(self.eqns) < _FEWEST:
-            return tp.pull_back_by_rules(
-                self.eqns, known, linear_inputs, outs, cotangents, self.rule
-            )
-        return _replayed_pull_back(self.eqns, known, linear_inputs, outs, cotangents)
+        eqns, rule = self.eqns, self.rule
 
+        def by_rules() -> list[Tangent]:
+            return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents, rule)
 
-def _replayed_pull_back(
-    eqns: Sequence[JaxprEqn],
-    known: Mapping[Var, Array],
-    linear_inputs: Sequence[Var],
-    outs: Sequence[Atom],
-    cotangents: Sequence[Tangent],
-) -> list[Tangent]:
-    places: dict[Atom, int] = {x: i for i, x in enumerate(linear_inputs)}
-    operands: list[Array] = []
-    key: list[object] = [id(config.settings()), *[x.aval for x in linear_inputs]]
-    for eqn in eqns:
-        primitive = eqn.primitive
-        if primitive not in _repeatable and not _is_repeatable(primitive):
-            return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
-        key.append(primitive)
-        key.append(eqn.params)
-        for x in eqn.inputs:
-            if type(x) is Lit:
-                operands.append(x.value)
-                key.append(x.aval)
-                continue
-            place = places.get(x)
-            if place is None:
-                place = places[x] = len(places)
-                if x in known:
-                    operands.append(known[x])
-                    key.append(x.aval)
-            key.append(place)
-        for x in eqn.out_binders:
-            places[x] = len(places)
-    key.append("results")  # of the last equation there may be any number of operands
-    for x, cotangent in zip(outs, cotangents, strict=True):
-        key.append(places.get(x) if isinstance(x, Var) else None)
-        if cotangent is ZERO:
-            key.append(None)
-        else:
-            key.append(cotangent.aval)
-            operands.append(cotangent)
-    hosts: list[dtypes.HostArray] = []
-    for value in operands:
-        if type(value) is not ConcreteArray:
-            return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
-        host = value._host
-        hosts.append(value.host if host is None else host)
-    by_place: dict[int, Array]
-    key_of_call = tuple(key)
-    try:
-        program = _programs.known.get(key_of_call)
-        if program is not None:
-            by_place = program(*hosts)
-            return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
-    except Exception:  # parameters without a hash; or let the rules say what is wrong
-        return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
-
-    def pull(*values: Array) -> dict[int, Array]:
-        left = iter(values)
-        there: dict[Var, Array] = {}
-        substituted: list[JaxprEqn] = []
+        if rule is not None or len(eqns) < _FEWEST:
+            return by_rules()
+        places: dict[Atom, int] = {x: i for i, x in enumerate(linear_inputs)}
+        operands: list[Array] = []
+        key: list[object] = [id(config.settings()), *[x.aval for x in linear_inputs]]
         for eqn in eqns:
-            inputs: list[Var] = []
+            primitive = eqn.primitive
+            if primitive not in _repeatable and not _is_repeatable(primitive):
+                return by_rules()
+            key.append(primitive)
+            key.append(eqn.params)
             for x in eqn.inputs:
-                var = Var(x.aval) if isinstance(x, Lit) else x
-                if isinstance(x, Lit) or (x in known and x not in there):
-                    there[var] = next(left)
-                inputs.append(var)
-            substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
-        cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-        return _by_place(tp.pull_back_by_rules(substituted, there, linear_inputs, outs, cts))
+                if type(x) is Lit:
+                    operands.append(x.value)
+                    key.append(x.aval)
+                    continue
+                place = places.get(x)
+                if place is None:
+                    place = places[x] = len(places)
+                    if x in known:
+                        operands.append(known[x])
+                        key.append(x.aval)
+                key.append(place)
+            for x in eqn.out_binders:
+                places[x] = len(places)
+        key.append("results")  # of the last equation there may be any number of operands
+        for x, cotangent in zip(outs, cotangents, strict=True):
+            key.append(places.get(x) if isinstance(x, Var) else None)
+            if cotangent is ZERO:
+                key.append(None)
+            else:
+                key.append(cotangent.aval)
+                operands.append(cotangent)
+        hosts: list[dtypes.HostArray] = []
+        for value in operands:
+            if type(value) is not ConcreteArray:
+                return by_rules()
+            host = value._host
+            hosts.append(value.host if host is None else host)
+        by_place: dict[int, Array]
+        key_of_call = tuple(key)
+        try:
+            program = _programs.known.get(key_of_call)
+            if program is not None:
+                by_place = program(*hosts)
+                return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
+        except Exception:  # parameters without a hash; or let the rules say what is wrong
+            return by_rules()
 
-    results = tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents)
-    _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
-    return results
+        def pull(*values: Array) -> dict[int, Array]:
+            left = iter(values)
+            there: dict[Var, Array] = {}
+            substituted: list[JaxprEqn] = []
+            for eqn in eqns:
+                inputs: list[Var] = []
+                for x in eqn.inputs:
+                    var = Var(x.aval) if isinstance(x, Lit) else x
+                    if isinstance(x, Lit) or (x in known and x not in there):
+                        there[var] = next(left)
+                    inputs.append(var)
+                substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
+            cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
+            return _by_place(tp.pull_back_by_rules(substituted, there, linear_inputs, outs, cts))
+
+        results = by_rules()
+        _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
+        return results
 
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:

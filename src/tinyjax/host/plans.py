@@ -265,6 +265,5 @@ def _check_types(eqn: jx.JaxprEqn, outs: Hosts) -> None:
         if (out.shape, out.dtype) != (var.aval.shape, var.aval.dtype):
             raise JaxprTypeError(
                 f"evaluation of '{eqn.primitive}' gives {av.ShapedArray(out.shape, out.dtype)}, "
-                "but "
-                f"its abstract_eval rule says {var.aval}: they must agree."
+                f"but its abstract_eval rule says {var.aval}: they must agree."
             )

@@ -12,9 +12,7 @@ from tinyjax.core import jaxpr as jx, nesting, staging as stg, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.operands import raw_host
-from tinyjax.host import LARGEST, text
-
-Program = Callable[..., Any]
+from tinyjax.host import LARGEST, Program, text
 
 
 class Replay(stg.StagingTrace):

@@ -23,10 +23,13 @@ import attrs
 import numpy as np
 from numpy import asarray
 
-from tinyjax import config, dtypes, errors, frames, tracebacks
+from tinyjax import dtypes, errors, frames, tracebacks
+from tinyjax.config import settings
 from tinyjax.core import avals as av, checking, operands as opd, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.host import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,8 +40,6 @@ CALLS: Final = (16, 64, 256)
 MOST_KINDS: Final = 256
 #: Values that are part of a call's key; others are not replayed.
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
-
-Program = Callable[..., Any]
 
 
 class Programs:
@@ -141,19 +142,19 @@ def replayed(fun: F) -> F:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if tr.current_trace() is not tr.EVAL:
+            if current_trace() is not EVAL:
                 return fun(*args, **kwargs)
             if len(args) == 1 and not kwargs:  # most calls, without the loop that follows
                 (x,) = args
                 if type(x) is ConcreteArray and x._host is not None:
-                    program = known((id(config.settings()), x._aval))
+                    program = known((id(settings()), x._aval))
                     if program is not None:
                         try:
                             return program(x._host)
                         except Exception:  # let the operations say what is wrong
                             return fun(x)
             # What most calls have is written out, to save a call of a function for each argument.
-            key: list[object] = [id(config.settings())]  # of which there is one record of each kind
+            key: list[object] = [id(settings())]  # of which there is one record of each kind
             hosts: list[dtypes.HostArray] = []
             for x in args:
                 kind = type(x)
@@ -256,7 +257,7 @@ def refuse_to_replay() -> None:
     Raises:
         ConcretizationError: it is recorded to be replayed.
     """
-    if tr.current_trace().replays:
+    if current_trace().replays:
         raise errors.ConcretizationError("evaluation has a way of its own.")
 
 
@@ -289,8 +290,8 @@ class NotHereError(Exception):
 
 def is_evaluating() -> bool:
     """Say whether ``by_host`` may evaluate: before its function is made, or sizes are compared."""
-    trace = tr.current_trace()
-    return trace is tr.EVAL or trace.replays
+    trace = current_trace()
+    return trace is EVAL or trace.replays
 
 
 def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Array | None:
@@ -315,7 +316,7 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
         >>> float(spread(jnp.arange(3.0))), float(tinyjax.jit(spread)(jnp.arange(3.0)))
         (2.0, 2.0)
     """
-    trace = tr.current_trace()
+    trace = current_trace()
     if trace.replays:
         return tr.bind1(_host_call_p, args, _HostParams(fun, aval))
     hosts: list[dtypes.HostArray] = []

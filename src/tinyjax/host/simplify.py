@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.array import Array
+from tinyjax.core.avals import ShapedArray
 from tinyjax.core.dependence import dce
 from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.operands import as_number
@@ -79,8 +80,9 @@ def simplify(jaxpr: Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         primitive = eqn.primitive
         if primitive.rules.evaluate is None and not primitive.effectful:
-            maker = makers.get(eqn.inputs[0]) if call is not None and call.undoes else None
-            if maker is not None and call is not None and call.undoes == maker.primitive.name:
+            undone = "" if call is None else call.undoes
+            maker = makers.get(eqn.inputs[0]) if undone else None
+            if maker is not None and maker.primitive.name == undone:
                 (x,) = maker.inputs
                 if x.aval == eqn.out_binders[0].aval:
                     same[eqn.out_binders[0]] = x
@@ -121,26 +123,27 @@ def reused_operands(eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> list[Var 
     read it, so there are no views; nothing reads it later; and a function of NumPy's that works
     element by element reads it now.
     """
+    calls = [
+        host_call(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None
+        for eqn in eqns
+    ]
     alone: set[Atom] = set()
-    for eqn in eqns:
-        if any(map(is_large, (*eqn.inputs, *eqn.out_binders))):
-            call = host_call(eqn)
-            if call is not None and call.fresh:
-                alone.update(filter(is_large, eqn.out_binders))
-            else:
-                alone.difference_update(eqn.inputs)
+    for eqn, call in zip(eqns, calls, strict=True):
+        if call is not None and call.fresh:
+            alone.update(filter(is_large, eqn.out_binders))
+        else:
+            alone.difference_update(eqn.inputs)
     read: set[Atom] = {*outs}
     reused: list[Var | None] = []
-    for eqn in reversed(eqns):
+    for eqn, call in zip(reversed(eqns), reversed(calls), strict=True):
         last = [x for x in eqn.inputs if isinstance(x, Var) and x in alone and x not in read]
-        reused.append(_place(eqn, last) if last else None)
+        reused.append(_place(call, eqn.out_binders[0].aval, last) if last else None)
         read.update(eqn.inputs)
     reused.reverse()
     return reused
 
 
-def _place(eqn: JaxprEqn, operands: Sequence[Var]) -> Var | None:
-    host, out = host_call(eqn), eqn.out_binders[0].aval
+def _place(host: HostCall | None, out: ShapedArray, operands: Sequence[Var]) -> Var | None:
     call = None if host is None else host.call
     if not isinstance(call, np.ufunc) or call.signature is not None or call in _OF_TWO:
         return None

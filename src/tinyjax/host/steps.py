@@ -17,7 +17,8 @@ from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive, on_replaced
 from tinyjax.core.trace import eager
 from tinyjax.host.replay import Programs, may_be_repeated
-from tinyjax.transforms import jvp as jv, linear_trace, linearize as lz
+from tinyjax.transforms import linear_trace, linearize as lz
+from tinyjax.transforms.jvp import JVPTracer
 
 P = TypeVar("P")
 
@@ -75,10 +76,10 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             if len(args) == 2:
                 x, y = args
                 s = t = of_s = of_t = None
-                if type(x) is jv.JVPTracer and x._trace is self:
+                if type(x) is JVPTracer and x._trace is self:
                     s, x = x.tangent, x.primal
                     of_s = s.aval
-                if type(y) is jv.JVPTracer and y._trace is self:
+                if type(y) is JVPTracer and y._trace is self:
                     t, y = y.tangent, y.primal
                     of_t = t.aval
                 key = (id(settings()), params, x._aval or x.aval, of_s, y._aval or y.aval, of_t)
@@ -86,7 +87,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             elif len(args) == 1:
                 (x,) = args
                 s = of_s = None
-                if type(x) is jv.JVPTracer and x._trace is self:
+                if type(x) is JVPTracer and x._trace is self:
                     s, x = x.tangent, x.primal
                     of_s = s.aval
                 key = (id(settings()), params, x._aval or x.aval, of_s)
@@ -96,7 +97,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                 pairs: list[Array | None] = []
                 for x in args:
                     s = of_s = None
-                    if type(x) is jv.JVPTracer and x._trace is self:
+                    if type(x) is JVPTracer and x._trace is self:
                         s, x = x.tangent, x.primal  # noqa: PLW2901 (as above)
                         of_s = s.aval
                     parts += (x._aval or x.aval, of_s)

@@ -272,8 +272,7 @@ def _check_slope(
         if x.shape != aval.shape:
             raise ArgumentError(
                 f"{what} for {calling.leaf_path('y0', treedef, i)}, of type {x.aval}, an array of "
-                "its "
-                f"shape, but returned {aval}."
+                f"its shape, but returned {aval}."
             )
 
 

@@ -182,8 +182,7 @@ def _stage(
             result_type = f"{outs[0]}" if len(outs) == 1 else f"{closed.out_tree}"
             raise errors.ArgumentError(
                 f"{frames.describe_function(fun)}, the function of {name}, must return a real "
-                "scalar, but "
-                f"returned {result_type}."
+                f"scalar, but returned {result_type}."
             )
         outs = (outs[0],) * len(arrays)
     else:

@@ -187,9 +187,8 @@ class Parameters:
         if both:
             raise errors.ArgumentError(
                 f"{' and '.join(sorted(both))} of {frames.describe_function(self.fun)} cannot be "
-                "both "
-                "static and donated, static_argnames and donate_argnames cannot intersect: what is "
-                "static is no array, and has no memory to give up."
+                "both static and donated, static_argnames and donate_argnames cannot intersect: "
+                "what is static is no array, and has no memory to give up."
             )
 
     def _check(
@@ -304,9 +303,8 @@ class Parameters:
         if isinstance(value, Array):
             raise errors.StaticArgumentError(
                 f"static {place} of {frames.describe_function(self.fun)} is an array of type "
-                f"{value.aval}. A "
-                "static argument is compared by value at every call: leave arrays out of "
-                "static_argnums, or pass a Python number."
+                f"{value.aval}. A static argument is compared by value at every call: leave arrays "
+                "out of static_argnums, or pass a Python number."
             )
         try:
             hash(value)

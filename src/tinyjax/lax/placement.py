@@ -83,8 +83,7 @@ def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) ->
     if not ints.is_one_of(to, ("varying", "reduced", "unreduced")):
         raise errors.ArgumentError(
             f"pcast takes to='varying', 'reduced' or 'unreduced', but got {errors.shortened(to)}. "
-            "Devices "
-            "have the same after lax.psum, lax.pmax or lax.all_gather(..., to='invarying')."
+            "Devices have the same after lax.psum, lax.pmax or lax.all_gather(..., to='invarying')."
         )
     axes = col.axes_of_devices(axis_name)
     shared = col.shared_axes(axis_name)

@@ -26,6 +26,7 @@ from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
 from tinyjax.core.integers import fit_int32
 from tinyjax.core.primitive import NO_PARAMS
+from tinyjax.core.trace import data_at_hand
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
 from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, shape as sh, slicing as sl
@@ -115,7 +116,7 @@ def getitem(
             wrap_negative_indices=wrap_negative_indices,
         )
     plain = mode is None and fill_value is None and wrap_negative_indices is True
-    host = tr.data_at_hand(x) if plain else None
+    host = data_at_hand(x) if plain else None
     if host is not None and not x.weak_type:
         result = _eager_getitem(host, index)
         if result is not None:
@@ -313,7 +314,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         )
     update = _converted(x, value)
     plain = mode is None and wrap_negative_indices
-    host, data = tr.data_at_hand(x), tr.data_at_hand(update)
+    host, data = data_at_hand(x), data_at_hand(update)
     if plain and host is not None and data is not None:
         result = _eager_update(host, data, index, kind)
         if result is not None:

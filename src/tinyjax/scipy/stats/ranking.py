@@ -30,8 +30,7 @@ def _check_policy(name: str, policy: str) -> None:
     if not ints.is_one_of(policy, ("propagate",)):
         raise errors.ArgumentError(
             f"nan_policy of {name} must be 'propagate', but it is {errors.shortened(policy)}: what "
-            "is "
-            "there depends on the data. Leave NaN out of the array."
+            "is there depends on the data. Leave NaN out of the array."
         )
 
 
