@@ -8,21 +8,21 @@ of eigenvectors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.primitives import broadcast as bc, elementwise as ew, matrices as ma
 from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.lu import solve
 from tinyjax.primitives.reduce import argmax
 from tinyjax.primitives.rules import def_no_derivative, instantiate_all
-from tinyjax.primitives.shape import def_simple_batch, full_like, iota, zeros_like
+from tinyjax.primitives.shape import full_like, iota, zeros_like
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Value, Values, tensor
 
@@ -37,8 +37,7 @@ class EigParams(prim.Params):
     right: bool
 
 
-eig_p: prim.Primitive[EigParams] = prim.Primitive("eig", EigParams)
-costs.def_cubic_flops(eig_p)
+eig_p: prim.Primitive[EigParams] = ma.declare("eig", EigParams)
 
 
 @eig_p.def_abstract_eval
@@ -85,59 +84,32 @@ def _eig_impl(operands: prim.Hosts, params: EigParams) -> prim.Hosts:
     ]
 
 
-@eig_p.def_lowering
+@ma.def_lowering(eig_p)
 def _eig_lowering(b: Lowering, operands: Values, params: EigParams) -> Values:
-    return _lower_eig(b, operands, params, _lapack_eig)
-
-
-@eig_p.def_lowering(platform="cuda")
-def _eig_on_cuda(b: Lowering, operands: Values, params: EigParams) -> Values:
-    return _lower_eig(b, operands, params, _cuda_eig)
-
-
-def _lower_eig(
-    b: Lowering,
-    operands: Values,
-    params: EigParams,
-    call: Callable[[Lowering, Value, Sequence[ma.Stack], EigParams], Values],
-) -> Values:
-    """Lower to a call that returns the eigenvalues, the vectors of both sides and a status.
-
-    Of a real matrix it returns the real and the imaginary parts of the eigenvalues.
-    """
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
+    """Of a real matrix the routines return the real and the imaginary parts of the eigenvalues."""
     (x,), (values, *_) = operands, b.results
     is_complex = dtypes.is_complex(x.dtype)
     part = tensor(values.shape, x.dtype), 1
     vectors = tensor(x.shape, values.dtype), 2
-    results = [*[part] * (1 if is_complex else 2), vectors, vectors, ma.status(x.type)]
-    *parts, left, right, info = call(b, x, results, params)
-    eigenvalues = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
-    outs = [eigenvalues, *[left] * params.left, *[right] * params.right]
-    return ma.nan_where_failed(b, info, outs)
-
-
-def _lapack_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:
     left, right = ("V" if is_computed else "N" for is_computed in (params.left, params.right))
-    operands = (ma.matrices(x),)
-    return ma.lapack_call(
-        b, "geev", operands, *results, in_place=(), compute_left=left, compute_right=right
-    )
-
-
-def _cuda_eig(b: Lowering, x: Value, results: Sequence[ma.Stack], params: EigParams) -> Values:
-    """Call what computes by LAPACK on the processor, or by MAGMA where that is installed."""
-    return ma.cuda_call(
+    # computes by LAPACK on the processor, or by MAGMA where that is installed
+    hybrid = f"cuhybrid_eig_{'comp' if is_complex else 'real'}"
+    *parts, of_left, of_right, info = ma.lapack_call(
         b,
-        f"cuhybrid_eig_{'comp' if dtypes.is_complex(x.dtype) else 'real'}",
+        "geev",
         (ma.matrices(x),),
-        *results,
+        *[part] * (1 if is_complex else 2),
+        vectors,
+        vectors,
+        ma.status(x.type),
+        on_cuda=(hybrid, {"magma": "auto", "left": params.left, "right": params.right}),
         in_place=(),
-        magma="auto",
-        left=params.left,
-        right=params.right,
+        compute_left=left,
+        compute_right=right,
     )
+    eigenvalues = parts[0] if is_complex else b.op("stablehlo.complex", *parts, result=values)
+    outs = [eigenvalues, *[of_left] * params.left, *[of_right] * params.right]
+    return ma.nan_where_failed(b, info, outs)
 
 
 @eig_p.def_jvp
@@ -184,7 +156,6 @@ def _turned(values: Array, vectors: Array, inner: Array) -> Array:
 
 
 eig_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-def_simple_batch(eig_p)
 
 
 def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
@@ -208,8 +179,7 @@ def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
 
 # schur
 
-schur_p: prim.Primitive[prim.NoParams] = prim.Primitive("schur", prim.NoParams)
-costs.def_cubic_flops(schur_p)
+schur_p: prim.Primitive[prim.NoParams] = ma.declare("schur", prim.NoParams)
 
 
 @schur_p.def_abstract_eval
@@ -248,10 +218,8 @@ def schur_call(b: Lowering, x: Value) -> list[Value]:
     return [form, vectors, info]
 
 
-@schur_p.def_lowering
+@ma.def_lowering(schur_p)
 def _schur_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     form, vectors, info = schur_call(b, *operands)
     return ma.nan_where_failed(b, info, (form, vectors))
 
@@ -263,7 +231,6 @@ def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
 
 
 schur_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-def_simple_batch(schur_p)
 
 
 def schur(x: Array) -> tuple[Array, Array]:

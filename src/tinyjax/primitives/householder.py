@@ -74,8 +74,7 @@ def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose
 
 # householder_product
 
-householder_product_p: Primitive[prim.NoParams] = Primitive("householder_product", prim.NoParams)
-costs.def_cubic_flops(householder_product_p)
+householder_product_p: Primitive[prim.NoParams] = ma.declare("householder_product", prim.NoParams)
 
 
 @householder_product_p.def_abstract_eval
@@ -96,8 +95,7 @@ householder_product_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 def _product_of_one(a: HostArray, taus: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     if not taus.size:
         return (np.eye(*a.shape, dtype=a.dtype),)
-    name = "ungqr" if dtypes.is_complex(a.dtype) else "orgqr"
-    return ma.lapack_routine(name, a.dtype)(a, taus)[:1]
+    return ma.lapack_routine("orgqr", a.dtype)(a, taus)[:1]
 
 
 ma.def_impl_by_one(householder_product_p, _product_of_one)
@@ -119,9 +117,6 @@ def _product_jvp(
     ta, ttaus = ru.instantiate_all(tangents, [x.aval for x in primals])
     out = tr.bind1(householder_product_p, primals, params)
     return (out,), (_tangent(a, taus, ta, ttaus, ma.identity_like(a), False),)
-
-
-sh.def_simple_batch(householder_product_p)
 
 
 def householder_product(a: Array, taus: Array) -> Array:
@@ -183,10 +178,9 @@ def _ormqr_of_one(
 ) -> Sequence[HostArray]:
     if not taus.size or not c.size:
         return (c,)
-    is_complex = dtypes.is_complex(a.dtype)
-    turned = ("C" if is_complex else "T") if params.transpose else "N"
+    turned = ("C" if dtypes.is_complex(a.dtype) else "T") if params.transpose else "N"
     columns = a[:, : taus.size]
-    routine = ma.lapack_routine("unmqr" if is_complex else "ormqr", a.dtype)
+    routine = ma.lapack_routine("ormqr", a.dtype)
     lwork = 64 * max(c.shape)
     out, *_ = routine("L" if params.left else "R", turned, columns, taus, c, lwork)
     return (out,)
@@ -204,12 +198,10 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
         b, lambda x: [slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
     )
     inputs, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
-    if b.platform == "cuda":
-        return ma.cuda_call(
-            b, "cusolver_ormqr_ffi", inputs, (c.type, 2), in_place=((2, 0),), **sides
-        )
-    routine = "unmqr" if dtypes.is_complex(a.dtype) else "ormqr"
-    return ma.lapack_call(b, routine, inputs, (c.type, 2), in_place=((2, 0),), **sides)
+    on_cuda = "cusolver_ormqr_ffi", sides
+    return ma.lapack_call(
+        b, "ormqr", inputs, (c.type, 2), on_cuda=on_cuda, in_place=((2, 0),), **sides
+    )
 
 
 @ormqr_p.def_jvp
@@ -241,21 +233,7 @@ def _ormqr_transposed(
 ru.def_transposes(ormqr_p, "the reflections", "their factors", _ormqr_transposed)
 
 
-@ormqr_p.def_batch
-def _ormqr_batch(
-    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: OrmqrParams
-) -> prim.BatchResult:
-    """Reflections that are shared are applied to all matrices at once, as to one."""
-    (a, taus, c), (a_axis, taus_axis, c_axis) = values, axes
-    if a_axis is None and taus_axis is None and c_axis is not None:
-
-        def apply(x: Array) -> Array:
-            return tr.bind1(ormqr_p, (a, taus, x), params)
-
-        return (ma.solve_all(apply, c, c_axis, params.left),), (0,)
-    size = mapped.size
-    moved = [sh.move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
-    return tr.bind(ormqr_p, moved, params), (0,)
+ma.def_system_batch(ormqr_p, lambda params: params.left)
 
 
 def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool = False) -> Array:
@@ -277,8 +255,7 @@ def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool
 
 # hessenberg
 
-hessenberg_p: Primitive[prim.NoParams] = Primitive("hessenberg", prim.NoParams)
-costs.def_cubic_flops(hessenberg_p)
+hessenberg_p: Primitive[prim.NoParams] = ma.declare("hessenberg", prim.NoParams)
 
 
 @hessenberg_p.def_abstract_eval
@@ -325,9 +302,6 @@ ru.def_no_derivative(
 )
 
 
-sh.def_simple_batch(hessenberg_p)
-
-
 def hessenberg(x: Array) -> tuple[Array, Array]:
     """Return matrices that are zero below the first subdiagonal, and similar to those given.
 
@@ -356,8 +330,7 @@ class TridiagonalParams(prim.Params):
     lower: bool
 
 
-tridiagonal_p: Primitive[TridiagonalParams] = Primitive("tridiagonal", TridiagonalParams)
-costs.def_cubic_flops(tridiagonal_p)
+tridiagonal_p: Primitive[TridiagonalParams] = ma.declare("tridiagonal", TridiagonalParams)
 
 
 @tridiagonal_p.def_abstract_eval
@@ -380,51 +353,29 @@ tridiagonal_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:
-    name = "hetrd" if dtypes.is_complex(a.dtype) else "sytrd"
-    return ma.lapack_routine(name, a.dtype)(a, lower=params.lower)[:4]
+    return ma.lapack_routine("sytrd", a.dtype)(a, lower=params.lower)[:4]
 
 
 ma.def_impl_by_one(tridiagonal_p, _tridiagonal_of_one)
 
 
-@tridiagonal_p.def_lowering
+@ma.def_lowering(tridiagonal_p)
 def _tridiagonal_lowering(b: Lowering, operands: Values, params: TridiagonalParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     (x,), (packed, *vectors) = operands, b.results
     *results, info = ma.lapack_call(
         b,
-        "hetrd" if dtypes.is_complex(x.dtype) else "sytrd",
+        "sytrd",
         (ma.matrices(x),),
         (packed, 2),
         *[(of, 1) for of in vectors],
         ma.status(x.type),
+        on_cuda=("cusolver_sytrd_ffi", {"lower": params.lower}),
         uplo="L" if params.lower else "U",
     )
     return ma.nan_where_failed(b, info, results)
 
 
-@tridiagonal_p.def_lowering(platform="cuda")
-def _tridiagonal_on_cuda(b: Lowering, operands: Values, params: TridiagonalParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
-    (x,), (packed, *vectors) = operands, b.results
-    *results, info = ma.cuda_call(
-        b,
-        "cusolver_sytrd_ffi",
-        (ma.matrices(x),),
-        (packed, 2),
-        *[(of, 1) for of in vectors],
-        ma.status(x.type),
-        lower=params.lower,
-    )
-    return ma.nan_where_failed(b, info, results)
-
-
 ru.def_no_derivative(tridiagonal_p, "What it serves to compute may have: eigenvalues by eigh.")
-
-
-sh.def_simple_batch(tridiagonal_p)
 
 
 def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:

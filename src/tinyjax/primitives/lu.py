@@ -36,8 +36,7 @@ from tinyjax.stablehlo.types import Values
 
 # lu
 
-lu_p: prim.Primitive[prim.NoParams] = prim.Primitive("lu", prim.NoParams)
-costs.def_cubic_flops(lu_p)
+lu_p: prim.Primitive[prim.NoParams] = ma.declare("lu", prim.NoParams)
 
 
 @lu_p.def_abstract_eval
@@ -56,29 +55,17 @@ def _lu_of_one(x: dtypes.HostArray, params: prim.NoParams) -> prim.Hosts:
 ma.def_impl_by_one(lu_p, _lu_of_one)
 
 
-@lu_p.def_lowering
+@ma.def_lowering(lu_p)
 def _lu_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     factors, pivots = b.results
     out, counted_from_one, _ = ma.lapack_call(
-        b, "getrf", (ma.matrices(operands[0]),), (factors, 2), (pivots, 1), ma.status(factors)
-    )
-    return out, b.sub(counted_from_one, b.full(1, pivots))
-
-
-@lu_p.def_lowering(platform="cuda")
-def _lu_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
-    factors, pivots = b.results
-    out, counted_from_one, _ = ma.cuda_call(
         b,
-        "cusolver_getrf_ffi",
+        "getrf",
         (ma.matrices(operands[0]),),
         (factors, 2),
         (pivots, 1),
         ma.status(factors),
+        on_cuda=("cusolver_getrf_ffi", {}),
     )
     return out, b.sub(counted_from_one, b.full(1, pivots))
 
@@ -123,7 +110,6 @@ def _square(factors: Array, size: int) -> Array:
 
 
 lu_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-sh.def_simple_batch(lu_p)
 
 
 def lu(x: Array) -> tuple[Array, Array, Array]:
@@ -213,11 +199,7 @@ def _permutation_lowering(b: Lowering, operands: Values, params: PermutationPara
     if not last:
         return (places,)
     exchange = _exchange if pivots.ndim == 1 else _exchange_in_all
-    return b.while_(
-        (b.scalar(0, dtypes.int32), pivots, places),
-        lambda state: lower_formula(b, lambda i, p, o: [ew.lt(i, sh.full_like(i, last))], state),
-        lambda state: lower_formula(b, exchange, state),
-    )[2:]
+    return ma.lower_loop(b, last, exchange, (pivots, places))[1:]
 
 
 def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
@@ -235,8 +217,7 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     # what is not there is read as 0 and not written
     inside = ew.and_(ew.ge(pivot, nothing), ew.lt(pivot, sh.full_like(pivot, order.shape[0])))
     order = put(order, ew.select(inside, other, nothing), i)
-    order = put(order, ew.select(inside, mine, at(order, j)), j)
-    return ew.add(i, sh.full_like(i, 1)), pivots, order
+    return pivots, put(order, ew.select(inside, mine, at(order, j)), j)
 
 
 def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
@@ -255,8 +236,7 @@ def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     there = ew.eq(places, spread(pivot))
     mine = reduce_sum(ew.select(here, order, sh.full_like(order, 0)), (len(batch),))
     other = reduce_sum(ew.select(there, order, sh.full_like(order, 0)), (len(batch),))
-    moved = ew.select(here, spread(other), ew.select(there, spread(mine), order))
-    return ew.add(i, sh.full_like(i, 1)), pivots, moved
+    return pivots, ew.select(here, spread(other), ew.select(there, spread(mine), order))
 
 
 ru.def_constant(pivots_to_permutation_p)
@@ -380,19 +360,7 @@ def _inverse(order: Array) -> Array:
     return tr.bind(so.sort_p, (order, indices), so.SortParams(axis, 1, False))[1]
 
 
-@solve_p.def_jvp
-def _solve_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: SolveParams
-) -> prim.JvpResult:
-    """From ``a x = b``: ``a x' = b' - a' x`` (Giles 2008, 2.2.3)."""
-    (a, b), (ta, tb) = primals, tangents
-    x = tr.bind1(solve_p, (a, b), params)
-    change: prim.Tangent = tb
-    if ta is not prim.ZERO:
-        change = ru.add_tangents(tb, ew.neg(ma.mm(ma.mT(ta) if params.transpose_a else ta, x)))
-    return (x,), (tr.bind1(solve_p, (a, ru.instantiate(change, b)), params),)
-
-
+ma.def_system(solve_p, lambda ta, x, params: ma.mm(ma.mT(ta) if params.transpose_a else ta, x))
 ru.def_transposes(
     solve_p,
     "the matrices",
@@ -401,7 +369,7 @@ ru.def_transposes(
 
 
 solve_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-ma.def_system_batch(solve_p, lambda params: True)
+ma.def_system_batch(solve_p)
 
 
 def solve(a: Array, b: Array) -> Array:

@@ -15,12 +15,18 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, primitive as prim, trace as tr
+from tinyjax.core import avals as av, costs, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import broadcast as bc, dynamic_slice as ds, elementwise as ew, shape as sh
+from tinyjax.primitives import (
+    broadcast as bc,
+    dynamic_slice as ds,
+    elementwise as ew,
+    families as fam,
+    rules as ru,
+    shape as sh,
+)
 from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.families import all_hold
 from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.stablehlo import types as hlo
 from tinyjax.stablehlo.lowering import Lowering
@@ -34,6 +40,19 @@ _PREFIXES: Final[Mapping[DType, str]] = {
     dtypes.complex64: "c",
     dtypes.complex128: "z",
 }
+
+
+def declare(name: str, params: type[P]) -> prim.Primitive[P]:
+    """Declare a primitive of stacks of matrices: it takes cubic time, and batches are more axes.
+
+    Args:
+        name: the primitive's name.
+        params: the class of its parameters.
+    """
+    primitive = prim.Primitive(name, params)
+    costs.def_cubic_flops(primitive)
+    sh.def_simple_batch(primitive)
+    return primitive
 
 
 # Types
@@ -242,22 +261,50 @@ def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: b
     return sh.moveaxis(sh.reshape(x, shape), last if left_side else last - 2, 0)
 
 
-def def_system_batch(primitive: prim.Primitive[P], left_side: Callable[[P], bool]) -> None:
-    """Register the batch rule of a system ``a x = b``; of shared matrices they are many columns."""
+def def_system(primitive: prim.Primitive[P], *products: Callable[[Array, Array, P], Array]) -> None:
+    """Register the derivative of a system ``a x = b``: from it follows ``a x' = b' - a' x``.
+
+    Args:
+        primitive: its last operand is ``b``.
+        products: for each of the others ``(tangent, x, params)`` to what its change contributes to
+            ``a' x``.
+    """
+
+    @primitive.def_jvp
+    def system_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
+        *matrices, b = primals
+        x = tr.bind1(primitive, primals, params)
+        change = tangents[-1]
+        for t, product in zip(tangents[:-1], products, strict=True):
+            if t is not prim.ZERO:
+                change = ru.add_tangents(change, ew.neg(product(t, x, params)))
+        solved = tr.bind1(primitive, (*matrices, ru.instantiate(change, b)), params)
+        return (x,), (solved,)
+
+
+def def_system_batch(
+    primitive: prim.Primitive[P], left_side: Callable[[P], bool] = lambda params: True
+) -> None:
+    """Register the batch rule of a system, or product; of shared matrices they are many columns.
+
+    Args:
+        primitive: its last operand are the right-hand sides.
+        left_side: whether the matrices are on the left.
+    """
 
     @primitive.def_batch
     def system_batch(
         mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
     ) -> prim.BatchResult:
-        (a, b), (a_axis, b_axis) = values, axes
-        if a_axis is None and b_axis is not None:
-            return (
-                solve_all(
-                    lambda rhs: tr.bind1(primitive, (a, rhs), params), b, b_axis, left_side(params)
-                ),
-            ), (0,)
+        (*matrices, b), (*shared, b_axis) = values, axes
+        if b_axis is not None and all(axis is None for axis in shared):
+
+            def solve(x: Array) -> Array:
+                return tr.bind1(primitive, (*matrices, x), params)
+
+            return (solve_all(solve, b, b_axis, left_side(params)),), (0,)
         size = mapped.size
-        moved = sh.move_batch_axis(a, a_axis, 0, size), sh.move_batch_axis(b, b_axis, 0, size)
+        moved = [sh.move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
         return (tr.bind1(primitive, moved, params),), (0,)
 
 
@@ -438,22 +485,32 @@ def lapack_routine(name: str, dtype: DType) -> Callable[..., tuple[HostArray, ..
     """Return SciPy's binding to a routine of LAPACK.
 
     Args:
-        name: without the letter for the type.
+        name: without the letter for the type; of the routine for real matrices, where there are
+            two.
         dtype: the type.
     """
     from scipy.linalg import lapack  # noqa: PLC0415 (SciPy is slow to load)
 
-    routine: Callable[..., tuple[HostArray, ...]] = getattr(lapack, _PREFIXES[dtype] + name)
+    routine: Callable[..., tuple[HostArray, ...]] = getattr(lapack, _typed(name, dtype))
     return routine
 
 
 def check_finite(x: HostArray) -> None:
     """Raise ``LinAlgError`` where an iteration of LAPACK might not end."""
-    if not all_hold(np.isfinite(x)):
+    if not fam.all_hold(np.isfinite(x)):
         raise np.linalg.LinAlgError("not finite")
 
 
 # LAPACK
+
+#: Routines for real matrices, and those for complex ones of other names.
+_OF_COMPLEX: Final = {"orgqr": "ungqr", "ormqr": "unmqr", "sytrd": "hetrd", "syevd": "heevd"}
+
+
+def _typed(routine: str, dtype: DType) -> str:
+    """The name of a routine for matrices of a type."""
+    name = _OF_COMPLEX.get(routine, routine) if dtypes.is_complex(dtype) else routine
+    return _PREFIXES[dtype] + name
 
 
 #: A type, and how many of its axes belong to one problem: two for a matrix, which LAPACK has column
@@ -477,32 +534,31 @@ def lapack_call(
     routine: str,
     operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
+    on_cuda: tuple[str, Mapping[str, str | int]] | None = None,
     in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
 ) -> list[hlo.Value]:
-    """Write a call of a routine of LAPACK.
+    """Write a call of a routine of LAPACK, or of one for GPUs that does the same.
 
     Args:
         b: where.
-        routine: its name, without the letter for the type, which is the first operand's.
+        routine: its name, without the letter for the type, which is the first operand's; of the
+            routine for real matrices, where there are two.
         operands: values, and how many axes of each belong to one problem.
         results: types, and the same.
+        on_cuda: what is called on GPUs, as for ``routine_call``, and its options.
         in_place: pairs of an operand and of the result that takes its memory; into other memory
             jaxlib copies the operand first.
         options: each a letter, such as "L" for the lower triangle, a number or a bool.
     """
-    return b.custom_call(
-        f"lapack_{_PREFIXES[operands[0][0].dtype]}{routine}_ffi",
-        [x for x, _ in operands],
-        [of for of, _ in results],
-        {name: _option(option) for name, option in options.items()},
-        ([_layout(x.type, axes) for x, axes in operands], [_layout(*stack) for stack in results]),
-        aliases=in_place,
-        batch=operands[0][0].ndim - operands[0][1],
-    )
+    if on_cuda is not None and b.platform == "cuda":
+        target, options_there = on_cuda
+        return routine_call(b, target, operands, *results, in_place=in_place, **options_there)
+    target = f"lapack_{_typed(routine, operands[0][0].dtype)}_ffi"
+    return routine_call(b, target, operands, *results, in_place=in_place, **options)
 
 
-def cuda_call(
+def routine_call(
     b: Lowering,
     target: str,
     operands: Sequence[tuple[hlo.Value, int]],
@@ -510,11 +566,11 @@ def cuda_call(
     in_place: Sequence[tuple[int, int]] = ((0, 0),),
     **options: str | int,
 ) -> list[hlo.Value]:
-    """Write a call of a routine for GPUs by Nvidia, of cusolver or of jaxlib.
+    """Write a call of a routine of LAPACK, or for GPUs by Nvidia of cusolver or jaxlib.
 
     Args:
         b: where.
-        target: the name that jaxlib registers it under; the types of operands choose the routine.
+        target: the name that jaxlib registers it under.
         operands: values, and how many axes of each belong to one problem.
         results: types, and the same.
         in_place: pairs of an operand and of the result that takes its memory.
@@ -534,10 +590,7 @@ def cuda_call(
 def reflected_identity(b: Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
     """Write the first columns of a product of reflections, which are packed."""
     operands, result = (matrices(columns), (factors, 1)), (columns.type, 2)
-    if b.platform == "cuda":
-        return cuda_call(b, "cusolver_orgqr_ffi", operands, result)
-    is_complex = dtypes.is_complex(columns.dtype)
-    return lapack_call(b, "ungqr" if is_complex else "orgqr", operands, result)
+    return lapack_call(b, "orgqr", operands, result, on_cuda=("cusolver_orgqr_ffi", {}))
 
 
 def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
@@ -591,6 +644,46 @@ def nothing_to_do(operands: hlo.Values) -> bool:
     return any(not x.size for x in operands)
 
 
-def lower_nothing(b: Lowering) -> hlo.Values:
-    """Write results that are empty, or sums and products of nothing but zeros."""
-    return [b.full(0, of) for of in b.results]
+def def_lowering(
+    primitive: prim.Primitive[P], platform: str | None = None
+) -> Callable[[prim.LoweringRule[P]], None]:
+    """Register a lowering that calls LAPACK, which does not take empty matrices.
+
+    For those results are empty, or sums and products of nothing but zeros.
+    """
+
+    def register(rule: prim.LoweringRule[P]) -> None:
+        def lowering(b: Lowering, operands: hlo.Values, params: P) -> hlo.Values:
+            if nothing_to_do(operands):
+                return [b.full(0, of) for of in b.results]
+            return rule(b, operands, params)
+
+        primitive.def_lowering(lowering, platform=platform)
+
+    return register
+
+
+def lower_loop(
+    b: Lowering, count: int, step: Callable[..., Sequence[Array]], state: hlo.Values
+) -> hlo.Values:
+    """Write a loop over the columns of matrices.
+
+    Args:
+        b: where.
+        count: how many columns there are.
+        step: takes the number of a column and the state, and returns the state.
+        state: the first one.
+
+    Returns:
+        The last state.
+    """
+
+    def advance(j: Array, *state: Array) -> Sequence[Array]:
+        after = step(j, *state)
+        return ew.add(j, sh.full_like(j, 1)), *after
+
+    return b.while_(
+        (b.scalar(0, dtypes.int32), *state),
+        lambda state: fam.lower_formula(b, lambda j: [ew.lt(j, sh.full_like(j, count))], state[:1]),
+        lambda state: fam.lower_formula(b, advance, state),
+    )[1:]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, explicit, primitive as prim
+from tinyjax.core import avals as av, explicit, primitive as prim
 from tinyjax.core.array import Array
 from tinyjax.core.trace import bind
 from tinyjax.primitives import elementwise as ew, matrices as ma, shape as sh, slicing as sl
@@ -27,8 +27,7 @@ class QrParams(prim.Params):
     pivoting: bool = False
 
 
-qr_p: prim.Primitive[QrParams] = prim.Primitive("qr", QrParams)
-costs.def_cubic_flops(qr_p)
+qr_p: prim.Primitive[QrParams] = ma.declare("qr", QrParams)
 
 
 @qr_p.def_impl
@@ -91,14 +90,14 @@ def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Val
     if params.pivoting:
         free = b.full(0, order[0])
         inputs, results = (ma.matrices(x), (free, 1)), ((x.type, 2), (order[0], 1), (scales, 1))
-        if b.platform == "cuda":  # by LAPACK on the processor, or by MAGMA
-            packed, counted_from_one, factors = ma.cuda_call(
-                b, "cuhybrid_geqp3", inputs, *results, in_place=((0, 0), (1, 1)), magma="auto"
-            )
-        else:
-            packed, counted_from_one, factors = ma.lapack_call(
-                b, "geqp3", inputs, *results, in_place=((0, 0), (1, 1))
-            )
+        packed, counted_from_one, factors = ma.lapack_call(
+            b,
+            "geqp3",
+            inputs,
+            *results,
+            on_cuda=("cuhybrid_geqp3", {"magma": "auto"}),  # by LAPACK, or by MAGMA
+            in_place=((0, 0), (1, 1)),
+        )
         pivots.append(b.sub(counted_from_one, b.full(1, order[0])))
     else:
         packed, factors = _reflect(b, x, scales)
@@ -113,9 +112,10 @@ def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Val
 
 def _reflect(b: Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
     """Write the reflections that make matrices triangular: packed, and their factors."""
-    if b.platform == "cuda":
-        return ma.cuda_call(b, "cusolver_geqrf_ffi", (ma.matrices(x),), (x.type, 2), (scales, 1))
-    return ma.lapack_call(b, "geqrf", (ma.matrices(x),), (x.type, 2), (scales, 1))
+    results = (x.type, 2), (scales, 1)
+    return ma.lapack_call(
+        b, "geqrf", (ma.matrices(x),), *results, on_cuda=("cusolver_geqrf_ffi", {})
+    )
 
 
 def _with_columns(x: Array, count: int) -> Array:
@@ -163,7 +163,6 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
 
 
 qr_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-sh.def_simple_batch(qr_p)
 
 
 def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
@@ -198,8 +197,7 @@ def pivoted_qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, A
 
 # The reflections themselves
 
-geqrf_p: prim.Primitive[prim.NoParams] = prim.Primitive("geqrf", prim.NoParams)
-costs.def_cubic_flops(geqrf_p)
+geqrf_p: prim.Primitive[prim.NoParams] = ma.declare("geqrf", prim.NoParams)
 
 
 @geqrf_p.def_impl
@@ -225,7 +223,6 @@ def _geqrf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) ->
 
 
 geqrf_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-sh.def_simple_batch(geqrf_p)
 
 
 def geqrf(x: Array) -> tuple[Array, Array]:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, primitive as prim, trace as tr
+from tinyjax.core import avals as av, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import dynamic_slice as ds, eigen, elementwise as ew, matrices as ma
 from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.families import lower_formula
 from tinyjax.primitives.reduce import reduce_min
-from tinyjax.primitives.shape import def_simple_batch, full_like, iota, reshape, zeros_like
+from tinyjax.primitives.shape import full_like, iota, reshape, zeros_like
 from tinyjax.primitives.slicing import concatenate
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
@@ -32,8 +32,7 @@ def _check_complex(name: str, *avals: av.ShapedArray) -> None:
 
 # rsf2csf
 
-rsf2csf_p: prim.Primitive[prim.NoParams] = prim.Primitive("rsf2csf", prim.NoParams)
-costs.def_cubic_flops(rsf2csf_p)
+rsf2csf_p: prim.Primitive[prim.NoParams] = ma.declare("rsf2csf", prim.NoParams)
 
 
 @rsf2csf_p.def_abstract_eval
@@ -111,9 +110,6 @@ def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
     return ew.sub(at, full_like(at, 1)), form, vectors
 
 
-def_simple_batch(rsf2csf_p)
-
-
 def rsf2csf(form: Array, vectors: Array) -> tuple[Array, Array]:
     """Return upper triangular Schur forms and their vectors, given real ones.
 
@@ -131,8 +127,7 @@ def rsf2csf(form: Array, vectors: Array) -> tuple[Array, Array]:
 
 # parlett
 
-parlett_p: prim.Primitive[prim.NoParams] = prim.Primitive("parlett", prim.NoParams)
-costs.def_cubic_flops(parlett_p)
+parlett_p: prim.Primitive[prim.NoParams] = ma.declare("parlett", prim.NoParams)
 
 
 @parlett_p.def_abstract_eval
@@ -176,17 +171,13 @@ def _parlett_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> V
     filled, least = b.results
     if ma.nothing_to_do(operands):
         return b.full(0, filled), b.full(float("inf"), least)
-    n = form.shape[-1]
 
     def start(form: Array, diagonal: Array) -> Sequence[Array]:
         return [ma.on_diagonal(ma.along_columns(diagonal, form), zeros_like(form))]
 
     (out,) = lower_formula(b, start, operands)
-    return b.while_(
-        (b.scalar(0, dtypes.int32), form, out, b.full(float("inf"), least)),
-        lambda args: lower_formula(b, lambda j: [ew.lt(j, full_like(j, n))], args[:1]),
-        lambda args: lower_formula(b, _fill, args),
-    )[2:]
+    state = form, out, b.full(float("inf"), least)
+    return ma.lower_loop(b, form.shape[-1], _fill, state)[1:]
 
 
 def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
@@ -210,10 +201,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     right_side = ew.sub(ma.mm(out, column), ew.mul(column, own(values)))
     right_side = ew.select(above, right_side, zeros_like(right_side))
     solution = triangular_solve(system, right_side, left_side=True)
-    return ew.add(j, full_like(j, 1)), form, ma.with_column(out, j, ew.add(solution, values)), least
-
-
-def_simple_batch(parlett_p)
+    return form, ma.with_column(out, j, ew.add(solution, values)), least
 
 
 def parlett(form: Array, diagonal: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.primitives import matrices as ma, reduce as rd, rules as ru, shape as sh, slicing as sl
 from tinyjax.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
@@ -26,8 +26,7 @@ from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
 
 # eigh
 
-eigh_p: prim.Primitive[prim.NoParams] = prim.Primitive("eigh", prim.NoParams)
-costs.def_cubic_flops(eigh_p)
+eigh_p: prim.Primitive[prim.NoParams] = ma.declare("eigh", prim.NoParams)
 
 
 _eigh_of_hosts = ma.lapack_of_numpy("eigh_lo", "d->dd", np.linalg.eigh)
@@ -46,38 +45,19 @@ def _eigh_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     return (x.strip_weak(), av.ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
 
 
-@eigh_p.def_lowering
+@ma.def_lowering(eigh_p)
 def _eigh_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     vectors, values = b.results
     *results, info = ma.lapack_call(
         b,
-        "heevd" if dtypes.is_complex(vectors.dtype) else "syevd",
+        "syevd",
         (ma.matrices(operands[0]),),
         (vectors, 2),
         (values, 1),
         ma.status(vectors),
+        on_cuda=("cusolver_syevd_ffi", {"lower": True, "algorithm": _BY_SIZE}),
         mode="V",
         uplo="L",
-    )
-    return ma.nan_where_failed(b, info, results)
-
-
-@eigh_p.def_lowering(platform="cuda")
-def _eigh_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
-    vectors, values = b.results
-    *results, info = ma.cuda_call(
-        b,
-        "cusolver_syevd_ffi",
-        (ma.matrices(operands[0]),),
-        (vectors, 2),
-        (values, 1),
-        ma.status(vectors),
-        lower=True,
-        algorithm=_BY_SIZE,
     )
     return ma.nan_where_failed(b, info, results)
 
@@ -100,7 +80,6 @@ def _eigh_jvp(
 
 
 eigh_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-sh.def_simple_batch(eigh_p)
 
 
 def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
@@ -136,8 +115,7 @@ class SvdParams(prim.Params):
     compute_uv: bool
 
 
-svd_p: prim.Primitive[SvdParams] = prim.Primitive("svd", SvdParams)
-costs.def_cubic_flops(svd_p)
+svd_p: prim.Primitive[SvdParams] = ma.declare("svd", SvdParams)
 
 
 _singular_values_of_hosts = ma.lapack_of_numpy(
@@ -241,7 +219,7 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
         are_all = params.full_matrices or k <= _STACKED
         left, right = (m, n) if are_all else (k, k)
         u, v = (tensor((*batch, *size), x.dtype) for size in ((m, left), (n, right)))
-        _, *results, info = ma.cuda_call(
+        _, *results, info = ma.routine_call(
             b,
             "cusolver_gesvdj_ffi",
             (ma.matrices(x),),
@@ -258,7 +236,7 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
         axes = 0 if turned else 2
         u, vh = vectors or [tensor((), x.dtype)] * 2
         pair = [(of, axes if vectors else 0) for of in ((vh, u) if turned else (u, vh))]
-        _, *results, info = ma.cuda_call(
+        _, *results, info = ma.routine_call(
             b,
             "cusolver_gesvd_ffi",
             ((x, axes),),
@@ -329,7 +307,6 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
 
 
 svd_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-sh.def_simple_batch(svd_p)
 
 
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:

@@ -14,7 +14,7 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
+from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import eigen, elementwise as ew, matrices as ma, rules as ru, shape as sh
@@ -27,8 +27,7 @@ from tinyjax.stablehlo.types import Values
 
 # solve_sylvester
 
-sylvester_p: prim.Primitive[prim.NoParams] = prim.Primitive("solve_sylvester", prim.NoParams)
-costs.def_cubic_flops(sylvester_p)
+sylvester_p: prim.Primitive[prim.NoParams] = ma.declare("solve_sylvester", prim.NoParams)
 
 
 @sylvester_p.def_abstract_eval
@@ -64,11 +63,9 @@ def _sylvester_of_one(
 ma.def_impl_by_one(sylvester_p, _sylvester_of_one)
 
 
-@sylvester_p.def_lowering
+@ma.def_lowering(sylvester_p)
 def _sylvester_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     """With ``a = U R U^H`` and ``b = V S V^H``, ``R (U^H x V) + (U^H x V) S = U^H c V``."""
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     dtype = operands[2].dtype
     count = operands[2].shape[-1]
 
@@ -83,18 +80,14 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: prim.NoParams) ->
         column = ew.sub(ma.column_of(right, j), ma.mm(solution, mixed))
         own = _pick_row(mixed, j)
         solved = triangular_solve(_shifted(r, own), column, left_side=True)
-        return ew.add(j, sh.full_like(j, 1)), r, s, right, ma.with_column(solution, j, solved)
+        return r, s, right, ma.with_column(solution, j, solved)
 
     def finish(solution: Array, u: Array, v: Array) -> Sequence[Array]:
         x = ma.mm(ma.mm(u, solution), ma.mH(v))
         return [x if dtypes.is_complex(dtype) else ma.real_part(x)]
 
     *state, u, v = lower_formula(b, prepare, operands)
-    solution = b.while_(
-        (b.scalar(0, dtypes.int32), *state),
-        lambda args: lower_formula(b, lambda j: [ew.lt(j, sh.full_like(j, count))], args[:1]),
-        lambda args: lower_formula(b, step, args),
-    )[-1]
+    solution = ma.lower_loop(b, count, step, state)[-1]
     return lower_formula(b, finish, (solution, u, v))
 
 
@@ -110,29 +103,13 @@ def _shifted(x: Array, by: Array) -> Array:
     return ew.add(x, ma.on_diagonal(spread, sh.zeros_like(x)))
 
 
-@sylvester_p.def_jvp
-def _sylvester_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
-) -> prim.JvpResult:
-    """From ``a x + x b = c``: ``a x' + x' b = c' - a' x - x b'``."""
-    a, b, c = primals
-    ta, tb, tc = tangents
-    x = tr.bind1(sylvester_p, primals, params)
-    change: prim.Tangent = tc
-    if ta is not prim.ZERO:
-        change = ru.add_tangents(change, ew.neg(ma.mm(ta, x)))
-    if tb is not prim.ZERO:
-        change = ru.add_tangents(change, ew.neg(ma.mm(x, tb)))
-    return (x,), (tr.bind1(sylvester_p, (a, b, ru.instantiate(change, c)), params),)
-
-
+ma.def_system(sylvester_p, lambda ta, x, params: ma.mm(ta, x), lambda tb, x, params: ma.mm(x, tb))
 ru.def_transposes(
     sylvester_p,
     "the matrices",
     "the matrices",
     lambda ct, a, b, c: tr.bind1(sylvester_p, (ma.mT(a), ma.mT(b), ct), prim.NO_PARAMS),
 )
-sh.def_simple_batch(sylvester_p)
 
 
 def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
@@ -156,8 +133,7 @@ def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
 
 # sqrtm
 
-sqrtm_p: prim.Primitive[prim.NoParams] = prim.Primitive("sqrtm", prim.NoParams)
-costs.def_cubic_flops(sqrtm_p)
+sqrtm_p: prim.Primitive[prim.NoParams] = ma.declare("sqrtm", prim.NoParams)
 
 
 @sqrtm_p.def_abstract_eval
@@ -199,7 +175,7 @@ def _sqrtm_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes
 ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
 
 
-@sqrtm_p.def_lowering
+@ma.def_lowering(sqrtm_p)
 def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     """The root of a triangular matrix, column by column (Björck and Hammarling, 1983).
 
@@ -207,8 +183,6 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
     the triangular matrix, and a failure of LAPACK's is told to the roots on the diagonal alone,
     from which it spreads to all elements.
     """
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     (out,) = b.results
     count = out.shape[-1]
 
@@ -236,20 +210,12 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
         solution = ew.select(
             lost, sh.full_like(solution, float("nan")), ew.select(at, roots, solution)
         )
-        return (
-            ew.add(j, sh.full_like(j, 1)),
-            roots,
-            ma.with_column(mixed, j, sh.reshape(solution, column)),
-        )
+        return roots, ma.with_column(mixed, j, sh.reshape(solution, column))
 
     (x,) = lower_formula(b, lambda x: [ew.convert_element_type(x, out.dtype)], operands)
     form, vectors, info = eigen.schur_call(b, x)
     roots = ma.nan_where_failed(b, info, lower_formula(b, diagonal, (form,)))
-    root = b.while_(
-        (b.scalar(0, dtypes.int32), *roots, form),
-        lambda args: lower_formula(b, lambda j: [ew.lt(j, sh.full_like(j, count))], args[:1]),
-        lambda args: lower_formula(b, step, args),
-    )[-1]
+    root = ma.lower_loop(b, count, step, (*roots, form))[-1]
     return lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
 
 
@@ -272,17 +238,11 @@ def _principal_roots(z: Array) -> Array:
     )
 
 
-@sqrtm_p.def_jvp
-def _sqrtm_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
-) -> prim.JvpResult:
-    """From ``r r = x``: ``r r' + r' r = x'``."""
-    (tx,) = ru.instantiate_all(tangents, [x.aval for x in primals])
-    root = tr.bind1(sqrtm_p, primals, params)
-    return (root,), (solve_sylvester(root, root, ew.convert_element_type(tx, root.dtype)),)
-
-
-sh.def_simple_batch(sqrtm_p)
+# from r r = x: r r' + r' r = x'
+ru.def_derivatives(
+    sqrtm_p,
+    lambda t, root, x: solve_sylvester(root, root, ew.convert_element_type(t, root.dtype)),
+)
 
 
 def sqrtm(x: Array) -> Array:

@@ -124,12 +124,10 @@ def _triangular_solve_type(avals: prim.Avals, params: TriangularSolveParams) -> 
     return (b.strip_weak(),)
 
 
-@triangular_solve_p.def_lowering
+@ma.def_lowering(triangular_solve_p)
 def _triangular_solve_lowering(
     b: Lowering, operands: hlo.Values, params: TriangularSolveParams
 ) -> hlo.Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
         (matrix,) = lower_formula(b, lambda x: [ma.conjugated(x)], (matrix,))
@@ -170,26 +168,19 @@ def _triangular_solve_on_cuda(
     ]
 
 
-@triangular_solve_p.def_jvp
-def _triangular_solve_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: TriangularSolveParams
-) -> prim.JvpResult:
-    """From ``op(a) x = b``: ``op(a) x' = b' - op(a') x`` (Giles 2008, 2.2.3)."""
-    (a, b), (ta, tb) = primals, tangents
-    x = tr.bind1(triangular_solve_p, (a, b), params)
-    change: prim.Tangent = tb
-    if ta is not prim.ZERO:
-        seen = ma.lower_part(ta, params.unit_diagonal)
-        if not params.lower:
-            seen = ma.mT(ma.lower_part(ma.mT(ta), params.unit_diagonal))
-        if params.transpose_a:
-            seen = ma.mT(seen)
-        if params.conjugate_a:
-            seen = ma.conjugated(seen)
-        change = ru.add_tangents(tb, ew.neg(ma.mm(seen, x) if params.left_side else ma.mm(x, seen)))
-    return (x,), (tr.bind1(triangular_solve_p, (a, ru.instantiate(change, b)), params),)
+def _change_of_product(ta: Array, x: Array, params: TriangularSolveParams) -> Array:
+    """``op(a') x``, or ``x op(a')``."""
+    seen = ma.lower_part(ta, params.unit_diagonal)
+    if not params.lower:
+        seen = ma.mT(ma.lower_part(ma.mT(ta), params.unit_diagonal))
+    if params.transpose_a:
+        seen = ma.mT(seen)
+    if params.conjugate_a:
+        seen = ma.conjugated(seen)
+    return ma.mm(seen, x) if params.left_side else ma.mm(x, seen)
 
 
+ma.def_system(triangular_solve_p, _change_of_product)
 ru.def_transposes(
     triangular_solve_p,
     "the matrices",
@@ -246,8 +237,7 @@ def triangular_solve(
 
 # cholesky
 
-cholesky_p: prim.Primitive[prim.NoParams] = prim.Primitive("cholesky", prim.NoParams)
-costs.def_cubic_flops(cholesky_p)
+cholesky_p: prim.Primitive[prim.NoParams] = ma.declare("cholesky", prim.NoParams)
 
 
 _cholesky_of_hosts = ma.lapack_of_numpy("cholesky_lo", "d->d", np.linalg.cholesky)
@@ -282,29 +272,18 @@ def _cholesky_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     return (x.strip_weak(),)
 
 
-@cholesky_p.def_lowering
+@ma.def_lowering(cholesky_p)
 def _cholesky_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     (x,) = operands
     factor, info = ma.lapack_call(
-        b, "potrf", (ma.matrices(x),), (x.type, 2), ma.status(x.type), uplo="L"
+        b,
+        "potrf",
+        (ma.matrices(x),),
+        (x.type, 2),
+        ma.status(x.type),
+        on_cuda=("cusolver_potrf_ffi", {"lower": True}),
+        uplo="L",
     )
-    return _lower_where_successful(b, factor, info)
-
-
-@cholesky_p.def_lowering(platform="cuda")
-def _cholesky_on_cuda(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
-    (x,) = operands
-    factor, info = ma.cuda_call(
-        b, "cusolver_potrf_ffi", (ma.matrices(x),), (x.type, 2), ma.status(x.type), lower=True
-    )
-    return _lower_where_successful(b, factor, info)
-
-
-def _lower_where_successful(b: Lowering, factor: hlo.Value, info: hlo.Value) -> hlo.Values:
     return lower_formula(b, lambda y: [ma.lower_part(y)], ma.nan_where_failed(b, info, (factor,)))
 
 
@@ -322,7 +301,6 @@ ru.def_derivatives(cholesky_p, _cholesky_derivative)
 
 
 cholesky_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-sh.def_simple_batch(cholesky_p)
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:

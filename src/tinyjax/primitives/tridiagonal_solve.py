@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from tinyjax.core.primitive import Primitive
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import matrices as ma, rules as ru, shape as sh, slicing as sl
 from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import mul, neg
+from tinyjax.primitives.elementwise import mul
 from tinyjax.primitives.families import lower_formula
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -60,10 +61,8 @@ def _solve_one(
 ma.def_impl_by_one(tridiagonal_solve_p, _solve_one, core=1)
 
 
-@tridiagonal_solve_p.def_lowering
+@ma.def_lowering(tridiagonal_solve_p)
 def _solve_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     *diagonals, right = operands
     if right.shape[-2] == 1:
         return (b.div(right, b.broadcast_in_dim(diagonals[1], right.shape, range(right.ndim - 1))),)
@@ -84,17 +83,15 @@ def _solve_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
 _FEWEST_ON_CUDA: Final = 3
 
 
-@tridiagonal_solve_p.def_lowering(platform="cuda")
+@ma.def_lowering(tridiagonal_solve_p, "cuda")
 def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     count = operands[3].shape[-2]
     missing = _FEWEST_ON_CUDA - count
     if missing > 0:  # further equations say that something else is 0
         equations = operands
         operands = lower_formula(b, lambda *xs: _longer(xs, missing), equations)
     *diagonals, right = operands
-    (x,) = ma.cuda_call(
+    (x,) = ma.routine_call(
         b,
         "cusparse_gtsv2_ffi",
         (*((x, 1) for x in diagonals), ma.matrices(right)),
@@ -129,20 +126,13 @@ def _shift(x: Array, axis: int, by: int) -> Array:
     return sl.pad(x, sh.full((), 0, x.dtype), config)
 
 
-@tridiagonal_solve_p.def_jvp
-def _solve_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
-) -> prim.JvpResult:
-    """From ``a x = b``: ``a x' = b' - a' x``."""
-    *diagonals, b = primals
-    x = tr.bind1(tridiagonal_solve_p, primals, params)
-    axis = x.ndim - 2
-    change: prim.Tangent = tangents[-1]
-    for t, by in zip(tangents[:-1], (1, 0, -1), strict=True):
-        if t is not prim.ZERO:
-            seen = _shift(x, axis, by) if by else x
-            change = ru.add_tangents(change, neg(mul(_spread(t, x), seen)))
-    return (x,), (tr.bind1(tridiagonal_solve_p, (*diagonals, ru.instantiate(change, b)), params),)
+def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
+    """The product of a diagonal and what stands before or after the elements of ``x``."""
+    seen = _shift(x, x.ndim - 2, by) if by else x
+    return mul(_spread(t, x), seen)
+
+
+ma.def_system(tridiagonal_solve_p, *[partial(_shifted_product, by) for by in (1, 0, -1)])
 
 
 def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> Array:
@@ -154,22 +144,7 @@ _MATRIX = "the matrices"
 ru.def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
 
 
-@tridiagonal_solve_p.def_batch
-def _solve_batch(
-    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: prim.NoParams
-) -> prim.BatchResult:
-    """Right-hand sides of shared matrices are many columns."""
-    *diagonals, b = values
-    *diagonal_axes, b_axis = axes
-    if b_axis is not None and all(axis is None for axis in diagonal_axes):
-
-        def solve(x: Array) -> Array:
-            return tr.bind1(tridiagonal_solve_p, (*diagonals, x), params)
-
-        return (ma.solve_all(solve, b, b_axis, True),), (0,)
-    size = mapped.size
-    moved = [sh.move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
-    return (tr.bind1(tridiagonal_solve_p, moved, params),), (0,)
+ma.def_system_batch(tridiagonal_solve_p)
 
 
 def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array) -> Array:

@@ -8,17 +8,17 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import costs, explicit, primitive as prim
+from tinyjax.core import explicit, primitive as prim
 from tinyjax.core.array import Array
 from tinyjax.core.primitive import Primitive
 from tinyjax.core.trace import bind1
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import broadcast as bc, matrices as ma
 from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from tinyjax.primitives.elementwise import add, div, eq, lt, mul, select, sqrt, sub
+from tinyjax.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
 from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import add_tangents, instantiate_all
-from tinyjax.primitives.shape import def_simple_batch, full_like, reshape, squeeze
+from tinyjax.primitives.rules import def_derivatives, instantiate_all
+from tinyjax.primitives.shape import full_like, reshape, squeeze
 from tinyjax.primitives.triangular import triangular_solve
 from tinyjax.stablehlo.lowering import Lowering
 from tinyjax.stablehlo.types import Values
@@ -34,8 +34,7 @@ class ProductParams(prim.Params):
     beta: float
 
 
-symmetric_product_p: Primitive[ProductParams] = Primitive("symmetric_product", ProductParams)
-costs.def_cubic_flops(symmetric_product_p)
+symmetric_product_p: Primitive[ProductParams] = ma.declare("symmetric_product", ProductParams)
 
 
 @symmetric_product_p.def_impl
@@ -86,22 +85,16 @@ def _combine(x: Array, alpha: float, c: Array, beta: float) -> Array:
     return add(mul(full_like(x, alpha), x), mul(full_like(c, beta), c))
 
 
-@symmetric_product_p.def_jvp
-def _product_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: ProductParams
-) -> prim.JvpResult:
-    a, _ = primals
-    ta, tc = tangents
-    total: prim.Tangent = prim.ZERO
-    if ta is not prim.ZERO:
-        half = ma.mm(ta, ma.mT(a))
-        total = mul(full_like(half, params.alpha), add(half, ma.mT(half)))
-    if tc is not prim.ZERO:
-        total = add_tangents(total, mul(full_like(tc, params.beta), tc))
-    return (bind1(symmetric_product_p, primals, params),), (total,)
+def _of_factor(t: Array, out: Array, a: Array, c: Array, params: ProductParams) -> Array:
+    half = ma.mm(t, ma.mT(a))
+    return mul(full_like(half, params.alpha), add(half, ma.mT(half)))
 
 
-def_simple_batch(symmetric_product_p)
+def_derivatives(
+    symmetric_product_p,
+    _of_factor,
+    lambda t, out, a, c, params: mul(full_like(t, params.beta), t),
+)
 
 
 def symmetric_product(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
@@ -122,8 +115,7 @@ def symmetric_product(a: Array, c: Array, *, alpha: float, beta: float) -> Array
 
 # cholesky_update
 
-cholesky_update_p: Primitive[prim.NoParams] = Primitive("cholesky_update", prim.NoParams)
-costs.def_cubic_flops(cholesky_update_p)
+cholesky_update_p: Primitive[prim.NoParams] = ma.declare("cholesky_update", prim.NoParams)
 
 
 @cholesky_update_p.def_abstract_eval
@@ -155,11 +147,9 @@ def _update_of_one(r: HostArray, w: HostArray, params: prim.NoParams) -> Sequenc
 ma.def_impl_by_one(cholesky_update_p, _update_of_one)
 
 
-@cholesky_update_p.def_lowering
+@ma.def_lowering(cholesky_update_p)
 def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     """Rotate the vector into one row after another, which makes its elements zeros."""
-    if ma.nothing_to_do(operands):
-        return ma.lower_nothing(b)
     count = operands[1].shape[-1]
 
     def start(r: Array, w: Array) -> Sequence[Array]:
@@ -178,16 +168,9 @@ def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
             for v in (select(idle, full_like(x, 1), x), y)
         )
         new, rest = add(mul(c, row), mul(s, w)), sub(mul(c, w), mul(s, row))
-        return add(k, full_like(k, 1)), dynamic_update_slice_in_dim(r, new, k, axis), rest
+        return dynamic_update_slice_in_dim(r, new, k, axis), rest
 
-    state = lower_formula(b, start, operands)
-    return [
-        b.while_(
-            (b.scalar(0, dtypes.int32), *state),
-            lambda args: lower_formula(b, lambda k: [lt(k, full_like(k, count))], args[:1]),
-            lambda args: lower_formula(b, step, args),
-        )[1]
-    ]
+    return ma.lower_loop(b, count, step, lower_formula(b, start, operands))[:1]
 
 
 @cholesky_update_p.def_jvp
@@ -206,9 +189,6 @@ def _update_jvp(
     inner = triangular_solve(out, inner)
     halved = div(inner, full_like(inner, 2))
     return (out,), (ma.mm(ma.on_diagonal(halved, ma.upper_part(inner)), out),)
-
-
-def_simple_batch(cholesky_update_p)
 
 
 def cholesky_update(r: Array, w: Array) -> Array:
