@@ -18,7 +18,8 @@ from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callbac
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
-from tinyjax.core.primitive import NO_PARAMS, STEPWISE, NoParams, Primitive
+from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.program_rules import PROGRAM, by_equation
 from tinyjax.core.trace import bind1, current_trace, use_trace
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
@@ -255,10 +256,10 @@ def one_by_one(jaxpr: Jaxpr, args: list[Any]) -> list[Any]:
     env: dict[Any, Any] = dict(zip(jaxpr.in_binders, args, strict=True))
     for eqn in jaxpr.eqns:
         operands = [x.value if isinstance(x, Lit) else env[x] for x in eqn.inputs]
-        stepwise = eqn.primitive.rules.extensions.get(STEPWISE)
+        program = eqn.primitive.rules.extensions.get(PROGRAM)
         outs = (
-            stepwise(operands, eqn.params)
-            if stepwise
+            program(operands, eqn.params, by_equation)
+            if program
             else current_trace().process(eqn.primitive, operands, eqn.params)
         )
         env.update(zip(eqn.out_binders, outs, strict=True))

@@ -41,11 +41,6 @@ class CheckpointParams(prim.Params):
 checkpoint_p: prim.Primitive[CheckpointParams] = prim.Primitive("checkpoint", CheckpointParams)
 
 
-@checkpoint_p.def_evaluate
-def _checkpoint_evaluate(args: prim.Arrays, params: CheckpointParams) -> prim.Arrays:
-    return jx.eval_jaxpr(params.jaxpr, args)
-
-
 @checkpoint_p.def_lowering
 def _checkpoint_lowering(b: Lowering, operands: hlo.Values, params: CheckpointParams) -> hlo.Values:
     always = _always(b, operands) if _kept_apart(params) else None

@@ -11,9 +11,17 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from tinyjax import config, dtypes, errors, frames, tree, xla
-from tinyjax.core import avals as av, calling, refs as rf, staging as stg, trace as tr, varying
+from tinyjax.core import (
+    avals as av,
+    calling,
+    program_rules as pr,
+    refs as rf,
+    staging as stg,
+    trace as tr,
+    varying,
+)
 from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Var, effects, eval_jaxpr, subjaxprs, zero_literal
+from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, jaxpr_of, subjaxprs, zero_literal
 from tinyjax.core.primitive import MappedAxis, Participation, Primitive
 from tinyjax.display.progress_setting import asked
 from tinyjax.primitives import constraint as con, elementwise as ew
@@ -124,13 +132,28 @@ def is_filled(cell: CellType) -> bool:
     return True
 
 
-def evaluate_compiled(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-    """Evaluate a loop as a compiled program of one equation."""
-    binders = tuple([Var(x.aval) for x in args])
-    avals = primitive.rules.abstract_eval([v.aval for v in binders], params)
-    outs = tuple([Var(aval) for aval in avals])
-    jaxpr = Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
-    return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)
+def def_loop(
+    primitive: Primitive[P],
+    rule: pr.ProgramRule[P],
+    iterations: Callable[[P], int | None],
+) -> None:
+    """Register what a loop does with its programs, and how often.
+
+    Whoever writes a loop asks for a staged one: a call runs it compiled.
+
+    Args:
+        primitive: the loop.
+        rule: its ``PROGRAM`` rule.
+        iterations: gives the number of iterations for parameters, or None.
+    """
+
+    @primitive.def_evaluate
+    def evaluate(args: Sequence[Array], params: P) -> Sequence[Array]:
+        jaxpr = jaxpr_of(primitive, [x.aval for x in args], params)
+        return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)
+
+    pr.def_program(primitive, rule)
+    primitive.def_rule(pr.ITERATIONS)(iterations)
 
 
 def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:

@@ -56,11 +56,12 @@ E = TypeVar("E")
 _NOT_GIVEN: Final = object()
 
 
-@cond_p.def_rule(prim.STEPWISE)
-@cond_p.def_evaluate
-def _cond_evaluate(args: prim.Arrays, params: CondParams) -> prim.Arrays:
+def _cond_program(args: Sequence[Any], params: CondParams, run: pr.Run) -> Sequence[Any]:
     index, *operands = args
-    return jx.eval_jaxpr(params.branches[int(index)], operands)
+    return run(params.branches[int(index)], operands)
+
+
+pr.def_program(cond_p, _cond_program)
 
 
 @cond_p.def_abstract_eval

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.control_flow.common import evaluate_compiled
+from tinyjax.control_flow.common import def_loop
 from tinyjax.core import primitive as prim, program_rules as pr, tangents as tg, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.dependence import asks_within
@@ -26,21 +26,10 @@ def_linear_map(
 )
 
 
-@loop_tangent_p.def_evaluate
-def _tangent_evaluate(args: prim.Arrays, params: LinearMapParams) -> prim.Arrays:
-    return evaluate_compiled(loop_tangent_p, args, params)
-
-
-loop_tangent_p.def_rule(pr.ITERATIONS)(lambda params: None)
+def_loop(loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None)
 
 
 loop_tangent_p.def_rule(pr.ASKED)(lambda params: asks_within(params.forward))
-
-
-@loop_tangent_p.def_rule(prim.STEPWISE)
-def _tangent_stepwise(args: prim.Arrays, params: LinearMapParams) -> prim.Arrays:
-    with tr.base_trace().iterate_backward():
-        return eval_jaxpr(params.forward, args)
 
 
 @loop_tangent_p.def_lowering

@@ -52,50 +52,35 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
-@scan_p.def_evaluate
-def _scan_evaluate(args: prim.Arrays, params: ScanParams) -> prim.Arrays:
-    # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
-    return cf.evaluate_compiled(scan_p, args, params)
-
-
-scan_p.def_rule(pr.ITERATIONS)(lambda params: params.length)
-
-
-@scan_p.def_rule(prim.STEPWISE)
-def _scan_stepwise(args: prim.Arrays, params: ScanParams) -> prim.Arrays:
-    m, length = params.num_carry, params.length
-    consts, carry, xs = lp.split_list(args, params.num_consts, m)
-    parts: list[list[Array]] = []
-    with tr.base_trace().iterate("scan", length) as iteration:
-        for i in reported(range(length), params.progress):
-            iteration(i)
-            place = length - 1 - i if params.reverse else i
-            slices = [sh.squeeze(sl.slice_in_dim(x, place, place + 1), (0,)) for x in xs]
-            carry, ys = lp.split_list(eval_jaxpr(params.jaxpr, [*consts, *carry, *slices]), m)
-            parts.append(ys)
-    if not parts:
-        return [*carry, *(sh.full((0, *y.shape), 0, y.dtype) for y in params.jaxpr.out_avals[m:])]
-    if params.reverse:
-        parts.reverse()
-    stacks = [
-        sl.concatenate([sh.reshape(y, (1, *y.shape)) for y in column], 0)
-        for column in zip(*parts, strict=True)
-    ]
-    return [*carry, *stacks]
-
-
-@scan_p.def_rule(pr.ON_HOSTS)
-def _scan_on_hosts(hosts: prim.Hosts, params: ScanParams, run: pr.RunOnHosts) -> prim.Hosts:
+def _scan_program(args: Sequence[Any], params: ScanParams, run: pr.Run) -> Sequence[Any]:
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, carry, xs = lp.split_list(hosts, params.num_consts, m)
-    stacks = [np.empty(aval.shape, aval.dtype) for aval in av.stacked(jaxpr.out_avals[m:], length)]
+    consts, carry, xs = lp.split_list(args, params.num_consts, m)
+    stacks: list[Any] = []
     order = reversed(range(length)) if params.reverse else range(length)
     for i in reported(order, params.progress):
         outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
-        carry = outs[:m]
-        for stack, y in zip(stacks, outs[m:], strict=True):
+        carry, ys = outs[:m], outs[m:]
+        if not stacks:
+            stacks = [_room(y, length) for y in ys]
+        for stack, y in zip(stacks, ys, strict=True):
             stack[i] = y
-    return [*carry, *stacks]
+    if not length:
+        stacks = [np.empty(aval.shape, aval.dtype) for aval in av.stacked(jaxpr.out_avals[m:], 0)]
+    return [*carry, *map(_joined, stacks)]
+
+
+def _room(y: Any, length: int) -> Any:
+    """Room for a result of each iteration: a NumPy array, or a list of arrays."""
+    return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
+
+
+def _joined(stack: Any) -> Any:
+    if isinstance(stack, list):
+        return sl.concatenate([sh.reshape(y, (1, *y.shape)) for y in stack], 0)
+    return stack
+
+
+cf.def_loop(scan_p, _scan_program, lambda params: params.length)
 
 
 @scan_p.def_abstract_eval

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import count
 from typing import Any, TypeVar
 
 from tinyjax import config, dtypes, errors, tree
@@ -46,34 +45,8 @@ from tinyjax.transforms import batching as bt
 S = TypeVar("S")
 
 
-@while_p.def_evaluate
-def _while_evaluate(args: prim.Arrays, params: WhileParams) -> prim.Arrays:
-    # Whoever writes a loop of this kind asks for a staged one: it runs compiled.
-    return cf.evaluate_compiled(while_p, args, params)
-
-
-while_p.def_rule(pr.ITERATIONS)(lambda params: None)
-
-
-@while_p.def_rule(prim.STEPWISE)
-def _while_stepwise(args: prim.Arrays, params: WhileParams) -> prim.Arrays:
+def _while_program(args: Sequence[Any], params: WhileParams, run: pr.Run) -> Sequence[Any]:
     fixed, other, state = split_list(args, params.num_condition, params.num_body)
-    with tr.base_trace().iterate("while") as iteration:
-        numbers = count()
-
-        def goes_on() -> bool:
-            iteration(next(numbers))
-            (going,) = jx.eval_jaxpr(params.condition, [*fixed, *state])
-            return bool(going)
-
-        for _ in reporting.reported(iter(goes_on, False), params.progress):
-            state = jx.eval_jaxpr(params.body, [*other, *state])
-    return state
-
-
-@while_p.def_rule(pr.ON_HOSTS)
-def _while_on_hosts(hosts: prim.Hosts, params: WhileParams, run: pr.RunOnHosts) -> prim.Hosts:
-    fixed, other, state = split_list(hosts, params.num_condition, params.num_body)
 
     def goes_on() -> bool:
         return bool(run(params.condition, [*fixed, *state])[0])
@@ -81,6 +54,9 @@ def _while_on_hosts(hosts: prim.Hosts, params: WhileParams, run: pr.RunOnHosts) 
     for _ in reporting.reported(iter(goes_on, False), params.progress):
         state = run(params.body, [*other, *state])
     return state
+
+
+cf.def_loop(while_p, _while_program, lambda params: None)
 
 
 @while_p.def_abstract_eval

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hashlib import blake2b
 
 K = TypeVar("K")
+P = TypeVar("P")
 V = TypeVar("V")
 
 
@@ -423,6 +424,13 @@ class ClosedJaxpr(_Shown):
 def close(jaxpr: Jaxpr, consts: tuple[Array, ...]) -> ClosedJaxpr:
     """Return a program as users look at it: its constants are told from its parameters."""
     return ClosedJaxpr(attrs.evolve(jaxpr, num_consts=len(consts)), consts)
+
+
+def jaxpr_of(primitive: prim.Primitive[P], avals: Sequence[av.ShapedArray], params: P) -> Jaxpr:
+    """Return the program that applies a primitive to its parameters."""
+    binders = tuple([Var(aval) for aval in avals])
+    outs = tuple([Var(aval) for aval in primitive.rules.abstract_eval(avals, params)])
+    return Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
 
 
 class ProgramTrace(tr.EvalTrace):

@@ -252,10 +252,6 @@ class RuleKey(records.Printed, Generic[R]):
     name: str
 
 
-#: How a primitive that is a program is evaluated one equation at a time, which is how the setting
-#: ``debug_nans`` finds what compiled programs do (``tinyjax.nans``).
-STEPWISE: Final[RuleKey[Callable[[Sequence[Any], Any], Sequence[Any]]]] = RuleKey("stepwise")
-
 #: Of a primitive that moves data between devices, or says that they have different values: from the
 #: axes along which its operand varies, those that it has to vary along, and those that the result
 #: does. Without this rule and the next, operands vary along the same axes, and so do results.

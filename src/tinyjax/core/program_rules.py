@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+from tinyjax.core import jaxpr as jx
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Sharding
-from tinyjax.core.primitive import Hosts, RuleKey
-from tinyjax.dtypes import HostArray
+from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
+from tinyjax.core.primitive import Primitive, RuleKey
 
-if TYPE_CHECKING:
-    from tinyjax.core.jaxpr import Jaxpr, JaxprEqn
+P = TypeVar("P")
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
@@ -77,12 +77,33 @@ ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 
 
-class RunOnHosts(Protocol):
-    """Evaluates a program on NumPy arrays, and is told how often it will be asked to, if known."""
+class Run(Protocol):
+    """Evaluates a program, and is told how often it will be asked to, where that is known."""
 
-    def __call__(self, jaxpr: Any, hosts: Hosts, times: int = 1, /) -> list[HostArray]: ...
+    def __call__(self, jaxpr: Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
 
 
-#: The rule of a primitive that is a loop, or moves values between devices: evaluates it on NumPy
-#: arrays, given what evaluates its programs: ``rule(operands, params, run) -> results``.
-ON_HOSTS: Final[RuleKey[Callable[[Hosts, Any, RunOnHosts], Hosts]]] = RuleKey("on hosts")
+def by_equation(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
+    """Evaluate a program one equation at a time, under the current trace."""
+    return jx.eval_jaxpr(jaxpr, args)
+
+
+#: What a primitive does with the programs in its parameters: ``rule(operands, params, run)`` gives
+#: the results. The compiler for NumPy has ``run`` take NumPy arrays, a debugger arrays.
+ProgramRule: TypeAlias = Callable[[Sequence[Any], P, Run], Sequence[Any]]
+PROGRAM: Final[RuleKey[ProgramRule[Any]]] = RuleKey("program")
+
+
+def def_program(primitive: Primitive[P], rule: ProgramRule[P]) -> None:
+    """Register what a primitive does with the programs in its parameters.
+
+    It is evaluated so, too, unless it has an ``evaluate`` rule already.
+
+    Args:
+        primitive: the primitive.
+        rule: takes the operands, the parameters, and what evaluates a program; the operands, and
+            what that takes and gives, are all NumPy arrays or all arrays.
+    """
+    primitive.def_rule(PROGRAM)(rule)
+    if primitive.rules.evaluate is None:
+        primitive.def_evaluate(lambda args, params: rule(args, params, by_equation))

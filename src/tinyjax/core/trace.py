@@ -13,7 +13,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
 from types import FrameType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
@@ -406,21 +406,6 @@ class EvalTrace(Trace):
         """
         return call(*args, **kwargs)
 
-    def iterate(
-        self, name: str, length: int | None = None
-    ) -> AbstractContextManager[Callable[[int], None]]:
-        """Evaluate a loop; what the context gives is called with the number of each iteration.
-
-        Args:
-            name: what the loop is called.
-            length: the number of iterations, where it is known before they are made.
-        """
-        return nullcontext(_ignore)
-
-    def iterate_backward(self) -> AbstractContextManager[object]:
-        """Evaluate the tangent of a ``while_loop``, whose transpose is a loop that goes back."""
-        return nullcontext()
-
     def run_program(
         self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
     ) -> Sequence[Array]:
@@ -557,10 +542,6 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
         f"{', '.join(str(ShapedArray(x.shape, x.dtype)) for x in arrays)}, but its "
         f"abstract_eval rule says {', '.join(map(str, said))}: they must agree."
     )
-
-
-def _ignore(iteration: int) -> None:
-    pass
 
 
 class _NotOnHostError(TypeError):

@@ -19,7 +19,7 @@ from tinyjax.core import avals as av, closures, jaxpr as jx, primitive as prim, 
 from tinyjax.core.array import Array
 from tinyjax.core.list_partition import marked
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.program_rules import ASKED, INLINED
+from tinyjax.core.program_rules import ASKED, INLINED, def_program
 from tinyjax.core.staging import stage
 from tinyjax.core.tangents import nonzeros, present, with_zeros
 from tinyjax.dtypes import is_inexact
@@ -306,10 +306,7 @@ def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
     return fun
 
 
-@custom_call_p.def_rule(prim.STEPWISE)
-@custom_call_p.def_evaluate
-def _custom_call_evaluate(args: prim.Arrays, params: CustomCallParams) -> prim.Arrays:
-    return jx.eval_jaxpr(params.jaxpr, args)
+def_program(custom_call_p, lambda args, params, run: run(params.jaxpr, args))
 
 
 custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)

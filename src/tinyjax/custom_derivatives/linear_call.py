@@ -15,6 +15,7 @@ from tinyjax.core.array import Array
 from tinyjax.core.jaxpr import eval_jaxpr
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.operands import as_array
+from tinyjax.core.program_rules import def_program
 from tinyjax.core.staging import stage
 from tinyjax.core.trace import bind
 from tinyjax.primitives import rules as ru
@@ -79,10 +80,7 @@ def linear_call(
     return tree.unflatten(out_tree, calls.bind_linear_map(linear_call_p, there, back, arrays, n))
 
 
-@linear_call_p.def_rule(prim.STEPWISE)
-@linear_call_p.def_evaluate
-def _call_evaluate(args: prim.Arrays, params: calls.LinearMapParams) -> prim.Arrays:
-    return eval_jaxpr(params.forward, args)
+def_program(linear_call_p, lambda args, params, run: run(params.forward, args))
 
 
 @linear_call_p.def_lowering

@@ -164,7 +164,6 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
     def __init__(self, name: str) -> None:
         super().__init__(name, CallPrimitiveParams)
         def_call(self, f"the program of '{name}'", lambda _, jaxpr: CallPrimitiveParams(jaxpr))
-        self.def_evaluate(lambda args, params: jx.eval_jaxpr(params.jaxpr, args))
         self.def_lowering(lambda b, args, params: low.call_jaxpr(b, params.jaxpr, name, args))
 
     def bind(self, *args: Any, **params: Any) -> list[Array]:

@@ -21,8 +21,8 @@ from numpy import asarray, empty, ndarray, uint8
 from tinyjax.core import avals as av, jaxpr as jx, nesting, operands as opd, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.primitive import STEPWISE, Hosts, Kernel, P, Primitive, on_replaced
-from tinyjax.core.program_rules import ON_HOSTS
+from tinyjax.core.primitive import Hosts, Kernel, P, Primitive, on_replaced
+from tinyjax.core.program_rules import PROGRAM
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
 from tinyjax.host import simplify, text
@@ -85,11 +85,8 @@ class ProgramEvaluation(jx.ProgramTrace):
         _keep_freed_memory()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        stepwise = primitive.rules.extensions.get(STEPWISE)
-        if stepwise is not None:
-            tr.check_concrete(args)
-            results: Sequence[Array] = stepwise(args, params)
-            return results
+        if PROGRAM in primitive.rules.extensions:
+            return self.evaluate(jx.jaxpr_of(primitive, [x.aval for x in args], params), args)
         if primitive.rules.evaluate is None:
             return tr.EVAL.process(primitive, args, params)
         with tr.use_trace(tr.EVAL):  # it may call the user's functions
@@ -161,8 +158,8 @@ class ProgramEvaluation(jx.ProgramTrace):
         token = tr.set_errors(self._errors)
         try:
             with nesting.LEVEL:
-                if ON_HOSTS in eqn.primitive.rules.extensions:
-                    return eqn.primitive.rule(ON_HOSTS)(hosts, eqn.params, self.on_hosts)
+                if PROGRAM in eqn.primitive.rules.extensions:
+                    return eqn.primitive.rule(PROGRAM)(hosts, eqn.params, self.on_hosts)
                 pairs = zip(hosts, eqn.inputs, strict=True)
                 args = [ConcreteArray(host, x.aval) for host, x in pairs]
                 outs = self.process(eqn.primitive, args, eqn.params)
@@ -211,7 +208,9 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         if call is not None and len(eqn.out_binders) > 1:
             steps.append((_IMPL, _taking_params(call), operands, place, unread, eqn))
         elif call is None:
-            way = _IMPL if rules.evaluate is None else _PROGRAM
+            # what only moves between devices is nothing here
+            is_program = rules.evaluate is not None and not eqn.primitive.has_rule("impl")
+            way = _PROGRAM if is_program else _IMPL
             steps.append((way, rules.impl, operands, place, unread, eqn))
         elif len(operands) == 1:
             steps.append((_ONE, call, operands[0], place, unread, eqn))

@@ -20,6 +20,7 @@ from tinyjax.core.avals import Axes, ShapedArray
 from tinyjax.core.checking import checked
 from tinyjax.core.list_partition import split_list
 from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.program_rules import def_program
 from tinyjax.core.tangents import defined, of_undefined, present, with_zeros
 from tinyjax.core.trace import Running, bind
 from tinyjax.errors import ArgumentError, DifferentiationError
@@ -63,10 +64,7 @@ custom_linear_solve_p: prim.Primitive[LinearSolveParams] = prim.Primitive(
 )
 
 
-@custom_linear_solve_p.def_rule(prim.STEPWISE)
-@custom_linear_solve_p.def_evaluate
-def _solve_evaluate(args: prim.Arrays, params: LinearSolveParams) -> prim.Arrays:
-    return jx.eval_jaxpr(params.solve, args)
+def_program(custom_linear_solve_p, lambda args, params, run: run(params.solve, args))
 
 
 @custom_linear_solve_p.def_abstract_eval

@@ -8,7 +8,7 @@ where a NaN with a birth leaves: in what a transformed function returns, or wher
 data.
 
 A compiled program is run as always. Only if a result holds a NaN it is evaluated once more, one
-equation at a time, by the ``STEPWISE`` rules of the primitives that are programs. A program with
+equation at a time, by the ``PROGRAM`` rules of the primitives that are programs. A program with
 effects is evaluated so from the start, since what is done must not be done twice.
 """
 
@@ -17,14 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import effects, subjaxprs
-from tinyjax.core.primitive import STEPWISE, Primitive
+from tinyjax.core.jaxpr import Jaxpr, effects, subjaxprs
+from tinyjax.core.operands import as_array
+from tinyjax.core.primitive import Primitive
+from tinyjax.core.program_rules import ITERATIONS, PROGRAM, Run, by_equation
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.trace import (
     EVAL,
@@ -51,6 +54,7 @@ from tinyjax.nans.origins import (
     wanted_in,
 )
 from tinyjax.nans.reports import check_result
+from tinyjax.transforms.calls import LinearMapParams
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -92,20 +96,20 @@ class NanTrace(EvalTrace):
         if any_sharded(args):  # whose data is not looked at
             with use_trace(EVAL):
                 return EVAL.process(primitive, args, params)
-        stepwise = primitive.rules.extensions.get(STEPWISE)
-        if stepwise is not None and self.replaying:
-            results: Sequence[Array] = stepwise(args, params)
-            return results
-        if stepwise is not None and any(effects(j).any for j in subjaxprs(params)):
-            return _replay(stepwise, args, params)
+        is_program = PROGRAM in primitive.rules.extensions
+        if is_program and self.replaying:
+            return _stepwise(primitive, args, params)
+        if is_program and any(effects(j).any for j in subjaxprs(params)):
+            return _replay(partial(_stepwise, primitive), args, params)
         with use_trace(EVAL):
             outs = EVAL.process(primitive, args, params)
         if all(wanted_in(out) is None for out in outs):
             return outs
-        if stepwise is None:
-            _track(primitive, args, params, outs)
+        if is_program:
+            replayed = _replay(partial(_stepwise, primitive), args, params)
+            _compare(primitive.name, args, outs, replayed)
         else:
-            _compare(primitive.name, args, outs, _replay(stepwise, args, params))
+            _track(primitive, args, params, outs)
         return outs
 
     def watch(
@@ -135,52 +139,75 @@ class NanTrace(EvalTrace):
             _compare("a compiled program", args, outs, replayed)
         return outs
 
-    @contextmanager
-    def iterate(self, name: str, length: int | None = None) -> Iterator[Callable[[int], None]]:
-        source = traced_source(evaluated_source())
-        location = None if source is None else source.location
-        backward = source is not None and source.transposed
-        if length is None:
-            backward = _reversed.get()
-        outer = _iterations.get()
-        iterations: list[Iteration] = []
-        # A way back runs iterations again, from states that were kept: those of loops that it is
-        # made of are not the user's.
-        recomputed = _recomputed.get()
-        hidden = location is not None and location == recomputed
-        if hidden and outer and outer[-1].location == location:
-            outer = outer[:-1]
-        if backward and length is None:
-            recomputed = location
-        tokens = _iterations.set(outer), _reversed.set(False), _recomputed.set(recomputed)
 
-        def iteration(index: int) -> None:
-            if hidden:
-                return
-            iterations.append(Iteration(name, location, index))
+def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+    """Run the programs that a primitive holds one equation at a time."""
+    rule = primitive.rule(PROGRAM)
+    if ITERATIONS not in primitive.rules.extensions:
+        return rule(args, params, by_equation)
+    if isinstance(params, LinearMapParams):  # the tangent of a loop, which is none itself
+        with _iterate_backward():
+            return rule(args, params, by_equation)
+    with _iterate(primitive.name, primitive.rule(ITERATIONS)(params)) as run:
+        return [as_array(x) for x in rule(args, params, run)]
+
+
+@contextmanager
+def _iterate(name: str, length: int | None) -> Iterator[Run]:
+    """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
+
+    Args:
+        name: what the loop is called.
+        length: the number of iterations, where it is known before they are made.
+    """
+    source = traced_source(evaluated_source())
+    location = None if source is None else source.location
+    backward = source is not None and source.transposed
+    if length is None:
+        backward = _reversed.get()
+    outer = _iterations.get()
+    iterations: list[Iteration] = []
+    # A way back runs iterations again, from states that were kept: those of loops that it is
+    # made of are not the user's.
+    recomputed = _recomputed.get()
+    hidden = location is not None and location == recomputed
+    if hidden and outer and outer[-1].location == location:
+        outer = outer[:-1]
+    if backward and length is None:
+        recomputed = location
+    tokens = _iterations.set(outer), _reversed.set(False), _recomputed.set(recomputed)
+    first: list[Jaxpr] = []
+
+    def run(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
+        first[:] = first or [jaxpr]
+        if jaxpr is first[0] and not hidden:  # an iteration begins
+            iterations.append(Iteration(name, location, len(iterations)))
             _iterations.set((*outer, iterations[-1]))
+        return by_equation(jaxpr, args)
 
-        try:
-            yield iteration
-        finally:
-            if backward:  # it goes through the iterations of the forward loop, the last one first
-                # where the length is not known, the condition has been asked once more
-                total = len(iterations) - 1 if length is None else length
-                for one in iterations:
-                    one.index = total - 1 - one.index
-            _iterations.reset(tokens[0])
-            _reversed.reset(tokens[1])
-            _recomputed.reset(tokens[2])
+    try:
+        yield run
+    finally:
+        if backward:  # it goes through the iterations of the forward loop, the last one first
+            # where the length is not known, the condition has been asked once more
+            total = len(iterations) - 1 if length is None else length
+            for one in iterations:
+                one.index = total - 1 - one.index
+        _iterations.reset(tokens[0])
+        _reversed.reset(tokens[1])
+        _recomputed.reset(tokens[2])
 
-    @contextmanager
-    def iterate_backward(self) -> Iterator[None]:
-        source = evaluated_source()
-        backward = isinstance(source, TracedSource) and source.transposed
-        token = _reversed.set(backward)
-        try:
-            yield
-        finally:
-            _reversed.reset(token)
+
+@contextmanager
+def _iterate_backward() -> Iterator[None]:
+    """Evaluate the tangent of a ``while_loop``, whose transpose is a loop that goes back."""
+    source = evaluated_source()
+    backward = isinstance(source, TracedSource) and source.transposed
+    token = _reversed.set(backward)
+    try:
+        yield
+    finally:
+        _reversed.reset(token)
 
 
 NANS: Final = NanTrace(False)

@@ -7,7 +7,7 @@ import attrs
 from tinyjax.core import avals as av, operands as opd, primitive as prim, sharded_array as sa
 from tinyjax.core.array import Array
 from tinyjax.core.devices import Sharding
-from tinyjax.core.program_rules import ON_HOSTS, SHARDINGS
+from tinyjax.core.program_rules import SHARDINGS
 from tinyjax.core.tangents import present
 from tinyjax.core.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.errors import ShardingError
@@ -43,10 +43,6 @@ def _impl(operands: prim.Hosts, params: ConstraintParams) -> prim.Hosts:
 def _evaluate(args: prim.Arrays, params: ConstraintParams) -> prim.Arrays:
     (x,) = args
     return [sa.placer[0](x, params.sharding.decided(x.sharding))]
-
-
-# a program that the host computes has one place
-sharding_constraint_p.def_rule(ON_HOSTS)(lambda operands, params, run: operands)
 
 
 @sharding_constraint_p.def_abstract_eval
@@ -182,9 +178,6 @@ def _hide(args: prim.Arrays, params: HideParams) -> prim.Arrays:
     if isinstance(x.aval, av.ExplicitArray):  # one number everywhere
         return [opd.splat(opd.first_element(x.concrete("data")), x.aval.plain)]
     return args
-
-
-hide_p.def_rule(ON_HOSTS)(lambda operands, params, run: operands)
 
 
 @hide_p.def_abstract_eval

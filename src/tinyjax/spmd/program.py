@@ -125,7 +125,17 @@ def _evaluate(args: prim.Arrays, params: ShardMapParams) -> prim.Arrays:
     return xla.run_alone(shard_map_p, args, params)
 
 
-shard_map_p.def_rule(prim.STEPWISE)(emulation.emulate)
+def _program(args: Sequence[Any], params: ShardMapParams, run: pr.Run) -> Sequence[Any]:
+    def stage() -> stg.Staged:
+        specs = zip(params.jaxpr.in_avals, params.in_specs, strict=True)
+        avals = [global_type(aval, params.mesh, spec).plain for aval, spec in specs]
+        return stg.stage(lambda *xs: emulation.emulate(xs, params), avals)
+
+    key = ("emulated", params.mesh, params.axes, params.in_specs, params.out_specs)
+    return run(params.jaxpr.derive(key, stage).jaxpr, args)
+
+
+pr.def_program(shard_map_p, _program)
 
 
 @shard_map_p.def_rule(pr.RECORDED_IN)

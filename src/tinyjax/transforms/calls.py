@@ -15,7 +15,7 @@ from tinyjax.core import jaxpr as jx, primitive as prim, staging as stg, tangent
 from tinyjax.core.array import Array
 from tinyjax.core.avals import Axes, ShapedArray, same_types
 from tinyjax.core.list_partition import fill_list
-from tinyjax.core.program_rules import CALLED
+from tinyjax.core.program_rules import CALLED, def_program
 from tinyjax.core.trace import bind
 from tinyjax.errors import ArgumentError
 from tinyjax.primitives import rules as ru, shape as sh
@@ -99,7 +99,7 @@ def def_call(
     def bind_call(staged: stg.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
         return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
 
-    primitive.def_rule(prim.STEPWISE)(lambda args, params: jx.eval_jaxpr(params.jaxpr, args))
+    def_program(primitive, lambda args, params, run: run(params.jaxpr, args))
     primitive.def_rule(CALLED)(rebuild)
     primitive.def_rule(prim.FITS)(fit_call)
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))

@@ -22,7 +22,7 @@ from tinyjax import config, records
 from tinyjax.core import concrete as conc, costs, jaxpr as jx, sharded_array as sa, trace as tr
 from tinyjax.core.array import Array
 from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.primitive import STEPWISE, Primitive
+from tinyjax.core.primitive import Primitive
 from tinyjax.host import plans
 from tinyjax.xla import compilation, device_assignment
 
@@ -80,9 +80,8 @@ def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
 
     def find() -> Primitive[Any] | None:
         for eqn in jaxpr.eqns:
-            rules = eqn.primitive.rules
-            known = STEPWISE in rules.extensions or rules.evaluate is not None
-            if not known and not eqn.primitive.has_rule("impl"):
+            primitive = eqn.primitive
+            if primitive.rules.evaluate is None and not primitive.has_rule("impl"):
                 return eqn.primitive
         inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
         return next((one for one in inner if one is not None), None)
@@ -169,11 +168,7 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
         args: its operands, with data.
         params: its parameters.
     """
-    binders = tuple([jx.Var(x.aval) for x in args])
-    outs = tuple(
-        [jx.Var(aval) for aval in primitive.rules.abstract_eval([v.aval for v in binders], params)]
-    )
-    jaxpr = jx.Jaxpr(binders, (jx.JaxprEqn(primitive, binders, params, outs),), outs)
+    jaxpr = jx.jaxpr_of(primitive, [x.aval for x in args], params)
     return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")
 
 
