@@ -5,15 +5,23 @@ import numpy as np
 
 import tinyjax as tj
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import ZERO, Avals, Cotangents, Hosts, Operands, Primitive, Tangents
-from tinyjax.core.trace import bind1
-from tinyjax.primitives.families import composed
-from tinyjax.primitives.rules import def_linear
-from tinyjax.primitives.shape import def_simple_batch
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.core.primitives.families import composed
+from tinyjax.core.primitives.rules import def_linear
+from tinyjax.core.primitives.shape import def_simple_batch
+from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing.primitive import (
+    ZERO,
+    Avals,
+    Cotangents,
+    Hosts,
+    Operands,
+    Primitive,
+    Tangents,
+)
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array
 
 
 def show(title: str, value: object) -> None:

@@ -20,15 +20,15 @@ import tinyjax
 from specs import Spec, all_specs
 from tinyjax import NamedSharding, P, lax
 from tinyjax.core import discovery
-from tinyjax.core.jaxpr import Jaxpr
 from tinyjax.core.lowering import write_module
-from tinyjax.core.operands import as_array
+from tinyjax.core.tracing.jaxpr import Jaxpr
+from tinyjax.core.values.operands import as_array
+from tinyjax.core.xla import modules, plugins
+from tinyjax.core.xla.lowering import lowered_for
+from tinyjax.core.xla.options import compile_options
+from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import PlatformError
 from tinyjax.sharding import AbstractMesh
-from tinyjax.xla import modules, plugins
-from tinyjax.xla.lowering import lowered_for
-from tinyjax.xla.options import compile_options
-from tinyjax.xla.placement import Placement
 
 #: The GPU, as XLA describes it.
 H100: Final = """

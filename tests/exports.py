@@ -16,7 +16,7 @@ from typing import Final
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.core.array import METHODS
+from tinyjax.core.values.array import METHODS
 from tinyjax.lazy import HOMES, UNLISTED
 
 PACKAGE: Final = Path(tinyjax.__file__).parent
@@ -25,8 +25,8 @@ _TABLE: Final = "namespace(\n    __name__,\n"
 _HEAD: Final = (
     "# Written by `python -m exports` in tests/, from the table of the module beside it.\n"
 )
-#: The stub of what ``core.array`` is handed: there is no module beside it.
-FUNCTIONS: Final = PACKAGE / "core" / "functions.pyi"
+#: The stub of what ``core.values.array`` is handed: there is no module beside it.
+FUNCTIONS: Final = PACKAGE / "core" / "values" / "functions.pyi"
 _HEAD_OF_FUNCTIONS: Final = (
     "# Written by `python -m exports` in tests/, from the functions of tinyjax.numpy that arrays "
     "call.\n"
@@ -93,7 +93,7 @@ def stub_of_functions() -> str:
     The annotations are those of the functions; the names in them are imported as where they are
     defined.
     """
-    tree = ast.parse(SOURCES["tinyjax.core.array"].read_text("utf-8"))
+    tree = ast.parse(SOURCES["tinyjax.core.values.array"].read_text("utf-8"))
     called = {
         node.attr
         for node in ast.walk(tree)

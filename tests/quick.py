@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tinyjax.xla.versions import PLAIN_LOOPS
+from tinyjax.core.xla.versions import PLAIN_LOOPS
 
 # LLVM's optimisation, and the lowering by way of MLIR of what XLA fuses, are two thirds of the time
 # of a compilation (docs/jaxlib.md); cutting a module up for several threads takes a fifth of

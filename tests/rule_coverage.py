@@ -18,7 +18,7 @@ import numpy as np
 import tinyjax
 from specs import KINDS, Spec, all_specs
 from tinyjax import eval_shape
-from tinyjax.core.primitive import Primitive, registry
+from tinyjax.core.tracing.primitive import Primitive, registry
 from tinyjax.errors import TinyjaxError
 
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "coverage.md"

@@ -21,14 +21,14 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad_checkpoint, tree
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core.array import Array
-from tinyjax.core.calling import FlatFunction
-from tinyjax.core.jaxpr import Jaxpr, Var, subjaxprs, typecheck_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import bind
+from tinyjax.core.tracing.calling import FlatFunction
+from tinyjax.core.tracing.jaxpr import Jaxpr, Var, subjaxprs, typecheck_jaxpr
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, ConcretizationError, StaticArgumentError
-from tinyjax.transforms.linearize import linearize_flat
 
 policies = tinyjax.checkpoint_policies
 Function = Callable[..., Any]

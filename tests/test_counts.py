@@ -20,9 +20,10 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import nn, random, xla
+from tinyjax import nn, random
 from tinyjax.checkpointing import saved_residuals
-from tinyjax.core.array import Array
+from tinyjax.core import xla
+from tinyjax.core.values.array import Array
 
 pytestmark = pytest.mark.counts
 
@@ -115,7 +116,7 @@ def test_calls_per_operation(mode: str) -> None:
 
 
 def test_calls_of_a_bind() -> None:
-    from tinyjax.primitives.elementwise import add
+    from tinyjax.core.primitives.elementwise import add
 
     assert per_operation(lambda x: add(x, X), MODES["eager"]) <= 6
 

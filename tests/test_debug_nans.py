@@ -39,7 +39,7 @@ from tinyjax import (
     vjp,
     vmap,
 )
-from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError, NanError
 
 Fun = Callable[..., Any]

@@ -41,8 +41,8 @@ from tinyjax import (
     vjp,
     vmap,
 )
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.trace import EVAL, bind1, current_trace
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.trace import EVAL, bind1, current_trace
 from tinyjax.errors import (
     ArgumentError,
     AxisError,

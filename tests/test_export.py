@@ -21,7 +21,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import jit, lax, tree
-from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.errors import ArgumentError, DifferentiationError, ExportError
 from tinyjax.export import (
     DisabledSafetyCheck,

@@ -24,7 +24,10 @@ from tinyjax import (
     vmap,
 )
 from tinyjax.core.lowering import write_module
-from tinyjax.core.primitive import registry
+from tinyjax.core.primitives.elementwise import sin
+from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import MissingRuleError
 from tinyjax.extend import (
     NO_PARAMS,
@@ -45,9 +48,6 @@ from tinyjax.extend import (
 )
 from tinyjax.extend.core import CallPrimitive, Token
 from tinyjax.facade.linear_util import wrap_init
-from tinyjax.primitives.elementwise import sin
-from tinyjax.primitives.families import Elementwise
-from tinyjax.stablehlo.types import Values
 from tinyjax.testing import Case, check_primitive
 
 P = TypeVar("P")

@@ -11,7 +11,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.core.primitive import registry
+from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import ArgumentError, MissingRuleError
 from tinyjax.extend.core import Primitive as OwnPrimitive
 from tinyjax.facade import ad, batching, internals, mlir

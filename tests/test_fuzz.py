@@ -14,9 +14,9 @@ from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
 from fuzz.programs import Program
 from fuzz.stacks import affordable, check, check_by_differences
+from tinyjax.core.xla import unnest
 from tinyjax.testing.random_programs import Step
 from tinyjax.testing.stacks import Layer
-from tinyjax.xla import unnest
 
 #: How much memory a search may ask for, in bytes: a program that takes more fails, and is printed.
 MEMORY: Final = 12 << 30

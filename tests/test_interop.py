@@ -144,9 +144,15 @@ def test_what_is_loaded_before_it_is_needed() -> None:
         """
     )
     modules = set(loaded.split())
-    assert "tinyjax.jit" in modules
+    assert "tinyjax.core.jit" in modules
     assert not {"jaxlib", "typeguard", "IPython", "matplotlib", "rich"} & modules
-    later = ("core.jaxpr", "core.staging", "lax", "numpy.reductions", "primitives.slicing")
+    later = (
+        "core.tracing.jaxpr",
+        "core.tracing.staging",
+        "lax",
+        "numpy.reductions",
+        "core.primitives.slicing",
+    )
     assert not {f"tinyjax.{name}" for name in later} & modules
 
 

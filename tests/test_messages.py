@@ -18,7 +18,7 @@ import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import P, implicit, lax, random, scipy, tree
-from tinyjax.core.jaxpr import subjaxprs
+from tinyjax.core.tracing.jaxpr import subjaxprs
 from tinyjax.errors import TinyjaxError
 from tinyjax.experimental import checkify, sparse
 from tinyjax.scipy.spatial.transform import Rotation

@@ -99,7 +99,7 @@ def test_blocks_begin_where_a_function_may_have_ended() -> None:
 def test_marks_leave_a_module_what_it_is() -> None:
     marks = bytearray(100)
     names: dict[str, object] = {"__marks__": marks, "__name__": "tangents"}
-    exec(compile(marked("core/tangents.py", 0), "tangents", "exec"), names)
+    exec(compile(marked("core/tracing/tangents.py", 0), "tangents", "exec"), names)
     assert not any(marks)
     present = names["present"]
     assert callable(present)
@@ -125,9 +125,9 @@ def test_reasons_are_those_of_mutants_that_there_are() -> None:
 
 #: Mutants, and whether a test of derivatives notices them.
 KNOWN: Final = {
-    ("transforms/transpose.py", "zero", "ct is ZERO → True"): True,
-    ("primitives/elementwise.py", "scale", "mul(t, cos(x)) → t"): True,
-    ("core/jaxpr.py", "check", "raise"): False,  # no program is wrong there
+    ("core/transforms/transpose.py", "zero", "ct is ZERO → True"): True,
+    ("core/primitives/elementwise.py", "scale", "mul(t, cos(x)) → t"): True,
+    ("core/tracing/jaxpr.py", "check", "raise"): False,  # no program is wrong there
 }
 MEETING: Final = "tests/transforms/test_pull_backs.py::test_pull_backs_are_stacked_and_mapped"
 

@@ -15,10 +15,10 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, profiler
+from tinyjax.core.jit import JitFunction
+from tinyjax.core.xla import read_profile
 from tinyjax.errors import ArgumentError, ProfilerError
-from tinyjax.jit import JitFunction
 from tinyjax.profiler.spans import SPANS
-from tinyjax.xla import read_profile
 
 
 def spans(folder: Path, name: str = "*.trace.json.gz") -> list[dict[str, Any]]:
@@ -171,7 +171,7 @@ def test_spans_nest_in_both_files(tmp_path: Path) -> None:
 def test_programs_that_are_loaded_have_spans(tmp_path: Path) -> None:
     with tinyjax.config.scoped(cache_dir=tmp_path / "kept"):
         for name, wanted in (("first", ["load", "compile"]), ("second", ["load"])):
-            tinyjax.xla.cache_clear()
+            tinyjax.core.xla.cache_clear()
             with profiler.trace(tmp_path / name):
                 new_step()(W, X).block_until_ready()
             told = [s["name"] for s in spans(tmp_path / name) if s["name"] in ("load", "compile")]
@@ -235,7 +235,7 @@ def test_a_summary_names_the_dearest_lines(
     w = np.full((400, 400), 1e-3, np.float32)
     name = f"step_{located}"
     step.__name__ = name
-    tinyjax.xla.cache_clear()
+    tinyjax.core.xla.cache_clear()
     with tinyjax.config.scoped(locations=located):
         program = tinyjax.jit(tinyjax.grad(step))
         program(w).block_until_ready()  # compiled before the profile

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from fuzz.forgetting import forget_sometimes
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.testing.random_programs import (
     MISTAKES,
     MOST_NUMBER,

@@ -426,8 +426,8 @@ PROGRAM: Final = jaxprs.encode_program(
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("primitives.elementwise", "core.array"),
-        ("primitives.elementwise", "primitives.elementwise.os"),
+        ("core.primitives.elementwise", "core.values.array"),
+        ("core.primitives.elementwise", "core.primitives.elementwise.os"),
         ('"sin"', '"Elementwise"'),
         ('"sin"', '"no_such_p"'),
         ('"b + 1"', '"b + 2"'),
@@ -453,7 +453,7 @@ def test_programs_that_were_tampered_with(old: str, new: str) -> None:
 
 def test_programs_that_are_nested_too_deep() -> None:
     (inner,) = json.loads(PROGRAM)
-    call: Any = ["jit.program", "jit_p"]
+    call: Any = ["core.jit.program", "jit_p"]
     nest = [inner]
     for i in range(300):
         params: Any = {

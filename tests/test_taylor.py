@@ -15,7 +15,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jit, jvp, lax, make_jaxpr, nn, tree, vmap
 from tinyjax.autodiff import jet
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.scipy import special
 

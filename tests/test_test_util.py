@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 import tinyjax
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.trace import bind1
-from tinyjax.errors import ArgumentError
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.elementwise import (
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.primitives.elementwise import (
     abs_,
     add,
     complex_,
@@ -29,9 +24,14 @@ from tinyjax.primitives.elementwise import (
     sqrt,
     tanh,
 )
-from tinyjax.primitives.families import Elementwise, elementwise
-from tinyjax.primitives.rules import Derivative, def_transposes
-from tinyjax.primitives.shape import full_like
+from tinyjax.core.primitives.families import Elementwise, elementwise
+from tinyjax.core.primitives.rules import Derivative, def_transposes
+from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
+from tinyjax.errors import ArgumentError
 from tinyjax.test_util import DerivativeMismatchError, check_grads, check_jvp, check_vjp
 
 X = np.linspace(0.3, 1.4, 6).reshape(2, 3)
@@ -251,7 +251,7 @@ def test_it_is_jax_test_util() -> None:
 
 
 def test_jitted_functions() -> None:
-    from tinyjax.jit import jit
+    from tinyjax.core.jit import jit
 
     check_grads(jit(lambda x: mul(sin(x), x)), (X,), 2)
     assert tinyjax.test_util.check_grads is check_grads

@@ -13,10 +13,14 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitive import (
+from tinyjax.core.primitives import reduce
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.elementwise import add, conj, cos, mul, neg, sin, tanh
+from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing.primitive import (
     ZERO,
     Arrays,
     Avals,
@@ -29,17 +33,13 @@ from tinyjax.core.primitive import (
     Primitive,
     Tangents,
 )
-from tinyjax.core.staging import stage
-from tinyjax.core.tangents import present
-from tinyjax.core.trace import bind1
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.tangents import present
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError
 from tinyjax.extend import NO_PARAMS, composed, def_transposes, elementwise
-from tinyjax.primitives import reduce
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.elementwise import add, conj, cos, mul, neg, sin, tanh
-from tinyjax.primitives.shape import full_like
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 from tinyjax.testing import (
     ArraySpec,
     Case,

@@ -14,7 +14,8 @@ import tinyjax
 import tinyjax.lax
 import tinyjax.numpy as jnp
 import tinyjax.scipy
-from tinyjax import config, sharding, xla
+from tinyjax import config, sharding
+from tinyjax.core import xla
 from tinyjax.errors import ArgumentError, PlatformError
 from tinyjax.missing_names import ABSENT
 

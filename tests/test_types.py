@@ -13,7 +13,7 @@ import pytest
 
 import checkers
 import tinyjax
-from tinyjax import api
+from tinyjax.core import api
 
 
 @pytest.mark.slow

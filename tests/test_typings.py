@@ -31,7 +31,7 @@ import pytest
 from jaxlib import _jax, lapack, xla_client as xc
 from jaxlib._jax import config
 
-from tinyjax.xla.versions import UNCHECKED, Release, release_of
+from tinyjax.core.xla.versions import UNCHECKED, Release, release_of
 
 TYPINGS = Path(__file__).resolve().parent.parent / "typings"
 INSTALLED = release_of(jaxlib.__version__)

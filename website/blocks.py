@@ -23,7 +23,7 @@ from typing import Any, Final
 import attrs
 
 import tinyjax
-from tinyjax.core.primitive import registry
+from tinyjax.core.tracing.primitive import registry
 
 # Figures are drawn into files, and never in a window.
 os.environ.setdefault("MPLBACKEND", "agg")

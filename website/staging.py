@@ -72,7 +72,7 @@ class PageError(Exception):
 
 
 def source_of(name: str) -> str:
-    """Return the source of what has this name, such as ``tinyjax.core.trace.Trace``."""
+    """Return the source of what has this name, such as ``tinyjax.core.tracing.trace.Trace``."""
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:

@@ -16,17 +16,17 @@ if config.settings().typecheck:
 
     install_import_hook("tinyjax")
 
-    from tinyjax.core.checking import instruct_typeguard
+    from tinyjax.core.tracing.checking import instruct_typeguard
 
     instruct_typeguard()
 
 from tinyjax import startup as startup
-from tinyjax.jit.decorator import jit as jit  # a room has this name, too
+from tinyjax.core.jit.decorator import jit as jit  # a room has this name, too
 
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "api": (
+        "tinyjax.core.api": (
             "block_until_ready device_get device_put eval_shape grad hessian jacfwd jacrev jvp "
             "linear_transpose linearize make_jaxpr pmap value_and_grad vjp vmap"
         ),
@@ -52,7 +52,7 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "dtypes": "float0",
         "exploring": "draw explore",
-        "jit": "jit",
+        "tinyjax.core.jit": "jit",
         "ref": "empty_ref",
         "spmd": "shard_map smap",
         "version": "__version__",
@@ -62,18 +62,18 @@ __all__, __getattr__, __dir__ = namespace(
             "live_arrays local_device_count local_devices named_call named_scope "
             "print_environment_info process_count process_index process_indices typeof"
         ),
-        "tinyjax.api.shards": (
+        "tinyjax.core.api.shards": (
             "make_array_from_callback make_array_from_process_local_data "
             "make_array_from_single_device_arrays"
         ),
-        "tinyjax.core.array": "Array Shard",
-        "tinyjax.core.folding": "ensure_compile_time_eval",
-        "tinyjax.core.avals": "ShapeDtypeStruct",
+        "tinyjax.core.values.array": "Array Shard",
+        "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
+        "tinyjax.core.values.avals": "ShapeDtypeStruct",
         "tinyjax.core.devices": "Device P",
         "tinyjax.core.refs": "Ref free_ref freeze new_ref",
         "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
-        "tinyjax.jit.constraint": "reshard",
-        "tinyjax.jit.stages": "precompile",
+        "tinyjax.core.jit.constraint": "reshard",
+        "tinyjax.core.jit.stages": "precompile",
         "": (
             "ad ad_checkpoint autodiff cache config core custom_batching custom_derivatives debug "
             "distributed dlpack dtypes errors example_libraries experimental export extend ffi "

@@ -7,6 +7,6 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.api.pullbacks": "DidntWant DontWant GradRef GradValue",
+        "tinyjax.core.api.pullbacks": "DidntWant DontWant GradRef GradValue",
     },
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax import xla
+from tinyjax.core import xla
 from tinyjax.lazy import answer_for
 
 __all__ = ["CacheInfo", "clear", "info"]

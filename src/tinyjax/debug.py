@@ -18,16 +18,16 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 from tinyjax import tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.config import scoped
-from tinyjax.core.array import Array
-from tinyjax.core.calling import FlatFunction, as_arrays
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.jaxpr import Effect
-from tinyjax.core.operands import as_array
 from tinyjax.core.platforms import PER_PLATFORM, platform_at
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.staging import stage
+from tinyjax.core.tracing.calling import FlatFunction, as_arrays
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.jaxpr import Effect
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import as_array
 from tinyjax.display.bars import choose_display, in_notebook
 from tinyjax.display.runs import AFTER, Screen, shown_on
 from tinyjax.dtypes import HostArray

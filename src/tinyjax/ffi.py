@@ -17,16 +17,18 @@ from typing import Any, TypeAlias, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, xla
+from tinyjax import dtypes, errors, frames
 from tinyjax.callbacks import common
-from tinyjax.control_flow import scan as sc
-from tinyjax.core import avals as av, checking, operands as opd, primitive as prim, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.primitive import Primitive
+from tinyjax.core import xla
+from tinyjax.core.control_flow import scan as sc
+from tinyjax.core.primitives import broadcast as bc, shape as sh
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
-from tinyjax.primitives import broadcast as bc, shape as sh
-from tinyjax.stablehlo import lowering as lw, types as hlo
-from tinyjax.stablehlo.lowering import Lowering
 
 __all__ = [
     "ffi_call",

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, numpy as jnp, tree
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.lazy import answer_for
 
 T = TypeVar("T")

@@ -56,13 +56,13 @@ _PREPARATION = {_file("dtypes.py"), _file("numpy", "promotion.py")}
 _CALLERS = _PREPARATION | {
     _ARITHMETIC,
     contextlib.__file__,
-    _file("core", "array.py"),
+    _file("core", "values", "array.py"),
     *[_file("tree", name) for name in ("ops.py", "treedef.py")],
     *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
 }
 _stand_ins: Final[set[CodeType]] = set()
 #: Where transformations call the function that they were given, which may be an operator itself.
-_TRANSFORMED = _file("core", "calling.py")
+_TRANSFORMED = _file("core", "tracing", "calling.py")
 # Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
 _theirs: set[str] = set()

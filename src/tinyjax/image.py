@@ -14,8 +14,9 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes, errors, numpy as jnp
-from tinyjax.core import axes as ax, checking, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
 

@@ -11,9 +11,9 @@ import attrs
 import numpy as np
 
 from tinyjax import callbacks, dtypes
-from tinyjax.control_flow.primitives import cond, scan as scp, while_loop as wlp
-from tinyjax.core import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.control_flow.primitives import cond, scan as scp, while_loop as wlp
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
+from tinyjax.core.values.array import Array
 from tinyjax.display import showing
 from tinyjax.frames import Location, place
 

@@ -8,13 +8,13 @@ from typing import Any, Literal
 import attrs
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.array import Array, ArrayLike, UpdateOptions
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core.values.array import Array, ArrayLike, UpdateOptions
+from tinyjax.core.values.integers import integer
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for
-from tinyjax.primitives.reduce import highest, lowest
 from tinyjax.primitives.result_placement import placed
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

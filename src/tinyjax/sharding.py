@@ -7,13 +7,13 @@ from tinyjax.lazy import namespace, why_missing
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.api.axes": "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh",
-        "tinyjax.core.avals": "ManualAxisType",
+        "tinyjax.core.api.axes": "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh",
+        "tinyjax.core.values.avals": "ManualAxisType",
         "tinyjax.core.devices": (
             "PartitionSpec Sharding SingleDeviceSharding make_single_device_sharding"
         ),
         "tinyjax.core.sharding": "AbstractMesh AxisType Mesh NamedSharding get_mesh set_mesh",
-        "tinyjax.jit.constraint": "reshard",
+        "tinyjax.core.jit.constraint": "reshard",
     },
     why_missing("OF_SHARDING"),
 )

@@ -1,21 +1,21 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.api.axes import auto_axes as auto_axes
-from tinyjax.api.axes import explicit_axes as explicit_axes
-from tinyjax.api.axes import get_abstract_mesh as get_abstract_mesh
-from tinyjax.api.axes import use_abstract_mesh as use_abstract_mesh
-from tinyjax.core.avals import ManualAxisType as ManualAxisType
+from tinyjax.core.api.axes import auto_axes as auto_axes
+from tinyjax.core.api.axes import explicit_axes as explicit_axes
+from tinyjax.core.api.axes import get_abstract_mesh as get_abstract_mesh
+from tinyjax.core.api.axes import use_abstract_mesh as use_abstract_mesh
 from tinyjax.core.devices import PartitionSpec as PartitionSpec
 from tinyjax.core.devices import Sharding as Sharding
 from tinyjax.core.devices import SingleDeviceSharding as SingleDeviceSharding
 from tinyjax.core.devices import make_single_device_sharding as make_single_device_sharding
+from tinyjax.core.jit.constraint import reshard as reshard
 from tinyjax.core.sharding import AbstractMesh as AbstractMesh
 from tinyjax.core.sharding import AxisType as AxisType
 from tinyjax.core.sharding import Mesh as Mesh
 from tinyjax.core.sharding import NamedSharding as NamedSharding
 from tinyjax.core.sharding import get_mesh as get_mesh
 from tinyjax.core.sharding import set_mesh as set_mesh
-from tinyjax.jit.constraint import reshard as reshard
+from tinyjax.core.values.avals import ManualAxisType as ManualAxisType
 
 __all__ = [
     'AbstractMesh',

@@ -7,8 +7,8 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.jit.collectives": "Collective Communication",
-        "tinyjax.jit.options": "CompilerOptions",
-        "tinyjax.jit.stages": "ArgInfo Compiled Lowered Traced Wrapped",
+        "tinyjax.core.jit.collectives": "Collective Communication",
+        "tinyjax.core.jit.options": "CompilerOptions",
+        "tinyjax.core.jit.stages": "ArgInfo Compiled Lowered Traced Wrapped",
     },
 )

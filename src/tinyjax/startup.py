@@ -6,16 +6,22 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tinyjax import config, numpy
-from tinyjax.core.array import install_namespace, mover
-from tinyjax.core.trace import choose_base, guarded
-from tinyjax.jit.decorator import companions, source_reader
+from tinyjax.core.jit.decorator import companions, source_reader
+from tinyjax.core.tracing.trace import choose_base, guarded
+from tinyjax.core.values.array import install_namespace, mover
 
 install_namespace(numpy)
-mover[:] = [lambda x, where, function: import_module("tinyjax.api.arrays").put(x, where, function)]
+mover[:] = [
+    lambda x, where, function: import_module("tinyjax.core.api.arrays").put(x, where, function)
+]
 companions[:] = [
-    *("tinyjax.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
+    *("tinyjax.core.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
     *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),
-    *("tinyjax.api.mapping", "tinyjax.control_flow.scan", "tinyjax.control_flow.loops"),
+    *(
+        "tinyjax.core.api.mapping",
+        "tinyjax.core.control_flow.scan",
+        "tinyjax.core.control_flow.loops",
+    ),
 ]
 source_reader[:] = [lambda fun: import_module("tinyjax.source").stage(fun)]
 

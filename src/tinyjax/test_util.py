@@ -15,10 +15,10 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.api import derivatives
-from tinyjax.core import calling
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.api import derivatives
+from tinyjax.core.tracing import calling
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
 from tinyjax.frames import describe_function
 

@@ -11,15 +11,17 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import Any, ParamSpec, TypeVar, overload
 
-from tinyjax import api, config, errors, xla
-from tinyjax.api.arguments import check_argnums
-from tinyjax.core import avals as av, checking, devices as dev, refs as rf
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
+from tinyjax import config, errors
+from tinyjax.core import api, devices as dev, refs as rf, xla
+from tinyjax.core.api.arguments import check_argnums
+from tinyjax.core.jit import clear_traces, jit
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.jit import clear_traces, jit
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import integer
+from tinyjax.core.values.operands import as_array
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -21,23 +21,23 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.api import arrays
 from tinyjax.config import Process, Settings, local_settings, settings
-from tinyjax.core import operands
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.api import arrays
 from tinyjax.core.devices import Sharding
-from tinyjax.core.operands import met_splats
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitives import shape
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import PlacedTrace, guarded, is_in_program
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import PlacedTrace, guarded, is_in_program
+from tinyjax.core.values import operands
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import met_splats
+from tinyjax.core.xla import sharded
 from tinyjax.errors import TransferError, shortened
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
-from tinyjax.primitives import shape
 from tinyjax.random import keys
-from tinyjax.xla import sharded
 
 P = TypeVar("P")
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tinyjax import errors
-from tinyjax.core import checking, integers as ints
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
 from tinyjax.lazy import answer_for
 from tinyjax.tree import (
     DictKey,

@@ -35,10 +35,13 @@ from tinyjax import (
 )
 from tinyjax.callbacks import checks
 from tinyjax.callbacks.common import VmapMethod
-from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import effects
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.trace import bind1
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.tracing.dependence import dce
+from tinyjax.core.tracing.jaxpr import effects
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.xla.backend import Backend
 from tinyjax.errors import (
     ArgumentError,
     CallbackError,
@@ -48,9 +51,6 @@ from tinyjax.errors import (
     EffectOrderError,
     TinyjaxError,
 )
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value
-from tinyjax.xla.backend import Backend
 
 SCALAR = ShapeDtypeStruct((), np.float32)
 
@@ -230,7 +230,7 @@ def test_a_callback_lives_as_long_as_its_program() -> None:
 
 
 def test_bound_methods_and_strings_compile_once() -> None:
-    from tinyjax import xla
+    from tinyjax.core import xla
 
     class Model:
         def apply(self, x: Any) -> Any:

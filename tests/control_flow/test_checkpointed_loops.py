@@ -13,12 +13,12 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.control_flow.loop_tangent import loop_tangent_p
-from tinyjax.control_flow.schedule import advance, cost
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
+from tinyjax.core.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.core.control_flow.schedule import advance, cost
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.transpose import backward_pass
 from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.transforms.transpose import backward_pass
 
 X = np.float64(0.4)
 WS = np.array([[0.5, -0.2], [0.4, 0.3]])

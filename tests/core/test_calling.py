@@ -8,7 +8,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.core.checking import checked
+from tinyjax.core.tracing.checking import checked
 from tinyjax.errors import ArgumentError
 
 

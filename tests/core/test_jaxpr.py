@@ -19,11 +19,11 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, P, config, grad, jit, jvp, make_jaxpr, vmap
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.dependence import dce, depends
-from tinyjax.core.encoding import encode
-from tinyjax.core.jaxpr import (
+from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
+from tinyjax.core.primitives.elementwise import mul, sin
+from tinyjax.core.tracing.dependence import dce, depends
+from tinyjax.core.tracing.encoding import encode
+from tinyjax.core.tracing.jaxpr import (
     Jaxpr,
     JaxprEqn,
     Lit,
@@ -33,13 +33,13 @@ from tinyjax.core.jaxpr import (
     subjaxprs,
     typecheck_jaxpr,
 )
-from tinyjax.core.operands import scalar
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind1
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import scalar
 from tinyjax.errors import ArgumentError, JaxprTypeError
-from tinyjax.primitives.broadcast import ReduceParams, reduce_sum_p
-from tinyjax.primitives.elementwise import mul, sin
 
 FLOAT = ShapedArray((), np.dtype("float32"))
 VECTOR = ShapedArray((3,), np.dtype("float32"))

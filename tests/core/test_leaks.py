@@ -12,7 +12,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config, grad, jit, jvp, linearize, make_jaxpr, value_and_grad, vjp, vmap
-from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.errors import LeakedTracerError
 
 X = np.array([1.0, 2.0], np.float32)

@@ -15,7 +15,7 @@ from IPython.core.formatters import DisplayFormatter
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, tree
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray
 
 MATRIX = np.linspace(-1, 1, 100 * 40, dtype=np.float32).reshape(100, 40)
 

@@ -32,7 +32,7 @@ from tinyjax import (
     vmap,
 )
 from tinyjax.config import scoped
-from tinyjax.core.jaxpr import typecheck_jaxpr
+from tinyjax.core.tracing.jaxpr import typecheck_jaxpr
 from tinyjax.custom_derivatives import SymbolicZero
 from tinyjax.errors import ArgumentError, DifferentiationError, TinyjaxError
 

@@ -15,7 +15,8 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import cache, config, xla
+from tinyjax import cache, config
+from tinyjax.core import xla
 from tinyjax.errors import ArgumentError, ExportError, PlatformError
 from tinyjax.experimental.serialize_executable import deserialize_and_load, serialize
 

@@ -13,7 +13,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import ArgumentError
 
 X = np.ones((3, 3), np.float32)

@@ -12,8 +12,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from fuzz.plain import fitted
 from tinyjax import lax, scipy
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array
 
 AMPLITUDE = 0.2
 

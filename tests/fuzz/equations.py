@@ -18,8 +18,8 @@ import tinyjax.numpy as jnp
 from fuzz.algebra import eliminate
 from fuzz.plain import F64, Body, fitted, total
 from tinyjax import implicit, lax
-from tinyjax.core.array import Array
-from tinyjax.primitives.shape import reshape
+from tinyjax.core.primitives.shape import reshape
+from tinyjax.core.values.array import Array
 
 #: How much of the unknown goes through the function inside, which may be steep.
 COUPLING = 2.0**-20

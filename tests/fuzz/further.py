@@ -12,10 +12,10 @@ import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.plain import F64, IRRATIONAL, MOST_ELEMENTS, Body, fitted, slices, stack, total
 from tinyjax import lax
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.custom_derivatives import linear_call
-from tinyjax.primitives import elementwise as ew
 
 
 def collective(body: Body, x: Array, c: Array, k: int, ours: bool) -> Array:

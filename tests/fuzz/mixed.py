@@ -12,11 +12,11 @@ import numpy as np
 import tinyjax.numpy as jnp
 from fuzz.plain import F64, I32, constant, fitted
 from tinyjax import dtypes, lax
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import PromotionError
-from tinyjax.primitives import elementwise as ew
 
 TYPES: Final = (*dtypes.INTEGERS, dtypes.bool_, dtypes.float32, dtypes.float64, dtypes.bfloat16)
 #: Beside an array these are weak.

@@ -13,11 +13,11 @@ from fuzz.mixed import MIXED
 from fuzz.nested import NESTED
 from fuzz.plain import KINKED, MOST_NUMBER, OPERATIONS, Body
 from fuzz.wider import KINKED_TOO, WIDER
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
-from tinyjax.jit import jit
-from tinyjax.primitives import elementwise as ew
 from tinyjax.testing.random_programs import Step
 
 Values = tuple[Array, ...]

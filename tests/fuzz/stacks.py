@@ -7,8 +7,8 @@ import numpy as np
 
 from fuzz.programs import Program
 from tinyjax import make_jaxpr
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs
-from tinyjax.core.operands import as_array
+from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.testing.stacks import Layer, Side, check_stack, pushed, tangent_args
 

@@ -13,7 +13,7 @@ import tinyjax.numpy as jnp
 from fuzz.algebra import adjoint, matrix
 from fuzz.plain import F64, I32, MOST_ELEMENTS, axis_of, fitted, total, untied
 from tinyjax import lax, scipy
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.scipy import special as sp
 
 

@@ -12,9 +12,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Avals, HostCall, Params, Primitive, registry
-from tinyjax.core.trace import bind1
+from tinyjax.core.tracing.primitive import Avals, HostCall, Params, Primitive, registry
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array
 from tinyjax.extend import def_derivatives, def_elementwise_batch, numpy_text
 from tinyjax.host import replay
 from tinyjax.host.replay import replayed

@@ -20,12 +20,12 @@ import tinyjax
 import tinyjax.numpy as jnp
 from hostile.exports import in_header, in_letters
 from hostile.isolation import Subject, explanation
+from tinyjax.core.xla.disk_cache import DiskCache
 from tinyjax.distributed.gathering import Hello, Line, approach, gather, listener
 from tinyjax.distributed.membership import Membership
 from tinyjax.errors import DiskCacheWarning, TinyjaxError
 from tinyjax.experimental import checkpoints
 from tinyjax.experimental.serialize_executable import deserialize_and_load, serialize
-from tinyjax.xla.disk_cache import DiskCache
 
 REFUSED, SAME, OTHER = "refused", "the same result", "another result"
 

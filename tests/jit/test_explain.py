@@ -12,7 +12,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config
-from tinyjax.xla import cache_info
+from tinyjax.core.xla import cache_info
 
 X = np.ones((3, 4), np.float32)
 

@@ -24,7 +24,8 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, config, grad, jit, jvp, vmap
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.xla.executable import cache_clear, cache_info
 from tinyjax.errors import (
     ArgumentError,
     ConcretizationError,
@@ -32,7 +33,6 @@ from tinyjax.errors import (
     TracingForbiddenError,
 )
 from tinyjax.tree import DictKey
-from tinyjax.xla.executable import cache_clear, cache_info
 
 
 @pytest.fixture
@@ -933,7 +933,7 @@ def test_results_come_in_their_containers(name: str) -> None:
 
 
 def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    decorator = sys.modules["tinyjax.jit.decorator"]
+    decorator = sys.modules["tinyjax.core.jit.decorator"]
     given: dict[str, Any] = {
         "static_argnums": 0,
         "static_argnames": "a",

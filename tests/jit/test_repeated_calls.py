@@ -10,8 +10,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from benchmarks.repeated import PATHS, repeat
-from tinyjax.xla import executable
-from tinyjax.xla.backend import backend
+from tinyjax.core.xla import executable
+from tinyjax.core.xla.backend import backend
 
 #: What jaxlib keeps until it is next told to release it, and what a collection of garbage leaves.
 _MOST_BLOCKS = 700

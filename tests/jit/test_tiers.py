@@ -14,19 +14,20 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap, xla
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.program_rules import PROGRAM, by_equation
-from tinyjax.core.trace import bind1, current_trace, use_trace
+from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap
+from tinyjax.core import xla
+from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.tracing.program_rules import PROGRAM, by_equation
+from tinyjax.core.tracing.trace import bind1, current_trace, use_trace
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.xla import background, tiers
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
 from tinyjax.host import plans, simplify
 from tinyjax.host.plans import ProgramEvaluation
 from tinyjax.testing.random_programs import TypedProgram
-from tinyjax.xla import background, tiers
 
 
 @pytest.fixture(autouse=True)
@@ -504,7 +505,7 @@ import os, sys, time
 import numpy as np, tinyjax, tinyjax.numpy as jnp
 from tinyjax import config
 from tinyjax.testing.random_programs import TypedProgram
-from tinyjax.xla import background
+from tinyjax.core.xla import background
 config.update("tier", "ready")
 
 def chain(k, x):

@@ -13,7 +13,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.jit import traces
+from tinyjax.core.jit import traces
 
 Program = Callable[[Any, Callable[..., Any]], list[Callable[[], object]]]
 

@@ -12,7 +12,7 @@ from unchecked import unchecked
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax import primitives
 from tinyjax.test_util import check_grads

@@ -17,23 +17,23 @@ PACKAGE: Final = ROOT / "src" / "tinyjax"
 
 #: Rules, transformations and caches.
 ROOMS: Final[dict[str, tuple[str, ...]]] = {
-    "primitives": ("primitives/*.py",),
-    "core": ("core/*.py",),
+    "primitives": ("core/primitives/*.py", "primitives/*.py"),
+    "core": ("core/*.py", "core/values/*.py", "core/tracing/*.py"),
     "host": ("host/*.py",),
-    "transforms": ("transforms/*.py",),
+    "transforms": ("core/transforms/*.py",),
     "autodiff": ("autodiff/*.py",),
-    "control_flow": ("control_flow/*.py",),
-    "custom_derivatives": ("custom_derivatives/*.py",),
+    "control_flow": ("core/control_flow/*.py",),
+    "custom_derivatives": ("core/custom_derivatives/*.py",),
     "checkpointing": ("checkpointing/*.py",),
-    "jit": ("jit/*.py",),
+    "jit": ("core/jit/*.py",),
     "spmd": ("spmd/*.py",),
     "caches": (
         "cache.py",
-        "xla/compilation.py",
-        "xla/placement.py",
-        "xla/disk_cache.py",
-        "xla/dispatch.py",
-        "xla/call_writer.py",
+        "core/xla/compilation.py",
+        "core/xla/placement.py",
+        "core/xla/disk_cache.py",
+        "core/xla/dispatch.py",
+        "core/xla/call_writer.py",
     ),
 }
 

@@ -868,7 +868,7 @@ def test_from_the_cache_on_disk(tmp_path: Path) -> None:
     """LAPACK is made ready where a program is loaded, as where it is compiled."""
     program = """
         import numpy as np, tinyjax
-        from tinyjax.xla import disk_cache_info
+        from tinyjax.core.xla import disk_cache_info
 
         factor = tinyjax.jit(tinyjax.numpy.linalg.cholesky)(4 * np.eye(2))
         np.testing.assert_array_equal(factor, 2 * np.eye(2))

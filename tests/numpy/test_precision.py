@@ -17,7 +17,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import errors, lax, nn, tree
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType
 from tinyjax.scipy import linalg, special
 from tinyjax.scipy.stats import norm

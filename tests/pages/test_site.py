@@ -75,9 +75,9 @@ def test_listings_are_of_the_files_they_link_to(page: Path) -> None:
 
 
 def test_a_listing_is_of_a_definition_or_a_statement() -> None:
-    assert source_of("tinyjax.core.trace.bind") == inspect.getsource(tinyjax.extend.bind)
-    assert source_of("tinyjax.primitives.elementwise.sin").startswith("sin: Elementwise")
-    assert source_of("tinyjax.core.trace.Trace.owns").startswith("def owns")
+    assert source_of("tinyjax.core.tracing.trace.bind") == inspect.getsource(tinyjax.extend.bind)
+    assert source_of("tinyjax.core.primitives.elementwise.sin").startswith("sin: Elementwise")
+    assert source_of("tinyjax.core.tracing.trace.Trace.owns").startswith("def owns")
 
 
 def test_every_page_is_listed() -> None:

@@ -16,16 +16,16 @@ import pytest
 import tinyjax
 from specs import KINDS, ArraySpec, Spec, all_specs, elementwise as elementwise_rows
 from tinyjax import dtypes
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives import elementwise, reduce
+from tinyjax.core.primitives.broadcast import over, reduce_sum_p
+from tinyjax.core.primitives.shape import full
+from tinyjax.core.primitives.slicing import pad
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import MissingRuleError
-from tinyjax.primitives import elementwise, reduce
-from tinyjax.primitives.broadcast import over, reduce_sum_p
-from tinyjax.primitives.shape import full
-from tinyjax.primitives.slicing import pad
 from tinyjax.test_util import check_grads
 from tinyjax.testing import compare, rules
 from tinyjax.testing.comparing import describe, hosts
@@ -365,7 +365,7 @@ def test_a_missing_rule_is_an_error_that_names_it() -> None:
 
 
 def lonely() -> Primitive[Any]:
-    from tinyjax.core.primitive import NoParams
+    from tinyjax.core.tracing.primitive import NoParams
 
     primitive = Primitive("lonely", NoParams)
     del registry["lonely"]

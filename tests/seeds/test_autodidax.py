@@ -14,9 +14,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, grad, jacfwd, jit, jvp, linearize, make_jaxpr, vjp, vmap
-from tinyjax.core.jaxpr import eval_jaxpr, typecheck_jaxpr
-from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.transpose import transpose_jaxpr
+from tinyjax.core.tracing.jaxpr import eval_jaxpr, typecheck_jaxpr
+from tinyjax.core.transforms.linearize import linearize_jaxpr
+from tinyjax.core.transforms.transpose import transpose_jaxpr
 
 VALUE, SLOPE = 2.7177599838802657, 2.979984993200891
 CURVATURE = 0.2822400161197344

@@ -10,9 +10,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jvp, make_jaxpr
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import EVAL, Trace, current_trace, use_trace
+from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import EVAL, Trace, current_trace, use_trace
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

@@ -10,7 +10,7 @@ import pytest
 
 import tinyjax
 from tinyjax import NamedSharding, P, source
-from tinyjax.core.jaxpr import ClosedJaxpr
+from tinyjax.core.tracing.jaxpr import ClosedJaxpr
 from tinyjax.errors import ArgumentError, BranchTypeError, CarryTypeError, ShardingError
 from tinyjax.sharding import auto_axes
 

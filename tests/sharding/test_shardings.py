@@ -11,8 +11,8 @@ import pytest
 import tinyjax
 from tinyjax import NamedSharding, P, config, sharding
 from tinyjax.core.devices import own_device_count
-from tinyjax.core.encoding import encode
 from tinyjax.core.sharding import Mesh
+from tinyjax.core.tracing.encoding import encode
 from tinyjax.errors import ArgumentError, ShardingError
 
 SHAPE = (8, 4, 2)

@@ -14,8 +14,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
 from tinyjax import lax, source
-from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, typecheck_jaxpr
-from tinyjax.core.operands import as_array
+from tinyjax.core.tracing.jaxpr import ClosedJaxpr, Jaxpr, typecheck_jaxpr
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, SourceError
 from tinyjax.source.jaxprs.text_runtime import aval, op
 

@@ -20,7 +20,7 @@ from random_programs import compiled
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
-from tinyjax.core.jaxpr import eval_jaxpr
+from tinyjax.core.tracing.jaxpr import eval_jaxpr
 from tinyjax.errors import CheckFailedError, TinyjaxError
 
 POINTS = [

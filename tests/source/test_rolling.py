@@ -10,7 +10,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import CheckFailedError
 from tinyjax.source.staging import rolling
 

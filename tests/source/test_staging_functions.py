@@ -12,13 +12,13 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import debug, lax, source
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.xla import cache_info
 from tinyjax.errors import CheckFailedError
 from tinyjax.source.ir import read as front_end
 from tinyjax.source.ir.find import FunctionNode, find_function
 from tinyjax.source.staging import function
 from tinyjax.source.staging.graph import ControlFlowGraph
-from tinyjax.xla import cache_info
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

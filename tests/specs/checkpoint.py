@@ -4,12 +4,12 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax.checkpointing import checkpoint, checkpoint_p, checkpoint_policies
-from tinyjax.core.array import Array
-from tinyjax.jit import jit
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.elementwise import add, exp, mul, select, sin
-from tinyjax.primitives.name import checkpoint_name, name_p
-from tinyjax.primitives.shape import transpose
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
+from tinyjax.core.primitives.name import checkpoint_name, name_p
+from tinyjax.core.primitives.shape import transpose
+from tinyjax.core.values.array import Array
 
 F = ArraySpec((2, 3))
 

@@ -8,20 +8,20 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.api.derivatives import linearize
-from tinyjax.control_flow.cond import cond, switch
-from tinyjax.control_flow.loop_tangent import loop_tangent_p
-from tinyjax.control_flow.loops import fori_loop
-from tinyjax.control_flow.primitives.cond import cond_p
-from tinyjax.control_flow.primitives.scan import scan_p
-from tinyjax.control_flow.primitives.while_loop import while_p
-from tinyjax.control_flow.scan import scan
-from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array
-from tinyjax.jit import jit
-from tinyjax.primitives.broadcast import reduce_sum
-from tinyjax.primitives.elementwise import add, exp, lt, mul, sin, sub
-from tinyjax.primitives.shape import full, full_like
+from tinyjax.core.api.derivatives import linearize
+from tinyjax.core.control_flow.cond import cond, switch
+from tinyjax.core.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.core.control_flow.loops import fori_loop
+from tinyjax.core.control_flow.primitives.cond import cond_p
+from tinyjax.core.control_flow.primitives.scan import scan_p
+from tinyjax.core.control_flow.primitives.while_loop import while_p
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.primitives.elementwise import add, exp, lt, mul, sin, sub
+from tinyjax.core.primitives.shape import full, full_like
+from tinyjax.core.values.array import Array
 
 FLAG = ArraySpec((), np.bool_)
 INDEX = ArraySpec((), np.int32, -1, 3)

@@ -6,10 +6,10 @@ import numpy as np
 
 import tinyjax
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapeDtypeStruct
+from tinyjax.core.primitives.elementwise import mul, sin
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.export import call_exported_p, deserialize, export, exported_tangent_p
-from tinyjax.primitives.elementwise import mul, sin
 
 F = ArraySpec((2, 3), np.float64)
 SHAPE: Any = ShapeDtypeStruct((2, 3), np.float64)

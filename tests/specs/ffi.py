@@ -7,7 +7,7 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import ffi
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.errors import DtypeError
 from tinyjax.ffi import ffi_call_p, ffi_effect_p
 

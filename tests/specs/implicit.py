@@ -7,8 +7,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array
-from tinyjax.custom_derivatives.linear_call import linear_call, linear_call_p
+from tinyjax.core.custom_derivatives.linear_call import linear_call, linear_call_p
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.implicit import custom_linear_solve
 from tinyjax.implicit.linear_operators import custom_linear_solve_p

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array
-from tinyjax.jit import jit, jit_p
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.elementwise import add, exp, mul, select, sin
-from tinyjax.primitives.shape import transpose
+from tinyjax.core.jit import jit, jit_p
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
+from tinyjax.core.primitives.shape import transpose
+from tinyjax.core.values.array import Array
 
 F = ArraySpec((2, 3))
 

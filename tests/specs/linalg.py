@@ -15,7 +15,7 @@ import scipy.linalg
 
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import (
     determinant,

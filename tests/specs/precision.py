@@ -7,11 +7,11 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import NO_PARAMS, Primitive
-from tinyjax.core.trace import bind, bind1
+from tinyjax.core.primitives import barrier, identities, precision
+from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
+from tinyjax.core.tracing.trace import bind, bind1
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import barrier, identities, precision
 
 WIDE = ArraySpec((16,), None, -300.0, 300.0, extremes=True)
 

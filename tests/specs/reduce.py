@@ -9,10 +9,10 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives import broadcast as bc, reduce as red
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import broadcast as bc, reduce as red
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))

@@ -9,11 +9,11 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives import broadcast as bc, dimension, shape as sh, slicing as sl
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import broadcast as bc, dimension, shape as sh, slicing as sl
 
 ALL = "biufce"
 BOTH = ("float64", "complex128")

@@ -6,9 +6,9 @@ from typing import Any
 import tinyjax
 from specs import ArraySpec, Case, Spec
 from tinyjax import NamedSharding, P, lax
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array
 from tinyjax.primitives.collective import all_gather_invariant_p, pvary_p, recast_p, unvary_p
 from tinyjax.primitives.constraint import HideParams, constrain, hide_p, sharding_constraint_p
 from tinyjax.spmd import shard_map_p

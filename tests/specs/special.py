@@ -8,9 +8,10 @@ import scipy.special
 
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
+from tinyjax.core.primitives import stop_gradient as sg
+from tinyjax.core.primitives.shape import full_like
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import special as sp, stop_gradient as sg
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives import special as sp
 
 POSITIVE = ArraySpec((4, 5), low=1, high=15)
 BELOW_ZERO = ArraySpec((2, 10), low=-6.9, high=-0.1)

@@ -7,7 +7,7 @@ import scipy.special
 
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, F, in_wide, one
-from tinyjax.primitives.shape import full_like
+from tinyjax.core.primitives.shape import full_like
 from tinyjax.special import bessel, beta, faddeeva, gamma, hypergeometric, integrals, poch
 
 PARAMETER = ArraySpec((3, 4), low=0.1, high=12)

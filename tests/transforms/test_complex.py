@@ -16,7 +16,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import ArraySpec, Case, Spec, all_specs
 from tinyjax import dtypes, tree
-from tinyjax.core.operands import as_array
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
 from tinyjax.test_util import check_grads
 

@@ -13,13 +13,13 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import all_specs
 from tinyjax import P, lax
-from tinyjax.control_flow.common import contains
-from tinyjax.control_flow.primitives.while_loop import while_p
-from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
-from tinyjax.core.operands import as_array
+from tinyjax.core.control_flow.common import contains
+from tinyjax.core.control_flow.primitives.while_loop import while_p
+from tinyjax.core.primitives.elementwise import sin
+from tinyjax.core.tracing.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import TinyjaxError
-from tinyjax.primitives.elementwise import sin
 
 
 def alike(a: Any, b: Any) -> bool:

@@ -17,9 +17,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
-from tinyjax.core.staging import Recorder
+from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.tracing.staging import Recorder
+from tinyjax.core.values.array import Array
 
 Function = Callable[[Any], Any]
 Transformation = Callable[[Function], Any]

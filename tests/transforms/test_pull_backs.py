@@ -10,8 +10,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad, tree
-from tinyjax.api import pullbacks
-from tinyjax.core.primitive import (
+from tinyjax.core.api import pullbacks
+from tinyjax.core.tracing.primitive import (
     NO_PARAMS,
     ZERO,
     Cotangents,
@@ -21,8 +21,8 @@ from tinyjax.core.primitive import (
     Tangents,
     registry,
 )
-from tinyjax.core.tangents import present
-from tinyjax.core.trace import bind
+from tinyjax.core.tracing.tangents import present
+from tinyjax.core.tracing.trace import bind
 from tinyjax.errors import ArgumentError
 
 

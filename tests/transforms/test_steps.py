@@ -10,13 +10,13 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
 from tinyjax import extend, lax, tree
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import NoParams, Primitive, registry
-from tinyjax.core.tangents import nonzeros, present
+from tinyjax.core.tracing.primitive import NoParams, Primitive, registry
+from tinyjax.core.tracing.tangents import nonzeros, present
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.host import replay, steps
-from tinyjax.transforms.linearize import linearize_flat
 
 
 @pytest.fixture(autouse=True)

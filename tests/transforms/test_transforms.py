@@ -31,8 +31,8 @@ from tinyjax import (
     vjp,
     vmap,
 )
-from tinyjax.core.primitive import ZERO, registry
-from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.core.tracing.primitive import ZERO, registry
+from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError, DifferentiationError
 
 Fun = Callable[..., Any]

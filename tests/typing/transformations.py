@@ -23,8 +23,8 @@ from tinyjax import (
     vjp,
     vmap,
 )
-from tinyjax.core.jaxpr import ClosedJaxpr
-from tinyjax.jit import JitFunction
+from tinyjax.core.jit import JitFunction
+from tinyjax.core.tracing.jaxpr import ClosedJaxpr
 from tinyjax.stages import Lowered
 
 Params = dict[str, Array]

@@ -8,7 +8,7 @@ import pytest
 
 import tinyjax.numpy as jnp
 from tinyjax import config, debug, jit, lax
-from tinyjax.xla import announcing, interruptible
+from tinyjax.core.xla import announcing, interruptible
 
 
 class Terminal(io.StringIO):

@@ -23,12 +23,13 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import config, xla
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive, registry
-from tinyjax.core.trace import bind1
+from tinyjax import config
+from tinyjax.core import xla
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.xla import disk_cache, loading
+from tinyjax.core.xla.disk_cache import DiskCache, DiskCacheInfo, program_key
 from tinyjax.errors import ArgumentError, DiskCacheWarning
-from tinyjax.xla import disk_cache, loading
-from tinyjax.xla.disk_cache import DiskCache, DiskCacheInfo, program_key
 
 X: Final = np.arange(4.0, dtype=np.float32)
 
@@ -341,7 +342,7 @@ PROGRAM: Final = """
 import os, signal, sys, time
 import numpy as np
 import tinyjax, tinyjax.numpy as jnp
-from tinyjax.xla import disk_cache
+from tinyjax.core.xla import disk_cache
 
 {before}
 x = np.arange(4.0, dtype=np.float32)

@@ -16,10 +16,10 @@ import pytest
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs, elementwise
 from tinyjax import dtypes, jit, lax
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives.shape import full
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType
 from tinyjax.errors import TinyjaxError
-from tinyjax.primitives.shape import full
 
 EXTREMES: dict[str, tuple[float, ...]] = {
     "b": (False, True),

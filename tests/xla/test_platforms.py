@@ -22,10 +22,10 @@ from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
 from tinyjax.core import discovery
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.platforms import known
+from tinyjax.core.xla.backend import add_platform
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
 from tinyjax.sharding import AxisType, SingleDeviceSharding
-from tinyjax.xla.backend import add_platform
 
 if "stand_in" not in [platform.name for platform in known()]:
     add_platform(make_cpu_client(asynchronous=True, num_devices=2), "stand_in", "stand_in", "cpu")

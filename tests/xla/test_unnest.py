@@ -11,11 +11,12 @@ from hypothesis import given, strategies as st
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import lax, xla
-from tinyjax.core.avals import same_types
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
-from tinyjax.xla import unnest as module
-from tinyjax.xla.unnest import DEEPEST, depth, unnest
+from tinyjax import lax
+from tinyjax.core import xla
+from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
+from tinyjax.core.values.avals import same_types
+from tinyjax.core.xla import unnest as module
+from tinyjax.core.xla.unnest import DEEPEST, depth, unnest
 
 Function = Callable[[Any], Any]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tinyjax.core.xla.versions import SUPPORTED, check, release_of
 from tinyjax.errors import UnsupportedVersionError
-from tinyjax.xla.versions import SUPPORTED, check, release_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "tinyjax"
@@ -62,4 +62,4 @@ def test_one_module_alone_asks_for_the_release() -> None:
         for file in SOURCE.rglob("*.py")
         if "jaxlib.__version__" in file.read_text(encoding="utf-8")
     ]
-    assert asking == [SOURCE / "xla" / "versions.py"]
+    assert asking == [SOURCE / "core" / "xla" / "versions.py"]

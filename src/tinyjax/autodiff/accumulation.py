@@ -16,10 +16,6 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
-from tinyjax.api.arguments import Choice, Chosen, choose
-from tinyjax.api.jacobians import jacfwd, jacrev
-from tinyjax.api.tangents import without_tracers
-from tinyjax.api.typed import Jacobians
 from tinyjax.autodiff.elimination import (
     Elimination,
     Ends,
@@ -33,12 +29,17 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
-from tinyjax.core import avals as av, calling, checking, jaxpr as jx, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.api.arguments import Choice, Chosen, choose
+from tinyjax.core.api.jacobians import jacfwd, jacrev
+from tinyjax.core.api.tangents import without_tracers
+from tinyjax.core.api.typed import Jacobians
+from tinyjax.core.jit import jit_p
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
+from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
-from tinyjax.jit import jit_p
-from tinyjax.transforms.linearize import Linearized, linearize_flat
 
 P = ParamSpec("P")
 

@@ -20,16 +20,17 @@ import attrs
 import numpy as np
 
 from tinyjax import numpy as jnp
-from tinyjax.api.mapping import over_basis
 from tinyjax.autodiff.elimination import Mask, Pattern
-from tinyjax.core import avals as av, jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.core.api.mapping import over_basis
+from tinyjax.core.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.core.primitives.elementwise import select_p
+from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.primitives.shape import full
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
-from tinyjax.primitives.elementwise import select_p
-from tinyjax.primitives.rules import add_arrays
-from tinyjax.primitives.shape import full
 
 #: Equations that can be transposed and not applied.
 _BACKWARD_ONLY: Final[frozenset[prim.Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))

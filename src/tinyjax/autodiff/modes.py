@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from tinyjax import api, tree
-from tinyjax.api.tangents import check_per_argument
-from tinyjax.core.operands import as_array
-from tinyjax.primitives.shape import zero_tangent
+from tinyjax import tree
+from tinyjax.core import api
+from tinyjax.core.api.tangents import check_per_argument
+from tinyjax.core.primitives.shape import zero_tangent
+from tinyjax.core.values.operands import as_array
 
 R = TypeVar("R")
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple, overload
 
-from tinyjax import api, numpy as jnp, random, tree
-from tinyjax.api.tangents import check_per_argument
-from tinyjax.core import checking, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import numpy as jnp, random, tree
+from tinyjax.core import api
+from tinyjax.core.api.tangents import check_per_argument
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")

@@ -21,20 +21,29 @@ from math import comb, factorial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import checkpointing, errors, frames, tree
-from tinyjax.api.tangents import as_tangents, check_per_argument
-from tinyjax.control_flow.cond import cond_p, switch
-from tinyjax.control_flow.scan import scan, scan_p
-from tinyjax.control_flow.while_loop import while_loop, while_p
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import FlatFunction, argument_path, as_arrays, watched
-from tinyjax.core.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.list_partition import split_list
-from tinyjax.core.primitive import ZERO, Primitive, Tangent
-from tinyjax.core.trace import CustomCall, Running, Trace, Tracer, bind, current_trace, use_trace
+from tinyjax.core.api.tangents import as_tangents, check_per_argument
+from tinyjax.core.control_flow.cond import cond_p, switch
+from tinyjax.core.control_flow.scan import scan, scan_p
+from tinyjax.core.control_flow.while_loop import while_loop, while_p
+from tinyjax.core.jit import jit_p
+from tinyjax.core.primitives import dot, elementwise as ew, shape as sh
+from tinyjax.core.tracing.calling import FlatFunction, argument_path, as_arrays, watched
+from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.tracing.trace import (
+    CustomCall,
+    Running,
+    Trace,
+    Tracer,
+    bind,
+    current_trace,
+    use_trace,
+)
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray, is_inexact
-from tinyjax.jit import jit_p
-from tinyjax.primitives import convolution as cv, dot, elementwise as ew, shape as sh
+from tinyjax.primitives import convolution as cv
 
 P = TypeVar("P")
 

@@ -9,11 +9,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames
-from tinyjax.core import checking, operands as opd, primitive as prim, trace as tr
-from tinyjax.core.primitive import Primitive
-from tinyjax.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import operands as opd
 
 V = TypeVar("V")
 

@@ -12,14 +12,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core import avals as av, integers as ints, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.primitives.shape import batch_axes_in_front
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
-from tinyjax.primitives.shape import batch_axes_in_front
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 #: What is told apart by identity, as long as something holds it.
 _known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()

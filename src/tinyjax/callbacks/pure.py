@@ -9,14 +9,15 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
-from tinyjax.core import avals as av, closures, primitive as prim
-from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
-from tinyjax.primitives import shape as sh
-from tinyjax.transforms.batching import batch_flat
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import closures, primitive as prim
+from tinyjax.core.tracing.jaxpr import eval_jaxpr
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.batching import batch_flat
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 
 pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
     "pure_callback", common.CallbackParams

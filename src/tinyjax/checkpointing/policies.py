@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple, assert_never
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core import checking, jaxpr as jx, primitive as prim
-from tinyjax.core.avals import ShapedArray
-from tinyjax.primitives import convolution as cv, dot
-from tinyjax.primitives.name import name_p
+from tinyjax.core.primitives import dot
+from tinyjax.core.primitives.name import name_p
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.primitives import convolution as cv
 
 
 class Offloadable(NamedTuple):

@@ -7,16 +7,17 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.checkpointing import policies
-from tinyjax.core import dependence as dep, jaxpr as jx, lowering as low, primitive as prim
-from tinyjax.core.array import Array
-from tinyjax.core.program_rules import INLINED
-from tinyjax.core.staging import Staged
-from tinyjax.core.trace import bind
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.transforms.calls import def_call
-from tinyjax.transforms.linearize import linearize_jaxpr
-from tinyjax.transforms.rematerialize import split_jaxpr
+from tinyjax.core import lowering as low
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim
+from tinyjax.core.tracing.program_rules import INLINED
+from tinyjax.core.tracing.staging import Staged
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.calls import def_call
+from tinyjax.core.transforms.linearize import linearize_jaxpr
+from tinyjax.core.transforms.rematerialize import split_jaxpr
+from tinyjax.core.values.array import Array
 
 
 @attrs.frozen(eq=False, repr=False)

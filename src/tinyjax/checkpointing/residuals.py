@@ -6,11 +6,12 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core import avals as av, calling, jaxpr as jx, program_rules as pr, staging as stg
-from tinyjax.core.array import Array
+from tinyjax.core.primitives.name import NameParams
+from tinyjax.core.tracing import calling, jaxpr as jx, program_rules as pr, staging as stg
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.frames import Location
-from tinyjax.primitives.name import NameParams
-from tinyjax.transforms.linearize import linearize_flat
 
 
 @attrs.frozen

@@ -7,7 +7,9 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.checkpointing import policies, program
-from tinyjax.core import calling, checking, integers as ints, refs as rf, staging as stg
+from tinyjax.core import refs as rf
+from tinyjax.core.tracing import calling, checking, staging as stg
+from tinyjax.core.values import integers as ints
 from tinyjax.frames import describe_function, imitate, wraps
 
 P = ParamSpec("P")

@@ -7,12 +7,12 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "array": "Value",
-        "avals": "AbstractValue=ShapedArray ShapedArray",
-        "folding": "ensure_compile_time_eval",
-        "integers": "max_dim=larger min_dim=smaller",
-        "jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Var eval_jaxpr",
-        "primitive": "ParamDict Primitive",
-        "trace": "Trace Tracer eval_context",
+        "tinyjax.core.values.array": "Value",
+        "tinyjax.core.values.avals": "AbstractValue=ShapedArray ShapedArray",
+        "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
+        "tinyjax.core.values.integers": "max_dim=larger min_dim=smaller",
+        "tinyjax.core.tracing.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Var eval_jaxpr",
+        "tinyjax.core.tracing.primitive": "ParamDict Primitive",
+        "tinyjax.core.tracing.trace": "Trace Tracer eval_context",
     },
 )

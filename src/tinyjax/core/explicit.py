@@ -7,7 +7,7 @@ these types are constraints.
 
 A type that says nothing, of a number or of data on the host, goes with all others: what meets a
 divided operand is divided like it. Where a program is derived from the user's, nobody can be asked.
-A tangent lies as its primal does; and so does a cotangent (``transforms.explicit``).
+A tangent lies as its primal does; and so does a cotangent (``core.transforms.explicit``).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from math import prod
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 from tinyjax import dtypes, errors
-from tinyjax.core.avals import ExplicitArray, ShapedArray, Share, VaryingArray
 from tinyjax.core.devices import Entries, PartitionSpec
-from tinyjax.core.primitive import DIVISION, SUMS, VARIES, Avals, Primitive, sharer, typer
+from tinyjax.core.tracing.primitive import DIVISION, SUMS, VARIES, Avals, Primitive, sharer, typer
+from tinyjax.core.values.avals import ExplicitArray, ShapedArray, Share, VaryingArray
 
 P = TypeVar("P")
 

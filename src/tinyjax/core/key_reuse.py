@@ -12,8 +12,8 @@ from typing import Final
 from weakref import ref
 
 from tinyjax import errors, frames
-from tinyjax.core import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.values.array import Array
 
 #: By the array's identity.
 _uses: Final[dict[int, tuple[ref[Array], stg.Use]]] = {}

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from tinyjax.core import devices as dev, integers as ints, jaxpr as jx, nesting
-from tinyjax.core.avals import ExplicitArray, ShapedArray
+from tinyjax.core import devices as dev
+from tinyjax.core.stablehlo.lowering import Axes, Lowering, function_text
+from tinyjax.core.stablehlo.module import HostFunction, Module
+from tinyjax.core.stablehlo.types import TensorType, Value, tensor
+from tinyjax.core.tracing import jaxpr as jx, nesting
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.avals import ExplicitArray, ShapedArray
 from tinyjax.dtypes import HostArray, is_complex, real_part
 from tinyjax.errors import InconclusiveDimensionOperation
-from tinyjax.stablehlo.lowering import Axes, Lowering, function_text
-from tinyjax.stablehlo.module import HostFunction, Module
-from tinyjax.stablehlo.types import TensorType, Value, tensor
 
 
 class _Tensors(dict[ShapedArray, TensorType]):

@@ -1,7 +1,7 @@
 """Platforms: the kinds of devices that programs run on.
 
-The processor is always there. Others come with a client of XLA's, which ``tinyjax.xla`` makes when
-they are first asked for.
+The processor is always there. Others come with a client of XLA's, which ``tinyjax.core.xla``
+makes when they are first asked for.
 
 All devices of a process are told apart by one number each, which shardings, meshes and compiled
 programs name them by. XLA numbers the devices of each client from 0. So the number of a device is
@@ -89,7 +89,7 @@ class Platform:
 CPU: Final = Platform("cpu", "cpu", "cpu")
 
 _known: Final[dict[str, Platform]] = {"cpu": CPU}
-#: Makes a platform known by its name, or returns why it cannot: handed in by ``tinyjax.xla``.
+#: Makes a platform known by its name, or returns why it cannot: handed in by ``tinyjax.core.xla``.
 finder: Final[list[Callable[[str], str]]] = []
 _finding: Final = RLock()
 

@@ -23,12 +23,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import EvalTrace, Trace, Tracer, current_trace
+from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, RefError, described, shortened
 from tinyjax.frames import imitate
 

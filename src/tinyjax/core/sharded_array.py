@@ -12,11 +12,12 @@ from typing import Any, Final, NoReturn, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import errors
-from tinyjax.core import array as arr, avals as av, concrete as conc, devices as dev
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integer
-from tinyjax.core.primitive import Primitive
+from tinyjax.core import devices as dev
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import array as arr, avals as av, concrete as conc
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike, HostArray
 
 
@@ -28,10 +29,10 @@ class ShardedBuffer(arr.DeviceBuffer, Protocol):
     def unsafe_buffer_pointer(self) -> int: ...
 
 
-#: Applies a primitive to operands of which some are such arrays: handed in by ``tinyjax.xla``.
+#: Applies a primitive to operands of which some are such arrays: handed in by ``tinyjax.core.xla``.
 Evaluate: TypeAlias = Callable[[Primitive[Any], Sequence[Array], Any], Sequence[Array]]
 evaluator: Final[list[Evaluate]] = []
-#: Puts an array with data where a sharding says: handed in by ``tinyjax.xla``, too.
+#: Puts an array with data where a sharding says: handed in by ``tinyjax.core.xla``, too.
 placer: Final[list[Callable[[Array, dev.Sharding], Array]]] = []
 
 

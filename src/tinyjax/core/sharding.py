@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tinyjax import config
 from tinyjax.core import devices as dev, platforms as pf
-from tinyjax.core.integers import integers, listed
+from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, described, shortened
 
 P = ParamSpec("P")

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from tinyjax import errors
-from tinyjax.core import avals as av, devices as dev, jaxpr as jx, trace as tr
+from tinyjax.core import devices as dev
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.values import avals as av
 
 
 def union(axes: Iterable[av.Axes]) -> av.Axes:

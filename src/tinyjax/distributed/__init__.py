@@ -16,9 +16,9 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from tinyjax import xla
+from tinyjax.core import xla
 from tinyjax.core.devices import Group, devices_are_known, join, own_device_count
-from tinyjax.core.integers import integer
+from tinyjax.core.values.integers import integer
 from tinyjax.distributed.clusters import Cluster, detected, named_address
 from tinyjax.distributed.gathering import Hello, address_of, approach, begin, gather, listener
 from tinyjax.distributed.membership import Membership

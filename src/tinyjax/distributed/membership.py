@@ -17,7 +17,8 @@ from selectors import EVENT_READ, DefaultSelector
 from threading import Event, Lock, Thread
 from typing import Final
 
-from tinyjax import errors, xla
+from tinyjax import errors
+from tinyjax.core import xla
 from tinyjax.distributed import gathering
 
 #: How long the first process waits for the end of others, in seconds.

@@ -34,13 +34,21 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.calling import leaf_path
-from tinyjax.core.list_partition import fill_list, marked
+from tinyjax.core.custom_derivatives.cotangents import (
+    Backward,
+    PullBackParams,
+    custom_vjp_tangent_p,
+    pull_back_batch,
+)
+from tinyjax.core.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import (
+from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.primitives.shape import move_batch_axis, zero_tangent
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing.calling import leaf_path
+from tinyjax.core.tracing.list_partition import fill_list, marked
+from tinyjax.core.tracing.primitive import (
     ZERO,
     Arrays,
     Avals,
@@ -57,23 +65,15 @@ from tinyjax.core.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.staging import stage
-from tinyjax.core.tangents import nonzeros, present, with_zeros
-from tinyjax.core.trace import at_own_lines, bind
-from tinyjax.custom_derivatives.cotangents import (
-    Backward,
-    PullBackParams,
-    custom_vjp_tangent_p,
-    pull_back_batch,
-)
-from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
+from tinyjax.core.tracing.trace import at_own_lines, bind
+from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
 from tinyjax.lazy import answer_for
-from tinyjax.primitives.rules import add_arrays
-from tinyjax.primitives.shape import move_batch_axis, zero_tangent
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import BatchAxis, batch_flat, batched_aval
 
 __all__ = [
     "AxisData",

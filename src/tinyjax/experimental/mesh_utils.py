@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax.core.devices import Device, devices_on
-from tinyjax.core.integers import integers
+from tinyjax.core.values.integers import integers
 from tinyjax.errors import ShardingError
 from tinyjax.lazy import answer_for
 

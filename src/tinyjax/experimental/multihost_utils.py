@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyjax import dtypes, errors, tree, xla
-from tinyjax.api import shards
-from tinyjax.core import operands as opd, sharding as sd
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import sharding as sd, xla
+from tinyjax.core.api import shards
 from tinyjax.core.devices import PartitionSpec, group, is_place
+from tinyjax.core.primitives.shape import expand_dims
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.lazy import answer_for
-from tinyjax.primitives.shape import expand_dims
 
 T = TypeVar("T")
 

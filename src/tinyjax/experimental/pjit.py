@@ -1,6 +1,6 @@
 """``pjit``, which is ``jit`` by an older name."""
 
-from tinyjax.jit import jit as pjit
+from tinyjax.core.jit import jit as pjit
 from tinyjax.lazy import answer_for
 
 __all__ = ["pjit"]

@@ -16,12 +16,13 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, tree, xla
-from tinyjax.core import avals as av, devices as dev, sharding as sd
+from tinyjax import errors, tree
+from tinyjax.core import devices as dev, sharding as sd, xla
+from tinyjax.core.jit import jit
+from tinyjax.core.jit.stages import Compiled, Lowered
+from tinyjax.core.values import avals as av
 from tinyjax.export import Exported, deserialize
 from tinyjax.export.exporting import exported_of
-from tinyjax.jit import jit
-from tinyjax.jit.stages import Compiled, Lowered
 from tinyjax.lazy import answer_for
 from tinyjax.tree import PyTreeDef
 

@@ -9,8 +9,8 @@ from typing import Final
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.core.jaxpr import JaxprEqn
+from tinyjax.core import xla
+from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.exploring.model import Computation, Instruction
 from tinyjax.exploring.numbering import Programs
 

@@ -7,9 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from tinyjax.core import cost_rules, jaxpr as jx
+from tinyjax.core.primitives import families as fam
+from tinyjax.core.tracing import cost_rules, jaxpr as jx
 from tinyjax.exploring.model import Work
-from tinyjax.primitives import convolution as cv, families as fam
+from tinyjax.primitives import convolution as cv
 
 #: Elementwise primitives that XLA counts among functions such as ``exp``.
 _ROOTS: Final = frozenset(("sqrt", "rsqrt"))

@@ -13,9 +13,10 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors
-from tinyjax.core import integers as ints, jaxpr as jx
+from tinyjax.core.jit import JitFunction, jit
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values import integers as ints
 from tinyjax.exploring import numbering
-from tinyjax.jit import JitFunction, jit
 from tinyjax.tree.node import check_callable
 
 #: A graph of more equations cannot be read, and takes Graphviz long.

@@ -12,21 +12,23 @@ from typing import Any, Final, Literal, TypeVar
 
 import attrs
 
-from tinyjax import config, errors, frames, tracebacks, xla
-from tinyjax.core import avals as av, jaxpr as jx, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.calling import as_arrays
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integer
+from tinyjax import config, errors, frames, tracebacks
+from tinyjax.core import xla
+from tinyjax.core.jit import JitFunction, jit
+from tinyjax.core.jit.stages import Lowered
 from tinyjax.core.refs import Holders
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing.calling import as_arrays
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import integer
 from tinyjax.exploring import memory, model, numbering, profiled
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.page import page
-from tinyjax.jit import JitFunction, jit
-from tinyjax.jit.stages import Lowered
 from tinyjax.tree.node import check_callable
 
 T = TypeVar("T")

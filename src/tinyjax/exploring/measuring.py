@@ -8,8 +8,8 @@ from math import inf
 from time import perf_counter
 from typing import Final
 
-from tinyjax.core import jaxpr as jx, nesting, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.tracing import jaxpr as jx, nesting, trace as tr
+from tinyjax.core.values.array import Array
 from tinyjax.host import plans
 
 #: The program is evaluated until this much time has passed, and at least once.

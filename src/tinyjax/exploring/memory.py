@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core import costs, jaxpr as jx, nesting
+from tinyjax.core.tracing import costs, jaxpr as jx, nesting
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.model import Moment, Waiting
 from tinyjax.exploring.numbering import Programs, programs_run

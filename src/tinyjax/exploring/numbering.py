@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import records
-from tinyjax.core import costs, jaxpr as jx
+from tinyjax.core.tracing import costs, jaxpr as jx
 
 #: Programs in parameters that derivatives and transposes run, and the equation itself does not.
 _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax.api.staging import make_jaxpr
+from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.host.text import write_body
 
 

@@ -15,8 +15,8 @@ from typing import Final
 
 import attrs
 
-from tinyjax import xla
-from tinyjax.core import jaxpr as jx
+from tinyjax.core import xla
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import compiled, counting, numbering
 from tinyjax.exploring.model import Computation, Instruction, Work
 

@@ -9,19 +9,20 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.control_flow.loops import map_
-from tinyjax.core import avals as av, jaxpr as jx, primitive as prim, tangents as tg
-from tinyjax.core.array import Array
+from tinyjax.core.control_flow.loops import map_
+from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
+from tinyjax.core.primitives import rules as ru
+from tinyjax.core.primitives.shape import moveaxis
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, tangents as tg
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
 from tinyjax.export.symbolic_programs import Sized
-from tinyjax.jit import JitParams, jit_p
-from tinyjax.primitives import rules as ru
-from tinyjax.primitives.shape import moveaxis
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(repr=False)

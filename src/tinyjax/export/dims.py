@@ -15,14 +15,14 @@ from typing import Any, Final, SupportsIndex, TypeGuard
 
 import attrs
 
-from tinyjax.core.array import Array
-from tinyjax.core.integers import SymbolicSize
+from tinyjax.core.primitives.dimension import dim_as_value
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.frames import Location, user_location
-from tinyjax.primitives.dimension import dim_as_value
 
 _numbers: Final = itertools.count()
 

@@ -12,20 +12,20 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray
 from tinyjax.core.devices import Device, PartitionSpec, device_at, on_first
-from tinyjax.core.jaxpr import Jaxpr, Lit, effects
-from tinyjax.core.operands import first_element, literal_splat
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import AbstractMesh, AnyMesh, Mesh, NamedSharding, get_mesh
-from tinyjax.core.trace import Tracer
+from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.operands import first_element, literal_splat
+from tinyjax.core.xla.lowering import CallsPythonError, lowered_for
+from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
 from tinyjax.primitives.constraint import constrain
-from tinyjax.xla.lowering import CallsPythonError, lowered_for
-from tinyjax.xla.placement import Placement
 
 #: How arguments or results lie; None where that is left to XLA.
 Shardings = tuple[NamedSharding | None, ...]

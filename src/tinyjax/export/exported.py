@@ -7,17 +7,19 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import errors, tree, xla
-from tinyjax.core import avals as av, devices as dev, lowering as low, sharding as sd, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.calling import as_arrays
+from tinyjax import errors, tree
+from tinyjax.core import devices as dev, lowering as low, sharding as sd, xla
+from tinyjax.core.jit import JitParams, jit_p
+from tinyjax.core.jit.stages import check_arguments
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing.calling import as_arrays
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.export import families, format, polynomials as poly
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.platforms import listed, main_first, portable_form
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
-from tinyjax.jit import JitParams, jit_p
-from tinyjax.jit.stages import check_arguments
 from tinyjax.primitives.constraint import constrain
 
 T = TypeVar("T")

@@ -7,9 +7,12 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from tinyjax import api, config, dtypes, errors, frames
-from tinyjax.core import avals as av, devices as dev, jaxpr as jx, sharded_array as sa, trace as tr
-from tinyjax.core.array import Array
+from tinyjax import config, dtypes, errors, frames
+from tinyjax.core import api, devices as dev, sharded_array as sa
+from tinyjax.core.jit import JitFunction, jit, stages
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.export import exported, families, symbolic_programs
 from tinyjax.export.divided import divided_of
 from tinyjax.export.platforms import (
@@ -19,7 +22,6 @@ from tinyjax.export.platforms import (
     main_first,
     portable_form,
 )
-from tinyjax.jit import JitFunction, jit, stages
 
 P = ParamSpec("P")
 

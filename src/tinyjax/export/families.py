@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, effects
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError
 from tinyjax.export import polynomials
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted

@@ -22,9 +22,10 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core import avals as av, jaxpr as jx
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.export import dims, divided, jaxprs
 from tinyjax.export.trees import decode_tree, encode_tree
 

@@ -23,22 +23,24 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, devices as dev, jaxpr as jx, operands as opd, sharding as sd
-from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.primitive import Primitive
+from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core.primitives import gather_scatter as gs, modes
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
 from tinyjax.export.symbolic_programs import check
-from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
+from tinyjax.primitives import convolution as cv, fft
 
 T = TypeVar("T")
 
 #: Packages whose primitives may stand in a program; no other module is imported.
-_ROOMS: Final = frozenset(
-    (
-        *("checkpointing", "control_flow", "custom_derivatives", "implicit", "jit", "lax"),
-        *("numpy", "primitives", "random", "special", "spmd"),
-    )
+_ROOMS: Final = (
+    *("checkpointing.", "core.control_flow.", "core.custom_derivatives.", "core.jit."),
+    *("core.primitives.", "implicit.", "lax.", "numpy.", "primitives.", "random.", "special."),
+    *("spmd.",),
 )
 _OWN: Final = "tinyjax."
 #: Programs nested deeper, and larger numbers, are refused.
@@ -229,7 +231,7 @@ def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
     names: dict[Primitive[Any], tuple[str, str]] = {}
     for name, module in sorted(sys.modules.items()):
         home = name.removeprefix(_OWN)
-        if home != name and home.partition(".")[0] in _ROOMS:
+        if home != name and home.startswith(_ROOMS):
             declared = vars(module).get("__annotations__", {})
             for attribute, value in vars(module).items():  # not where it is imported
                 if isinstance(value, Primitive) and attribute in declared:
@@ -406,7 +408,7 @@ class _Reader:
 
 def _primitive(module: object, attribute: object) -> Primitive[Any]:
     home = _of(str, module)
-    if home.partition(".")[0] not in _ROOMS:
+    if not home.startswith(_ROOMS):
         raise ValueError(f"no primitives are taken from {home!r:.100}")
     try:
         primitive = vars(import_module(_OWN + home)).get(_of(str, attribute))

@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NoReturn, Protocol
 
-from tinyjax.core.integers import larger, smaller
+from tinyjax.core.values.integers import larger, smaller
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export import polynomials as poly
 

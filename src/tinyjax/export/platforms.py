@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax import errors, xla
-from tinyjax.core import devices as dev, jaxpr as jx
+from tinyjax import errors
+from tinyjax.core import devices as dev, xla
+from tinyjax.core.tracing import jaxpr as jx
 
 #: The platforms that XLA has.
 PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")

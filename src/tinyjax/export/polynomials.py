@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.integers import larger, smaller
+from tinyjax.core.values.integers import larger, smaller
 from tinyjax.errors import ArgumentError
 
 OPERATIONS: Final = ("floordiv", "mod", "max", "min")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyjax import tree
-from tinyjax.core import avals as av, checking, integers as ints
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape

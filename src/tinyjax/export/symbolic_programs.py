@@ -14,14 +14,15 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, records, tree
-from tinyjax.core import avals as av, jaxpr as jx, operands as opd, primitive as prim
-from tinyjax.core.integers import SymbolicSize
-from tinyjax.core.nesting import LEVEL
-from tinyjax.core.program_rules import INLINED
+from tinyjax.core.jit import JitParams, jit_p
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.tracing.nesting import LEVEL
+from tinyjax.core.tracing.program_rules import INLINED
+from tinyjax.core.transforms.varying import on_axes
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.export import dims, polynomials as poly
-from tinyjax.jit import JitParams, jit_p
 from tinyjax.spmd.primitive import ShardMapParams
-from tinyjax.transforms.varying import on_axes
 
 #: Axes of this size are counted in int64, which programs for many sizes do not.
 _LARGEST: Final = 2**31

@@ -32,21 +32,23 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.core.array": "Array",
-        "tinyjax.core.avals": "ShapedArray",
-        "tinyjax.core.jaxpr": "Jaxpr JaxprEqn Lit Var eval_jaxpr subjaxprs",
-        "tinyjax.core.operands": "as_array",
-        "tinyjax.core.primitive": (
+        "tinyjax.core.values.array": "Array",
+        "tinyjax.core.values.avals": "ShapedArray",
+        "tinyjax.core.tracing.jaxpr": "Jaxpr JaxprEqn Lit Var eval_jaxpr subjaxprs",
+        "tinyjax.core.values.operands": "as_array",
+        "tinyjax.core.tracing.primitive": (
             "Arrays Avals HostCall Hosts NO_PARAMS NoParams Params Primitive RuleKey Tangent "
             "UndefinedPrimal ZERO"
         ),
-        "tinyjax.core.trace": "CustomCall Running Trace Tracer bind bind1 current_trace use_trace",
+        "tinyjax.core.tracing.trace": (
+            "CustomCall Running Trace Tracer bind bind1 current_trace use_trace"
+        ),
         "tinyjax.exploring.numpy_text": "numpy_text",
-        "tinyjax.primitives.families": "composed def_elementwise_batch elementwise",
-        "tinyjax.primitives.rules": "def_constant def_derivatives def_linear def_transposes",
-        "tinyjax.primitives.shape": "def_simple_batch",
-        "tinyjax.stablehlo.lowering": "Lowering",
-        "tinyjax.stablehlo.types": "Values",
+        "tinyjax.core.primitives.families": "composed def_elementwise_batch elementwise",
+        "tinyjax.core.primitives.rules": "def_constant def_derivatives def_linear def_transposes",
+        "tinyjax.core.primitives.shape": "def_simple_batch",
+        "tinyjax.core.stablehlo.lowering": "Lowering",
+        "tinyjax.core.stablehlo.types": "Values",
         "": "core",
     },
 )

@@ -10,16 +10,26 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, jaxpr as jx, lowering as low, staging as stg, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import ClosedJaxpr, Effect, Jaxpr, JaxprEqn, Lit as Literal, Var, subjaxprs
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Params, Primitive
+from tinyjax.core import lowering as low
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.tracing.jaxpr import (
+    ClosedJaxpr,
+    Effect,
+    Jaxpr,
+    JaxprEqn,
+    Lit as Literal,
+    Var,
+    subjaxprs,
+)
+from tinyjax.core.tracing.primitive import Params, Primitive
+from tinyjax.core.transforms.calls import def_call
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
 from tinyjax.lax.tokens import Token
 from tinyjax.lazy import answer_for
-from tinyjax.transforms.calls import def_call
 
 __all__ = [
     "CallPrimitive",

@@ -7,7 +7,7 @@ from typing import Any
 
 import tinyjax
 from tinyjax.core.devices import Device, Sharding, device_at
-from tinyjax.xla.backend import backend_of
+from tinyjax.core.xla.backend import backend_of
 
 __all__ = ["backends", "get_backend", "get_default_device"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from tinyjax.core.array import is_array_like
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitives.shape import moveaxis
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.transforms.batching import BatchTrace, BatchTracer
+from tinyjax.core.values.array import is_array_like
 from tinyjax.facade.primitives import register_batch
 from tinyjax.facade.tables import RuleTable
-from tinyjax.primitives.shape import moveaxis
-from tinyjax.transforms.batching import BatchTrace, BatchTracer
 
 __all__ = [
     "BatchTrace",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyjax.core import avals as av, jaxpr as jx, operands as opd, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.integers import larger as max_dim, smaller as min_dim
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.transforms import batching as bt
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.integers import larger as max_dim, smaller as min_dim
 from tinyjax.facade.primitives import Primitive
 from tinyjax.facade.tables import pytype_aval_mappings
-from tinyjax.transforms import batching as bt
 
 __all__ = [
     "AbstractValue",

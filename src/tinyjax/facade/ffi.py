@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tinyjax import errors, ffi
+from tinyjax.core.stablehlo import types as hlo
 from tinyjax.facade import mlir
-from tinyjax.stablehlo import types as hlo
 
 __all__ = ["ffi_lowering"]
 

@@ -23,8 +23,10 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import errors
-from tinyjax.core import operands as opd, primitive as prim, refs as rf, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import refs as rf
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
 
 __all__ = [
     "HiPrimitive",

@@ -14,8 +14,9 @@ import numpy as np
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import distributed, errors, tree
-from tinyjax.core import devices as dev, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.facade import primitives
 from tinyjax.numpy import promotion as pm
 from tinyjax.tree import node

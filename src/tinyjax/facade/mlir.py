@@ -9,11 +9,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, trace as tr
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import avals as av
 from tinyjax.facade import primitives
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
 
 __all__ = ["LoweringRuleContext", "emit_python_callback", "lower_fun", "register_lowering"]
 

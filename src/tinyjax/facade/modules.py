@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config, lazy, missing_names
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.facade.backend import give_attributes
 
 _DISTRIBUTIONS: Final = (
@@ -150,13 +150,13 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ("WrappedFun", "transformation", "transformation_with_aux", "wrap_init"),
         "facade.linear_util",
     ),
-    "jax.lax": {"stop_gradient_p": "primitives.stop_gradient"},
+    "jax.lax": {"stop_gradient_p": "core.primitives.stop_gradient"},
     "jax.version": {"_version": "facade.toplevel"},
     "jax._src": {},
     "jax.experimental.array_serialization": {},
     "jax._src.api": {"_dtype": "facade.internals"},
     "jax._src.api_util": {"infer_argnums_and_argnames": "facade.internals"},
-    "jax._src.ad_util": {"p2tz": "facade.ad", "stop_gradient_p": "primitives.stop_gradient"},
+    "jax._src.ad_util": {"p2tz": "facade.ad", "stop_gradient_p": "core.primitives.stop_gradient"},
     "jax._src.compiler": {},
     "jax._src.state": {},
     "jax._src.state.types": {"AbstractRef": "core.refs"},
@@ -201,7 +201,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
     ),
     "jax._src.typing": {
-        "Array": "core.array",
+        "Array": "core.values.array",
         "SupportsDType": "facade.internals",
         **dict.fromkeys(("ArrayLike", "DTypeLike"), "typing"),
     },
@@ -383,7 +383,7 @@ class Finder(MetaPathFinder):
 
 
 #: The modules that define tracers, which programs may see.
-_OF_TRACERS: Final = ("core.staging", "transforms.jvp", "transforms.batching")
+_OF_TRACERS: Final = ("core.tracing.staging", "core.transforms.jvp", "core.transforms.batching")
 
 
 def name_modules(kind: type) -> None:

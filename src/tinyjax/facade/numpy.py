@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.frames import wraps
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinyjax.core import avals as av, dependence as dep, jaxpr as jx, operands as opd
-from tinyjax.core.array import Array
-from tinyjax.core.staging import StagingTracer as DynamicJaxprTracer, stage
+from tinyjax.core.tracing import dependence as dep, jaxpr as jx
+from tinyjax.core.tracing.staging import StagingTracer as DynamicJaxprTracer, stage
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.facade.linear_util import WrappedFun
 
 __all__ = ["DynamicJaxprTracer", "PartialVal", "trace_to_jaxpr_nounits"]

@@ -14,15 +14,16 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core import avals as av, encoding, primitive as prim
-from tinyjax.core.array import Array
+from tinyjax.core.custom_derivatives.zeros import Zero, instantiate_zeros
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.operands import as_array
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
-from tinyjax.custom_derivatives.zeros import Zero, instantiate_zeros
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import encoding, primitive as prim
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 
 #: So many parameters without an encoding are told apart by value; the others by identity.
 _MOST_KNOWN: Final = 4096

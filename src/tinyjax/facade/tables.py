@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import errors
-from tinyjax.core import operands as opd, primitive as prim
-from tinyjax.core.array import Array
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
 
 
 class RuleTable(UserDict[prim.Primitive[Any], Callable[..., Any]]):

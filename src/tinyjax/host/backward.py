@@ -8,13 +8,13 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config, dtypes
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, Var
-from tinyjax.core.primitive import ZERO, Primitive, Tangent, on_replaced
-from tinyjax.core.trace import eager
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
+from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent, on_replaced
+from tinyjax.core.tracing.trace import eager
+from tinyjax.core.transforms import transpose as tp
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.host.replay import Programs, may_be_repeated
-from tinyjax.transforms import transpose as tp
 
 #: A backward pass of fewer equations takes no longer than it takes to find its program.
 _FEWEST: Final = 3

@@ -9,12 +9,12 @@ from typing import Any, Final, TypeAlias
 from numpy import asarray, ndarray
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import PYTHON_NUMBERS, met_splats
-from tinyjax.core.primitive import NO_PARAMS, Kernel, Primitive
-from tinyjax.core.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
+from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel, Primitive
+from tinyjax.core.tracing.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import PYTHON_NUMBERS, met_splats
 from tinyjax.frames import imitate
 from tinyjax.tracebacks import shorten
 

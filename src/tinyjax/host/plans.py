@@ -18,11 +18,12 @@ from typing import Any, Final, TypeAlias
 import attrs
 from numpy import asarray, empty, ndarray, uint8
 
-from tinyjax.core import avals as av, jaxpr as jx, nesting, operands as opd, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.primitive import Hosts, Kernel, P, Primitive, on_replaced
-from tinyjax.core.program_rules import PROGRAM
+from tinyjax.core.tracing import jaxpr as jx, nesting, trace as tr
+from tinyjax.core.tracing.primitive import Hosts, Kernel, P, Primitive, on_replaced
+from tinyjax.core.tracing.program_rules import PROGRAM
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
 from tinyjax.host import simplify, text

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core import jaxpr as jx, nesting, staging as stg, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.operands import raw_host
+from tinyjax.core.tracing import jaxpr as jx, nesting, staging as stg, trace as tr
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import raw_host
 from tinyjax.host import LARGEST, Program, text
 
 

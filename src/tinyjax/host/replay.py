@@ -25,10 +25,11 @@ from numpy import asarray
 
 from tinyjax import dtypes, errors, frames, tracebacks
 from tinyjax.config import settings
-from tinyjax.core import avals as av, checking, operands as opd, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.trace import EVAL, current_trace
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
+from tinyjax.core.tracing.trace import EVAL, current_trace
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.host import Program
 
 F = TypeVar("F", bound=Callable[..., Any])

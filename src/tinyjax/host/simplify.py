@@ -12,13 +12,13 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.operands import as_number
-from tinyjax.core.primitive import HostCall
-from tinyjax.core.trace import EVAL
+from tinyjax.core.tracing.dependence import dce
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.tracing.primitive import HostCall
+from tinyjax.core.tracing.trace import EVAL
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.operands import as_number
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
 _LARGE: Final = 1 << 12

@@ -9,18 +9,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Atom, JaxprEqn, Lit, Var
-from tinyjax.core.nesting import STAGING_LEVEL
-from tinyjax.core.primitive import ZERO, Primitive
-from tinyjax.core.staging import Staged, StagingTracer
-from tinyjax.core.trace import EVAL, Running
+from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
+from tinyjax.core.tracing.nesting import STAGING_LEVEL
+from tinyjax.core.tracing.primitive import ZERO, Primitive
+from tinyjax.core.tracing.staging import Staged, StagingTracer
+from tinyjax.core.tracing.trace import EVAL, Running
+from tinyjax.core.transforms import jvp as jv, linear_trace
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.host.recording import Replay, same, write_staged
 from tinyjax.host.replay import NotHereError
 from tinyjax.host.text import Body
-from tinyjax.transforms import jvp as jv, linear_trace
 
 #: Takes the trace of a linearization and the one that records its tangents, and of each operand the
 #: array and the tangent, which is None if there is none. It returns the results.

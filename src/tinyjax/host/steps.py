@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive, on_replaced
-from tinyjax.core.trace import eager
+from tinyjax.core.tracing.primitive import Primitive, on_replaced
+from tinyjax.core.tracing.trace import eager
+from tinyjax.core.transforms import linear_trace, linearize as lz
+from tinyjax.core.transforms.jvp import JVPTracer
+from tinyjax.core.values.array import Array
 from tinyjax.host.replay import Programs, may_be_repeated
-from tinyjax.transforms import linear_trace, linearize as lz
-from tinyjax.transforms.jvp import JVPTracer
 
 P = TypeVar("P")
 

@@ -18,9 +18,10 @@ import attrs
 import numpy as np
 from numpy import asarray, ndarray
 
-from tinyjax.core import jaxpr as jx, operands as opd, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import run_text
 from tinyjax.host.simplify import Simplified, is_large, reused_operands, simplify

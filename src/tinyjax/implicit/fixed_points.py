@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.control_flow import while_loop as wl
-from tinyjax.core import checking, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.control_flow import while_loop as wl
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.implicit.newton import newton

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.control_flow import loops, while_loop as wl
-from tinyjax.core.array import Array
+from tinyjax.core.control_flow import loops, while_loop as wl
+from tinyjax.core.values.array import Array
 from tinyjax.implicit import information
 
 Operator = Callable[[Array], Array]

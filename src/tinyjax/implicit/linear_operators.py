@@ -13,28 +13,30 @@ from typing import Any
 import attrs
 
 from tinyjax import frames, tree
-from tinyjax.control_flow.common import stage_function
-from tinyjax.core import calling, jaxpr as jx, primitive as prim, staging as stg, varying
-from tinyjax.core.array import Array
-from tinyjax.core.avals import Axes, ShapedArray
-from tinyjax.core.checking import checked
-from tinyjax.core.list_partition import split_list
+from tinyjax.core import varying
+from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.program_rules import def_program
-from tinyjax.core.tangents import defined, of_undefined, present, with_zeros
-from tinyjax.core.trace import Running, bind
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.program_rules import def_program
+from tinyjax.core.tracing.tangents import defined, of_undefined, present, with_zeros
+from tinyjax.core.tracing.trace import Running, bind
+from tinyjax.core.transforms.batching import batch_jaxpr
+from tinyjax.core.transforms.calls import inline
+from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms.linear_trace import linear_trace
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.transforms.transpose import transpose_jaxpr
+from tinyjax.core.transforms.varying import refit
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import Axes, ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
-from tinyjax.primitives import collective as col, elementwise as ew, rules as ru, shape as sh
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
-from tinyjax.transforms.batching import batch_jaxpr
-from tinyjax.transforms.calls import inline
-from tinyjax.transforms.jvp import jvp_flat
-from tinyjax.transforms.linear_trace import linear_trace
-from tinyjax.transforms.linearize import linearize_flat
-from tinyjax.transforms.transpose import transpose_jaxpr
-from tinyjax.transforms.varying import refit
+from tinyjax.primitives import collective as col
 
 
 @attrs.frozen(eq=False, repr=False)

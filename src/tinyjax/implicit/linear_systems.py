@@ -8,15 +8,17 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import attrs
 
-from tinyjax import api, dtypes, numpy as jnp, tree
-from tinyjax.core import array as arr, calling, checking, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import dtypes, numpy as jnp, tree
+from tinyjax.core import api
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.tracing import calling, checking
+from tinyjax.core.values import array as arr, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.krylov import Operator, bicgstab, cg, gmres, norm
 from tinyjax.implicit.linear_operators import custom_linear_solve
 from tinyjax.implicit.vectors import Space, space_of, strong
-from tinyjax.primitives.stop_gradient import stop_gradient
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]

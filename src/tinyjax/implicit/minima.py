@@ -7,10 +7,12 @@ from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from tinyjax import api, dtypes, errors, frames, numpy as jnp
-from tinyjax.control_flow import loops, while_loop as wl
-from tinyjax.core import checking, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import dtypes, errors, frames, numpy as jnp
+from tinyjax.core import api
+from tinyjax.core.control_flow import loops, while_loop as wl
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 
 T = TypeVar("T")

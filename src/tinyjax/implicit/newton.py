@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyjax import api, dtypes, numpy as jnp
-from tinyjax.control_flow import while_loop as wl
-from tinyjax.core.array import Array
+from tinyjax import dtypes, numpy as jnp
+from tinyjax.core import api
+from tinyjax.core.control_flow import while_loop as wl
+from tinyjax.core.values.array import Array
 from tinyjax.implicit import information, krylov
 
 

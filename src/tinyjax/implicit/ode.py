@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Literal, TypeVar, overload
 
-from tinyjax import api, custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.control_flow import scan as sc
-from tinyjax.core import calling, checking, integers as ints, primitive as prim, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
+from tinyjax.core import api
+from tinyjax.core.control_flow import scan as sc
+from tinyjax.core.custom_derivatives.linear_call import linear_call
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.varying import axes_of, union
-from tinyjax.custom_derivatives.linear_call import linear_call
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.implicit import runge_kutta
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
-from tinyjax.primitives import collective as col, elementwise as ew
+from tinyjax.primitives import collective as col
 
 T = TypeVar("T")
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from tinyjax import api, custom_derivatives, dtypes, numpy as jnp, tree
-from tinyjax.core import calling, checking, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import custom_derivatives, dtypes, numpy as jnp, tree
+from tinyjax.core import api
+from tinyjax.core.primitives import stop_gradient as sg
+from tinyjax.core.tracing import calling, checking
+from tinyjax.core.transforms import constant
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.frames import Function, describe_function
 from tinyjax.implicit import information, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import bisection, newton
-from tinyjax.primitives import stop_gradient as sg
-from tinyjax.transforms import constant
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.control_flow import loops, scan as sc, while_loop as wl
-from tinyjax.core.array import Array
+from tinyjax.core.control_flow import loops, scan as sc, while_loop as wl
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.values.array import Array
 from tinyjax.implicit.information import Info
-from tinyjax.primitives.stop_gradient import stop_gradient
 
 #: The derivative of a state, a vector, at a time.
 Field = Callable[[Array, Array], Array]

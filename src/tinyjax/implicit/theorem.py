@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from tinyjax import api, tree
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import ZERO
+from tinyjax import tree
+from tinyjax.core import api
+from tinyjax.core.tracing.primitive import ZERO
+from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
 from tinyjax.implicit.information import Info

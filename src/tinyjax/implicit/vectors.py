@@ -12,10 +12,11 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors, frames, numpy as jnp, tree
-from tinyjax.control_flow import common as cf
-from tinyjax.core import avals as av, calling, jaxpr as jx
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew
+from tinyjax.core.control_flow import common as cf
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import calling, jaxpr as jx
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]

@@ -50,12 +50,12 @@ __all__, __getattr__, __dir__ = namespace(
             "conv_general_dilated_patches conv_general_permutations conv_general_shape_tuple "
             "conv_shape_tuple conv_transpose_shape_tuple reduce_window_shape_tuple"
         ),
-        "tinyjax.control_flow.cond": "cond switch",
-        "tinyjax.control_flow.loops": "associative_scan fori_loop map=map_",
-        "tinyjax.control_flow.scan": "scan",
-        "tinyjax.control_flow.while_loop": "while_loop",
+        "tinyjax.core.control_flow.cond": "cond switch",
+        "tinyjax.core.control_flow.loops": "associative_scan fori_loop map=map_",
+        "tinyjax.core.control_flow.scan": "scan",
+        "tinyjax.core.control_flow.while_loop": "while_loop",
         "tinyjax.implicit": "custom_linear_solve custom_root",
-        "tinyjax.jit.constraint": "with_sharding_constraint",
+        "tinyjax.core.jit.constraint": "with_sharding_constraint",
         "tinyjax.numpy.promotion": "broadcast_shapes",
         "tinyjax.primitives.collective": (
             "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute pshuffle psum "
@@ -65,14 +65,14 @@ __all__, __getattr__, __dir__ = namespace(
             "ConvDimensionNumbers conv conv_dimension_numbers conv_general_dilated conv_transpose "
             "conv_with_general_padding padtype_to_pads"
         ),
-        "tinyjax.primitives.dynamic_slice": (
+        "tinyjax.core.primitives.dynamic_slice": (
             "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
             "dynamic_update_slice dynamic_update_slice_in_dim"
         ),
-        "tinyjax.primitives.gather": "gather",
-        "tinyjax.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
-        "tinyjax.primitives.modes": "GatherScatterMode",
-        "tinyjax.primitives.scatter": (
+        "tinyjax.core.primitives.gather": "gather",
+        "tinyjax.core.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
+        "tinyjax.core.primitives.modes": "GatherScatterMode",
+        "tinyjax.core.primitives.scatter": (
             "scatter scatter_add scatter_apply scatter_max scatter_min scatter_mul scatter_sub"
         ),
         "": "linalg",

@@ -6,28 +6,27 @@ from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.trace import bind, bind1
-from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.lax.operands import named, one_dtype, pair
-from tinyjax.numpy.promotion import convert
-from tinyjax.primitives import (
+from tinyjax.core.primitives import (
     barrier as _barrier,
     bitcast as _bitcast,
-    bits as _bits,
     broadcast as _bc,
     elementwise as _ew,
     identities as _id,
     precision as _precision,
     shape as _sh,
-    special as _sp,
 )
-from tinyjax.primitives.stop_gradient import stop_gradient_p
+from tinyjax.core.primitives.stop_gradient import stop_gradient_p
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.tracing.trace import bind, bind1
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import integer
+from tinyjax.core.values.operands import as_array
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.lax.operands import named, one_dtype, pair
+from tinyjax.numpy.promotion import convert
+from tinyjax.primitives import bits as _bits, special as _sp
 
 T = TypeVar("T")
 

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 from tinyjax import dtypes
-from tinyjax.core import array as arr, devices as dev, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import bitcast, shape as sh
+from tinyjax.core.values import array as arr, integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import creation as cr
-from tinyjax.primitives import bitcast, philox, shape as sh
+from tinyjax.primitives import philox
 
 
 class RandomAlgorithm(IntEnum):

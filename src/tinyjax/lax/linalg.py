@@ -10,10 +10,12 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import fit_int32, integer, integers, is_one_of
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives.shape import expand_dims, squeeze
+from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import fit_int32, integer, integers, is_one_of
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.polar import qdwh
 from tinyjax.lazy import loader
@@ -37,8 +39,6 @@ from tinyjax.primitives.householder import (
 )
 from tinyjax.primitives.lu import lu_p, pivots_to_permutation_p as lu_pivots_to_permutation_p
 from tinyjax.primitives.qr import qr_p
-from tinyjax.primitives.shape import expand_dims, squeeze
-from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.spectral import eigh_p, svd_p
 from tinyjax.primitives.triangular import cholesky_p, triangular_solve_p
 from tinyjax.primitives.tridiagonal_solve import tridiagonal_solve_p

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays, convert
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tinyjax import errors, tree
-from tinyjax.core import integers as ints, operands as opd
-from tinyjax.core.array import Array
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.primitives import collective as col
 
 T = TypeVar("T")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tinyjax import dtypes, errors, numpy as jnp
-from tinyjax.control_flow import while_loop as wl
-from tinyjax.core import checking, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.control_flow import while_loop as wl
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 
 _State = tuple[Array, Array, Array, Array]
 

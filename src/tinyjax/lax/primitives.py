@@ -11,23 +11,23 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.control_flow.cond": "cond_p",
-        "tinyjax.control_flow.scan": "scan_p",
-        "tinyjax.control_flow.while_loop": "while_p",
+        "tinyjax.core.control_flow.cond": "cond_p",
+        "tinyjax.core.control_flow.scan": "scan_p",
+        "tinyjax.core.control_flow.while_loop": "while_p",
         "tinyjax.implicit.linear_operators": "linear_solve_p=custom_linear_solve_p",
-        "tinyjax.primitives.barrier": "optimization_barrier_p",
-        "tinyjax.primitives.bitcast": "bitcast_convert_type_p",
+        "tinyjax.core.primitives.barrier": "optimization_barrier_p",
+        "tinyjax.core.primitives.bitcast": "bitcast_convert_type_p",
         "tinyjax.primitives.bits": "clz_p=clz mulhi_p=mulhi",
-        "tinyjax.primitives.broadcast": "broadcast_in_dim_p reduce_sum_p",
+        "tinyjax.core.primitives.broadcast": "broadcast_in_dim_p reduce_sum_p",
         "tinyjax.primitives.collective": (
             "all_gather_p all_to_all_p axis_index_p pmax_p pmin_p ppermute_p psum_p"
         ),
         "tinyjax.primitives.constraint": "sharding_constraint_p",
         "tinyjax.primitives.convolution": "conv_general_dilated_p",
         "tinyjax.primitives.cumulative": "cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p",
-        "tinyjax.primitives.dot": "dot_general_p",
-        "tinyjax.primitives.dynamic_slice": "dynamic_slice_p dynamic_update_slice_p",
-        "tinyjax.primitives.elementwise": (
+        "tinyjax.core.primitives.dot": "dot_general_p",
+        "tinyjax.core.primitives.dynamic_slice": "dynamic_slice_p dynamic_update_slice_p",
+        "tinyjax.core.primitives.elementwise": (
             "abs_p=abs_ acos_p=acos acosh_p=acosh add_p=add and_p=and_ asin_p=asin asinh_p=asinh "
             "atan2_p=atan2 atan_p=atan atanh_p=atanh cbrt_p=cbrt ceil_p=ceil complex_p=complex_ "
             "conj_p=conj convert_element_type_p cos_p=cos cosh_p=cosh div_p=div eq_p=eq "
@@ -42,28 +42,28 @@ __all__, __getattr__, __dir__ = namespace(
             "sqrt_p=sqrt sub_p=sub tan_p=tan tanh_p=tanh xor_p=xor_"
         ),
         "tinyjax.primitives.fft": "fft_p",
-        "tinyjax.primitives.gather_scatter": (
+        "tinyjax.core.primitives.gather_scatter": (
             "gather_p scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p "
             "scatter_sub_p"
         ),
-        "tinyjax.primitives.identities": "copy_p dce_sink_p stage_p",
+        "tinyjax.core.primitives.identities": "copy_p dce_sink_p stage_p",
         "tinyjax.primitives.philox": "rng_bit_generator_p",
-        "tinyjax.primitives.precision": "reduce_precision_p",
-        "tinyjax.primitives.reduce": (
+        "tinyjax.core.primitives.precision": "reduce_precision_p",
+        "tinyjax.core.primitives.reduce": (
             "argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p "
             "reduce_xor_p"
         ),
         "tinyjax.primitives.reduce_window": (
             "reduce_window_max_p reduce_window_min_p reduce_window_sum_p"
         ),
-        "tinyjax.primitives.shape": "iota_p reshape_p rev_p transpose_p",
-        "tinyjax.primitives.slicing": "concatenate_p pad_p slice_p split_p",
+        "tinyjax.core.primitives.shape": "iota_p reshape_p rev_p transpose_p",
+        "tinyjax.core.primitives.slicing": "concatenate_p pad_p slice_p split_p",
         "tinyjax.primitives.sort": "sort_p top_k_p",
         "tinyjax.primitives.special": (
             "digamma_p=digamma erf_inv_p=erf_inv erf_p=erf erfc_p=erfc lgamma_p=lgamma "
             "polygamma_p=polygamma zeta_p=zeta"
         ),
-        "tinyjax.primitives.stop_gradient": "stop_gradient_p",
+        "tinyjax.core.primitives.stop_gradient": "stop_gradient_p",
         "tinyjax.special.bessel": "bessel_i0e_p=bessel_i0e bessel_i1e_p=bessel_i1e",
         "tinyjax.special.beta": "regularized_incomplete_beta_p=regularized_incomplete_beta",
         "tinyjax.special.gamma": "igamma_grad_a_p=igamma_grad_a igamma_p=igamma igammac_p=igammac",

@@ -7,17 +7,17 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import listed
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives.dot import DotParams, dot_general_p, keeping
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.integers import listed
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.primitives.dot import DotParams, dot_general_p, keeping
 from tinyjax.primitives.result_placement import placed
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integers
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import integers
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax.operands import one_dtype
 from tinyjax.lax.products import dot_general
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.primitives.result_placement import placed
 
 Axes = tuple[int, ...]

@@ -10,32 +10,27 @@ from typing import Any, Final, Protocol, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.api import vmap
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.api import vmap
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import listed
-from tinyjax.core.jaxpr import Jaxpr, Lit
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives import broadcast as _bc, elementwise as _ew, reduce as _rd
+from tinyjax.core.primitives.slicing import pad, slice_
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.jaxpr import Jaxpr, Lit
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import listed
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import (
-    broadcast as _bc,
-    cumulative as _cu,
-    elementwise as _ew,
-    reduce as _rd,
-    reduce_window as _wi,
-)
+from tinyjax.primitives import cumulative as _cu, reduce_window as _wi
 from tinyjax.primitives.result_placement import placed
-from tinyjax.primitives.slicing import pad, slice_
 
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, put
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, integers, listed
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives import broadcast as _bc, shape as _sh, slicing as _sl
+from tinyjax.core.stablehlo.types import MOST_AXES
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array, ArrayLike, put
+from tinyjax.core.values.avals import ShapeDtypeStruct
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.integers import integer, integers, listed
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import (
     ArgumentError,
@@ -31,9 +33,7 @@ from tinyjax.errors import (
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
-from tinyjax.primitives import broadcast as _bc, shape as _sh, slicing as _sl
 from tinyjax.primitives.result_placement import placed, put_result
-from tinyjax.stablehlo.types import MOST_AXES
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:

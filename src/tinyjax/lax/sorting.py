@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.integers import integers, listed
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives import elementwise as _ew, shape as _sh
+from tinyjax.core.primitives.gather import take_front
+from tinyjax.core.primitives.wrap_index import canonical_indices
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.integers import integers, listed
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax.elementwise import neg
-from tinyjax.primitives import elementwise as _ew, shape as _sh, sort as _so
-from tinyjax.primitives.gather import take_front
-from tinyjax.primitives.wrap_index import canonical_indices
+from tinyjax.primitives import sort as _so
 
 
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.trace import bind1
+from tinyjax.core.primitives.elementwise import convert_element_type
+from tinyjax.core.tracing.primitive import NO_PARAMS
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike, check
 from tinyjax.lax.operands import pair
-from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.special import bessel as _bessel, beta as _beta, gamma as _gamma
 
 

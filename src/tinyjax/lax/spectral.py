@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from enum import Enum
 
 from tinyjax import dtypes, errors
-from tinyjax.core import integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.primitives import elementwise as ew
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.primitives.fft import FftKind, fft as _fft
 
 

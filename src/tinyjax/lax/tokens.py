@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
 

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import int_pairs, integers, is_one_of
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.shape import reshape, transpose
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import int_pairs, integers, is_one_of
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.products import dot_general
 from tinyjax.primitives import matrices as _matrices
-from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.primitives.convolution import (
     ConvDimensionNumbers,
     Padding,
@@ -22,7 +23,6 @@ from tinyjax.primitives.convolution import (
     conv_general_dilated,
     padtype_to_pads,
 )
-from tinyjax.primitives.shape import reshape, transpose
 
 #: Which axis is which, in a convolution: three strings, or None for batch and features in front.
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None

@@ -4,7 +4,11 @@ It is loaded when the setting is first switched on, and attached by one table: f
 traces, the one that stands in for it.
 """
 
-from tinyjax.core.trace import Debugger, attach_debugger
+from tinyjax.core.tracing.trace import Debugger, attach_debugger
+from tinyjax.core.transforms.batching import BatchTrace
+from tinyjax.core.transforms.jvp import JVPTrace
+from tinyjax.core.transforms.linear_trace import LinearTrace
+from tinyjax.core.transforms.transpose import Transposer
 from tinyjax.nans.provenance import (
     LaneTrace,
     SourcedJVPTrace,
@@ -12,10 +16,6 @@ from tinyjax.nans.provenance import (
     SourcedTransposer,
 )
 from tinyjax.nans.trace import NANS
-from tinyjax.transforms.batching import BatchTrace
-from tinyjax.transforms.jvp import JVPTrace
-from tinyjax.transforms.linear_trace import LinearTrace
-from tinyjax.transforms.transpose import Transposer
 
 attach_debugger(
     Debugger(

@@ -14,9 +14,9 @@ import attrs
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.core.array import Array, followed
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.values.array import Array, followed
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location
 

@@ -13,16 +13,16 @@ from typing import Self, TypeVar
 
 import attrs
 
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import JaxprEqn, Var
-from tinyjax.core.primitive import ZERO, Cotangents, Operands, Primitive, Tangents
-from tinyjax.core.staging import Recorder, StagingTracer
-from tinyjax.core.trace import Trace, current_trace, evaluated_source, set_evaluated_source
+from tinyjax.core.tracing.jaxpr import JaxprEqn, Var
+from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangents
+from tinyjax.core.tracing.staging import Recorder, StagingTracer
+from tinyjax.core.tracing.trace import Trace, current_trace, evaluated_source, set_evaluated_source
+from tinyjax.core.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.frames import ExampleAxis, TracedSource, traced_source
 from tinyjax.nans.origins import add_examples, belong_to_tangents, next_serial
 from tinyjax.nans.trace import backward_pass, direction_here
-from tinyjax.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
 
 P = TypeVar("P")
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyjax import config, errors, frames, tree
-from tinyjax.core import array as arr, concrete as conc, trace as tr
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import array as arr, concrete as conc
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.nans import origins
 
 

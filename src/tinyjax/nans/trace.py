@@ -22,14 +22,11 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Jaxpr, effects, subjaxprs
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.program_rules import ITERATIONS, PROGRAM, Run, by_equation
 from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.trace import (
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects, subjaxprs
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.program_rules import ITERATIONS, PROGRAM, Run, by_equation
+from tinyjax.core.tracing.trace import (
     EVAL,
     EvalTrace,
     EvaluateProgram,
@@ -38,6 +35,10 @@ from tinyjax.core.trace import (
     evaluated_source,
     use_trace,
 )
+from tinyjax.core.transforms.calls import LinearMapParams
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
 from tinyjax.nans.origins import (
@@ -54,7 +55,6 @@ from tinyjax.nans.origins import (
     wanted_in,
 )
 from tinyjax.nans.reports import check_result
-from tinyjax.transforms.calls import LinearMapParams
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -14,13 +14,13 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import checkpointing, dtypes
-from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import SymbolicSize, is_one_of
-from tinyjax.core.operands import as_array
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import shape as sh, slicing as sl, stop_gradient as sg
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import SymbolicSize, is_one_of
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.nn.functions import softmax
-from tinyjax.primitives import shape as sh, slicing as sl, stop_gradient as sg
 from tinyjax.scipy.special import logsumexp
 
 Window: TypeAlias = int | tuple[int, int]

@@ -10,15 +10,15 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes, errors
-from tinyjax.core import axes as ax, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.primitives.slicing import slice_in_dim
 from tinyjax.primitives.special import erfc
-from tinyjax.primitives.stop_gradient import stop_gradient
 from tinyjax.scipy.special import logsumexp
 
 # Rectifiers

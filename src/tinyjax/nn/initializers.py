@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy, random
-from tinyjax.core import axes as ax, devices as dev, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
-from tinyjax.primitives import elementwise as ew, result_placement as placing
+from tinyjax.primitives import result_placement as placing
 
 Shape: TypeAlias = int | Sequence[int]
 Axes: TypeAlias = int | Sequence[int]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tinyjax import dtypes, errors
-from tinyjax.core import operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax import DotDimensionNumbers, dot_general
 from tinyjax.numpy import promotion as pm, taking

@@ -111,7 +111,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.dtypes": "finfo iinfo issubdtype promote_types result_type",
         "tinyjax.scipy.special.bessel": "i0",
         "tinyjax.special.windows": "kaiser",
-        "tinyjax.core.array": "ndarray=Array",
+        "tinyjax.core.values.array": "ndarray=Array",
         "": "fft linalg",
     },
     _instead,

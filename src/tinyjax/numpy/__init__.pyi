@@ -1,6 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.core.array import Array as ndarray
+from tinyjax.core.values.array import Array as ndarray
 from tinyjax.dtypes import finfo as finfo
 from tinyjax.dtypes import iinfo as iinfo
 from tinyjax.dtypes import issubdtype as issubdtype

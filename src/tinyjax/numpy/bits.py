@@ -7,15 +7,16 @@ from typing import Literal
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core import axes as ax, integers as ints, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.padding import pad
-from tinyjax.primitives import bitcast, elementwise as ew, shape as sh
 
 BitOrder = Literal["big", "little"]
 

@@ -6,13 +6,13 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt
 from tinyjax.numpy.taking import searchsorted
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 
 
 def _at(x: Array, start: int, limit: int, axis: int) -> Array:

@@ -18,22 +18,19 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import axes as ax, checking, integers as ints
-from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives.dot import dot_general
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.primitives.slicing import slice_
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    result_placement as placing,
-    shape as sh,
-)
-from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.reduce import reduce_or
-from tinyjax.primitives.slicing import slice_
+from tinyjax.primitives import result_placement as placing
 from tinyjax.records import Record
 
 Axes = tuple[int, ...]

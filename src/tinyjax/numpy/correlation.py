@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
@@ -15,7 +16,7 @@ from tinyjax.numpy.elementwise import abs as absolute, clip, conjugate, real, sq
 from tinyjax.numpy.manipulation import concatenate, flip, matrix_transpose, squeeze
 from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact
 from tinyjax.numpy.reductions import average, sum as total
-from tinyjax.primitives import convolution as cv, elementwise as ew, shape as sh
+from tinyjax.primitives import convolution as cv
 
 Mode = Literal["full", "same", "valid"]
 

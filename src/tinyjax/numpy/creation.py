@@ -23,15 +23,24 @@ from typing import (
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, followed, is_array_like, put
-from tinyjax.core.avals import ShapeDtypeStruct
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement, SingleDeviceSharding
-from tinyjax.core.integers import SymbolicSize, integer, integers, is_one_of, larger, one_or_more
-from tinyjax.core.operands import as_array, given_number, scalar, too_wide
-from tinyjax.core.trace import Tracer
+from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values.array import Array, ArrayLike, followed, is_array_like, put
+from tinyjax.core.values.avals import ShapeDtypeStruct
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import (
+    SymbolicSize,
+    integer,
+    integers,
+    is_one_of,
+    larger,
+    one_or_more,
+)
+from tinyjax.core.values.operands import as_array, given_number, scalar, too_wide
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -43,9 +52,8 @@ from tinyjax.errors import (
 )
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import constraint as con, elementwise as ew, identities, shape as sh
+from tinyjax.primitives import constraint as con
 from tinyjax.primitives.result_placement import placed, put_result
-from tinyjax.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
@@ -276,7 +284,7 @@ def _nest(x: Any, leaves: Any) -> Any:
 
 
 def _concatenate(parts: Sequence[Array], axis: int) -> Array:
-    from tinyjax.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
+    from tinyjax.core.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
 
     return concatenate(parts, axis)
 
@@ -1017,7 +1025,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     n = max(min(rows - top, columns - left), 0)
     if n == 0:
         return sh.full((*batch, 0), 0, x.dtype)
-    from tinyjax.primitives.slicing import slice_  # noqa: PLC0415 (a first operation does without)
+    from tinyjax.core.primitives.slicing import slice_  # noqa: PLC0415 (a first operation does without)
 
     # in a square matrix, laid out row by row, the diagonal is every (n + 1)-th element
     square = slice_(x, (*[0] * len(batch), top, left), (*batch, top + n, left + n))
@@ -1047,7 +1055,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return diagonal(x, k)
     if x.ndim != 1:
         raise ShapeError(f"diag needs an array with one or two axes, but got shape {x.shape}.")
-    from tinyjax.primitives.slicing import pad  # noqa: PLC0415 (a first operation does without)
+    from tinyjax.core.primitives.slicing import pad  # noqa: PLC0415 (a first operation does without)
 
     n = x.shape[0]
     zero = sh.full((), 0, x.dtype)
@@ -1206,7 +1214,7 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
 
 
 def _all(x: Array) -> Array:
-    from tinyjax.primitives.reduce import reduce_and  # noqa: PLC0415 (a first operation does without)
+    from tinyjax.core.primitives.reduce import reduce_and  # noqa: PLC0415 (a first operation does without)
 
     return reduce_and(x, tuple(range(x.ndim)))
 

@@ -8,9 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.api.mapping import vmap
-from tinyjax.core import axes as ax, checking, integers as ints, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.api.mapping import vmap
+from tinyjax.core.primitives.shape import reshape
+from tinyjax.core.stablehlo.types import MOST_AXES
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, zeros
 from tinyjax.numpy.elementwise import clip, pick, remainder, truth
@@ -19,8 +22,6 @@ from tinyjax.numpy.promotion import array_of, broadcast_shapes, broadcast_to_sha
 from tinyjax.numpy.reductions import sum as total
 from tinyjax.numpy.sorting import argsort, cumsum, sort as sorted_
 from tinyjax.numpy.taking import take
-from tinyjax.primitives.shape import reshape
-from tinyjax.stablehlo.types import MOST_AXES
 
 T = TypeVar("T")
 

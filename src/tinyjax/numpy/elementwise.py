@@ -16,13 +16,17 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike, put
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import first_element, is_splat
-from tinyjax.core.trace import data_at_hand
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.identities import another
+from tinyjax.core.primitives.shape import full, full_like
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.trace import data_at_hand
+from tinyjax.core.values.array import Array, ArrayLike, put
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import integer
+from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host.operators import at_once
@@ -39,10 +43,6 @@ from tinyjax.numpy.promotion import (
     operands,
 )
 from tinyjax.numpy.universal import universal
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.identities import another
-from tinyjax.primitives.shape import full, full_like
-from tinyjax.primitives.stop_gradient import stop_gradient
 
 
 def _integers(x: Array) -> Array:
@@ -436,7 +436,7 @@ def no_out(name: str, out: object) -> None:
 
 def signbit(x: ArrayLike, /) -> Array:
     """Say where the sign is negative, also that of ``-0.0`` and of NaN."""
-    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (as for ldexp)
+    from tinyjax.core.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (as for ldexp)
 
     a = _no_complex("signbit", array_of("signbit", x))
     if dtypes.is_float(a.dtype):
@@ -510,7 +510,7 @@ def _scaled(x: Array, exponent: Array) -> Array:
 
 def _power_of_two(exponent: Array, like: Array) -> Array:
     """``2**exponent`` in the type of another array, by its bits."""
-    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (for ldexp)
+    from tinyjax.core.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (for ldexp)
 
     limits = dtypes.finfo(like.dtype)
     integers = dtypes.int64 if like.dtype == dtypes.float64 else dtypes.int32

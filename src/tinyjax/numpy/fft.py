@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer, is_one_of, listed
+from tinyjax.core.primitives.elementwise import conj, convert_element_type, mul, real
+from tinyjax.core.primitives.shape import full, full_like
+from tinyjax.core.primitives.slicing import pad, slice_in_dim
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.axes import Axis, canonical_axes, canonical_axis
+from tinyjax.core.values.integers import integer, is_one_of, listed
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.host import replay
@@ -26,11 +29,8 @@ from tinyjax.numpy.creation import asarray, canonical_shape
 from tinyjax.numpy.manipulation import moveaxis, roll
 from tinyjax.numpy.promotion import inexact, strong
 from tinyjax.primitives import fft as _fft
-from tinyjax.primitives.elementwise import conj, convert_element_type, mul, real
 from tinyjax.primitives.fft import FftKind
 from tinyjax.primitives.result_placement import placed
-from tinyjax.primitives.shape import full, full_like
-from tinyjax.primitives.slicing import pad, slice_in_dim
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
 

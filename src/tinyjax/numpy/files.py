@@ -10,8 +10,9 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import checking, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, TypeAlias
 
 from tinyjax import errors, frames
-from tinyjax.api import mapping
-from tinyjax.core import checking, integers as ints
-from tinyjax.core.array import Array
+from tinyjax.core.api import mapping
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
 
 #: The names of the core axes of each array.

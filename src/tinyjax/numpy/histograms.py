@@ -9,8 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import checking, devices as dev, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives.shape import full, reshape
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.numpy.creation import asarray, canonical_shape, linspace, ones_like, zeros
 from tinyjax.numpy.elementwise import clip, equal, pick
@@ -19,7 +22,6 @@ from tinyjax.numpy.promotion import array_of, convert, promote_inexact, strong
 from tinyjax.numpy.reductions import max as greatest, min as least, sum as total
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives import result_placement as placing
-from tinyjax.primitives.shape import full, reshape
 
 #: The number of bins, or their edges.
 Bins: TypeAlias = ArrayLike | Sequence[ArrayLike]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integer
+from tinyjax.core.primitives.shape import reshape
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import integer
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy.creation import arange, array, asarray, diag_indices, linspace, meshgrid, ones
 from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
 from tinyjax.numpy.promotion import array_of, promote_dtypes
 from tinyjax.numpy.selection import nonzero
-from tinyjax.primitives.shape import reshape
 
 I = TypeVar("I")  # noqa: E741 (an index)
 

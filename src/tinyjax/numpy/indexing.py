@@ -20,19 +20,25 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import array as arr, avals as av, checking, operands as opd, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import fit_int32
-from tinyjax.core.primitive import NO_PARAMS
-from tinyjax.core.trace import data_at_hand
+from tinyjax.core.primitives import (
+    dynamic_slice as ds,
+    elementwise as ew,
+    shape as sh,
+    slicing as sl,
+)
+from tinyjax.core.primitives.modes import GatherScatterMode, Mode
+from tinyjax.core.primitives.wrap_index import same_dtype
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.tracing.primitive import NO_PARAMS
+from tinyjax.core.tracing.trace import data_at_hand
+from tinyjax.core.values import array as arr, avals as av, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import fit_int32
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
-from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.result_placement import put_result
-from tinyjax.primitives.wrap_index import same_dtype
 
 # Reading
 

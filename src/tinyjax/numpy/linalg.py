@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, overload
 
 import numpy as np
 
-from tinyjax import api, custom_derivatives, dtypes, lazy
-from tinyjax.core import avals as av, axes as ax, devices as dev, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import custom_derivatives, dtypes, lazy
+from tinyjax.core import api, devices as dev
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.values import avals as av, axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
@@ -39,7 +41,6 @@ from tinyjax.primitives import (
     spectral,
     triangular,
 )
-from tinyjax.primitives.stop_gradient import stop_gradient
 
 __all__ = [
     "cholesky",

@@ -14,23 +14,19 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, checking, integers as ints
-from tinyjax.core.array import Array, ArrayLike, Order
 from tinyjax.core.devices import Placement
-from tinyjax.core.operands import as_array
-from tinyjax.core.trace import Tracer
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
+from tinyjax.core.tracing import checking
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike, Order
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    result_placement as placing,
-    shape as sh,
-    slicing as sl,
-)
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
+from tinyjax.primitives import result_placement as placing
 
 Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 

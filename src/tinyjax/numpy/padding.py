@@ -8,15 +8,15 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import shape as sh, slicing as sl
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import editing, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
 from tinyjax.numpy.elementwise import round as rounded
 from tinyjax.numpy.sorting import median
-from tinyjax.primitives import shape as sh, slicing as sl
 
 PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | dtypes.HostArray
 Pairs: TypeAlias = list[tuple[int, int]]

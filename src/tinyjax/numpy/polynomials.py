@@ -6,8 +6,9 @@ import math
 from typing import Final, Literal, overload
 
 from tinyjax import dtypes, errors
-from tinyjax.core import checking, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.host import replay
 from tinyjax.numpy import (
     elementwise as uf,

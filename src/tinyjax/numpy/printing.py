@@ -6,8 +6,9 @@ import numpy as np
 from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
-from tinyjax.core import checking, integers as ints, operands as opd
-from tinyjax.core.array import ArrayLike
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import ArrayLike
 from tinyjax.errors import ArgumentError, shortened
 
 __all__ = [

@@ -14,11 +14,15 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.array import Array, ArrayLike, is_array_like
-from tinyjax.core.avals import ShapedArray, ShapeDtypeStruct
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import integers, one_or_more
-from tinyjax.core.operands import (
+from tinyjax.core.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
+from tinyjax.core.primitives.elementwise import convert_element_type
+from tinyjax.core.primitives.shape import reshape
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array, ArrayLike, is_array_like
+from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import integers, one_or_more
+from tinyjax.core.values.operands import (
     PYTHON_NUMBERS,
     as_array,
     met_splats,
@@ -26,13 +30,9 @@ from tinyjax.core.operands import (
     splat,
     splat_key,
 )
-from tinyjax.core.trace import bind1
 from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError, shortened
 from tinyjax.frames import is_inner_arithmetic, subject, warn_user
-from tinyjax.primitives.broadcast import BroadcastParams, broadcast_in_dim_p
-from tinyjax.primitives.elementwise import convert_element_type
-from tinyjax.primitives.shape import reshape
 
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.

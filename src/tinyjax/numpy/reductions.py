@@ -16,14 +16,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records
-from tinyjax.core import axes as ax, integers as ints, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 
 
 def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:

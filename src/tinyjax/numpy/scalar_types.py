@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, axes as ax, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.values import avals as av, axes as ax, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, promotion as pm
 

@@ -12,12 +12,12 @@ from typing import overload
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import integers as ints
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
-from tinyjax.primitives import elementwise as ew, shape as sh, slicing as sl
 
 
 @overload

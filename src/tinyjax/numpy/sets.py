@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, overload
 
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.integers import is_one_of
+from tinyjax.core.primitives import elementwise as ew, slicing as sl
+from tinyjax.core.primitives.shape import full, iota, reshape
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import is_one_of
 from tinyjax.numpy.creation import array, canonical_shape
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.manipulation import append, concatenate, diff, moveaxis, ravel
@@ -22,8 +24,7 @@ from tinyjax.numpy.reductions import any as any_, sum as total
 from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import take
-from tinyjax.primitives import elementwise as ew, slicing as sl, sort as so
-from tinyjax.primitives.shape import full, iota, reshape
+from tinyjax.primitives import sort as so
 
 #: Up to so many elements are compared one by one, which is quicker than a search.
 _FEW = 32

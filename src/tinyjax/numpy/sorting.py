@@ -12,16 +12,19 @@ from math import prod
 from typing import Final, Literal, get_args
 
 from tinyjax import dtypes, errors
-from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.gather import take_front
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import no_out
-from tinyjax.primitives import cumulative as cu, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.gather import take_front
-from tinyjax.primitives.reduce import reduce_or
+from tinyjax.primitives import cumulative as cu
 from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.sort import sort as sort_together
 

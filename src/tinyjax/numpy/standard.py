@@ -7,9 +7,10 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import array as arr, devices as dev, dlpack, operands as opd
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core import devices as dev
+from tinyjax.core.values import array as arr, dlpack, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, DtypeError
 

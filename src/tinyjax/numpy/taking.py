@@ -10,26 +10,27 @@ from typing import Final, Literal
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, axes as ax, operands as opd, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import fit_int32, integer, is_one_of, listed, one_or_more
-from tinyjax.core.trace import data_at_hand
+from tinyjax.core.primitives import elementwise as ew, gather_scatter as gs, modes, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.gather import gather
+from tinyjax.core.primitives.scatter import scatter
+from tinyjax.core.primitives.wrap_index import canonical_indices, wrap_index
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.trace import data_at_hand
+from tinyjax.core.values import avals as av, axes as ax, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import elementwise as ew, gather_scatter as gs, modes, shape as sh
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.gather import gather
 from tinyjax.primitives.result_placement import placed
-from tinyjax.primitives.scatter import scatter
-from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
-from tinyjax.stablehlo import types as hlo
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:

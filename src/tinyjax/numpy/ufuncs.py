@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
-from tinyjax.control_flow.loops import fori_loop
-from tinyjax.control_flow.scan import scan
-from tinyjax.core.array import Array, ArrayLike, IndexUpdate, Indices
-from tinyjax.core.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.integers import integer
+from tinyjax.core.control_flow.loops import fori_loop
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives.shape import full, iota, reshape
+from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.values.array import Array, ArrayLike, IndexUpdate, Indices
+from tinyjax.core.values.axes import Axis, canonical_axes, canonical_axis
+from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
@@ -19,8 +21,6 @@ from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
 from tinyjax.numpy.sorting import cumprod, cumsum
 from tinyjax.numpy.taking import take
-from tinyjax.primitives.shape import full, iota, reshape
-from tinyjax.primitives.slicing import slice_in_dim
 
 
 class ufunc:  # noqa: N801 (NumPy's name)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from tinyjax.core.array import Array, ArrayLike, Indices
-from tinyjax.core.axes import Axis
+from tinyjax.core.values.array import Array, ArrayLike, Indices
+from tinyjax.core.values.axes import Axis
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import loader
 

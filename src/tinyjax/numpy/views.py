@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import bitcast, elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import manipulation as mn, promotion as pm
-from tinyjax.primitives import bitcast, elementwise as ew
 
 
 def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew, families as fam, reduce as rd, shape as sh
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.values.array import Array
 
 _HALVES = (32, 16, 8, 4, 2, 1)
 

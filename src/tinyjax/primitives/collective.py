@@ -23,22 +23,25 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core import avals as av, axes as ax, explicit, primitive as prim
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
 from tinyjax.core.devices import Entries
-from tinyjax.core.integers import int_pairs, integers, is_one_of, listed
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1, enclosing_axes
+from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
+from tinyjax.core.primitives.elementwise import add, convert_element_type, div, eq, mul
+from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
+from tinyjax.core.stablehlo.lowering import Axes, Lowering
+from tinyjax.core.stablehlo.types import TensorType, Value, Values, integer, tensor
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1, enclosing_axes
+from tinyjax.core.values import avals as av, axes as ax
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
+from tinyjax.core.values.operands import as_array
 from tinyjax.core.varying import union
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
-from tinyjax.primitives import constraint as con, reduce as rd, rules as ru, shape as sh
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.primitives.elementwise import add, convert_element_type, div, eq, mul
-from tinyjax.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.stablehlo.lowering import Axes, Lowering
-from tinyjax.stablehlo.types import TensorType, Value, Values, integer, tensor
+from tinyjax.primitives import constraint as con
 
 T = TypeVar("T")
 

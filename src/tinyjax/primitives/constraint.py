@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core import avals as av, operands as opd, primitive as prim, sharded_array as sa
-from tinyjax.core.array import Array
+from tinyjax.core import sharded_array as sa
 from tinyjax.core.devices import Sharding
-from tinyjax.core.program_rules import SHARDINGS
-from tinyjax.core.tangents import present
-from tinyjax.core.trace import bind, bind1, manual_axes, on_devices
+from tinyjax.core.primitives import rules as ru
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.program_rules import SHARDINGS
+from tinyjax.core.tracing.tangents import present
+from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingError
-from tinyjax.primitives import rules as ru
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -138,7 +140,7 @@ def constrain(
     Raises:
         ShardingError: within ``shard_map``, it names an axis along which each device runs that.
     """
-    from tinyjax.core.staging import StagingTracer  # noqa: PLC0415 (for several devices)
+    from tinyjax.core.tracing.staging import StagingTracer  # noqa: PLC0415 (for several devices)
 
     if on_devices.get() is not None:
         check_inside(sharding)

@@ -15,18 +15,20 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core import avals as av, devices as dev, explicit, integers as ints, primitive as prim
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.cost_rules import FLOPS
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core import devices as dev, explicit
+from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.cost_rules import FLOPS
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
 from tinyjax.primitives.result_placement import placed
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
 
 Axes: TypeAlias = tuple[int, ...]
 Padding: TypeAlias = str | Sequence[tuple[int, int]]

@@ -17,16 +17,18 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive
-from tinyjax.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
-from tinyjax.primitives.reduce import highest, lowest
-from tinyjax.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
-from tinyjax.primitives.slicing import pad
-from tinyjax.stablehlo import builder
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values, tensor
+from tinyjax.core import explicit
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
+from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
+from tinyjax.core.primitives.slicing import pad
+from tinyjax.core.stablehlo import builder
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value, Values, tensor
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -8,24 +8,24 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.primitives import (
+from tinyjax.core import explicit
+from tinyjax.core.primitives import (
     broadcast as bc,
     elementwise as ew,
-    lu as lu_,
-    matrices as ma,
     reduce as rd,
     rules as ru,
     shape as sh,
     slicing as sl,
-    spectral,
 )
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import lu as lu_, matrices as ma, spectral
 from tinyjax.primitives.cumulative import cumprod
-from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.stop_gradient import stop_gradient
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 # det
 

@@ -15,16 +15,19 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.primitives import broadcast as bc, elementwise as ew, matrices as ma
-from tinyjax.primitives.families import all_hold
+from tinyjax.core import explicit
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew
+from tinyjax.core.primitives.families import all_hold
+from tinyjax.core.primitives.reduce import argmax
+from tinyjax.core.primitives.rules import def_no_derivative, instantiate_all
+from tinyjax.core.primitives.shape import full_like, iota, zeros_like
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value, Values, tensor
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.lu import solve
-from tinyjax.primitives.reduce import argmax
-from tinyjax.primitives.rules import def_no_derivative, instantiate_all
-from tinyjax.primitives.shape import full_like, iota, zeros_like
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values, tensor
 
 # eig
 

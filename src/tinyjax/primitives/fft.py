@@ -11,15 +11,17 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core import explicit
+from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.elementwise import conj, mul, real
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import rules as ru, shape as sh, slicing as sl
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import conj, mul, real
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 
 class FftKind(Enum):

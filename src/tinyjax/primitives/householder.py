@@ -13,16 +13,19 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive
+from tinyjax.core import explicit
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import costs, primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew, matrices as ma, rules as ru, shape as sh
-from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 
 def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:

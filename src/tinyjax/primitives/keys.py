@@ -10,12 +10,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
 from tinyjax.core.devices import Entries
-from tinyjax.primitives import rules as ru, shape as sh
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.core.primitives import rules as ru, shape as sh
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -14,25 +14,26 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.primitives import (
+from tinyjax.core import explicit
+from tinyjax.core.primitives import (
     dynamic_slice as ds,
     elementwise as ew,
-    matrices as ma,
     rules as ru,
     shape as sh,
     slicing as sl,
-    sort as so,
 )
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.gather import gather
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
-from tinyjax.primitives.reduce import reduce_or
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.gather import gather
+from tinyjax.core.primitives.gather_scatter import GatherDimensionNumbers
+from tinyjax.core.primitives.reduce import reduce_or
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import costs, primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import matrices as ma, sort as so
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 # lu
 

@@ -15,10 +15,7 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, costs, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import (
+from tinyjax.core.primitives import (
     broadcast as bc,
     dynamic_slice as ds,
     elementwise as ew,
@@ -26,10 +23,14 @@ from tinyjax.primitives import (
     rules as ru,
     shape as sh,
 )
-from tinyjax.primitives.dot import dot_general
-from tinyjax.primitives.slicing import slice_in_dim
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.core.primitives.dot import dot_general
+from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import costs, primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.dtypes import DType, HostArray
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]

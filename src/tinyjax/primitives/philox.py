@@ -14,12 +14,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import rules as ru, shape as sh, slicing as sl
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
 
 _ROUNDS: Final = 10
 _MULTIPLIERS: Final = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))

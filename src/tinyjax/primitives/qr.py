@@ -7,16 +7,19 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, primitive as prim
-from tinyjax.core.array import Array
-from tinyjax.core.trace import bind
-from tinyjax.primitives import elementwise as ew, matrices as ma, shape as sh, slicing as sl
-from tinyjax.primitives.families import lower_formula
+from tinyjax.core import explicit
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.lu import rows
-from tinyjax.primitives.rules import instantiate_all
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -17,13 +17,15 @@ import numpy as np
 from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
 from tinyjax.core.devices import Entries
+from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value, Values, tensor
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import families as fam, rules as ru, shape as sh
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value, Values, tensor
 
 threefry2x32_p: prim.Primitive[prim.NoParams] = prim.Primitive("threefry2x32", prim.NoParams)
 

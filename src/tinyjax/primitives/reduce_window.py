@@ -13,20 +13,22 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, integers as ints, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
+from tinyjax.core.primitives.broadcast import Combine, accumulator
+from tinyjax.core.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
+from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core.primitives.rules import check_kind, def_derivatives, def_linear, def_transposes
+from tinyjax.core.primitives.shape import def_simple_batch, full, zeros_like
+from tinyjax.core.primitives.slicing import pad, slice_in_dim
+from tinyjax.core.stablehlo.builder import Scalar
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values, int_array, pairs, tensor
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives.broadcast import Combine, accumulator
 from tinyjax.primitives.convolution import padtype_to_pads
-from tinyjax.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
-from tinyjax.primitives.families import Elementwise
-from tinyjax.primitives.reduce import highest, lowest
-from tinyjax.primitives.rules import check_kind, def_derivatives, def_linear, def_transposes
-from tinyjax.primitives.shape import def_simple_batch, full, zeros_like
-from tinyjax.primitives.slicing import pad, slice_in_dim
-from tinyjax.stablehlo.builder import Scalar
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values, int_array, pairs, tensor
 
 Axes: TypeAlias = tuple[int, ...]
 

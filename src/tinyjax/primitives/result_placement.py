@@ -8,8 +8,8 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 from tinyjax import frames, tree
-from tinyjax.core.array import Array, put
 from tinyjax.core.devices import PartitionSpec, Placement
+from tinyjax.core.values.array import Array, put
 from tinyjax.primitives.constraint import unsaid
 
 F = TypeVar("F", bound=Callable[..., Any])

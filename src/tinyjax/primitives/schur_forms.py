@@ -7,18 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import dynamic_slice as ds, elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.reduce import reduce_min
+from tinyjax.core.primitives.shape import full_like, iota, reshape, zeros_like
+from tinyjax.core.primitives.slicing import concatenate
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import dynamic_slice as ds, eigen, elementwise as ew, matrices as ma
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.reduce import reduce_min
-from tinyjax.primitives.shape import full_like, iota, reshape, zeros_like
-from tinyjax.primitives.slicing import concatenate
+from tinyjax.primitives import eigen, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 
 def _check_complex(name: str, *avals: av.ShapedArray) -> None:

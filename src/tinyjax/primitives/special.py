@@ -18,13 +18,13 @@ import numpy as np
 from numpy import add as add_, multiply
 
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array
-from tinyjax.core.cost_rules import TRANSCENDENTAL
+from tinyjax.core.primitives import elementwise as ew, families as fam
+from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.tracing.cost_rules import TRANSCENDENTAL
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import elementwise as ew, families as fam
-from tinyjax.primitives.shape import full_like
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value
 
 Coefficients = tuple[float, ...]
 

@@ -16,13 +16,16 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.primitives import matrices as ma, reduce as rd, rules as ru, shape as sh, slicing as sl
-from tinyjax.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
-from tinyjax.primitives.families import all_hold, lower_formula
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import TensorType, Value, Values, tensor
+from tinyjax.core import explicit
+from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh, slicing as sl
+from tinyjax.core.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
+from tinyjax.core.primitives.families import all_hold, lower_formula
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import TensorType, Value, Values, tensor
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import matrices as ma
 
 # eigh
 

@@ -14,16 +14,19 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
+from tinyjax.core.primitives.families import all_hold, lower_formula
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import eigen, elementwise as ew, matrices as ma, rules as ru, shape as sh
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.primitives.families import all_hold, lower_formula
+from tinyjax.primitives import eigen, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 # solve_sylvester
 

@@ -9,13 +9,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import costs, explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import costs, primitive as prim, trace as tr
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import elementwise as ew, matrices as ma, rules as ru, shape as sh
-from tinyjax.primitives.families import lower_formula
-from tinyjax.stablehlo import types as hlo
-from tinyjax.stablehlo.lowering import Lowering
+from tinyjax.primitives import matrices as ma
 
 # triangular_solve
 

@@ -9,17 +9,19 @@ from typing import Final
 import numpy as np
 
 from tinyjax import errors
-from tinyjax.core import explicit, primitive as prim, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core import explicit
 from tinyjax.core.devices import Entries
-from tinyjax.core.primitive import Primitive
+from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.elementwise import mul
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import matrices as ma, rules as ru, shape as sh, slicing as sl
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import mul
-from tinyjax.primitives.families import lower_formula
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.primitives import matrices as ma
 
 tridiagonal_solve_p: Primitive[prim.NoParams] = Primitive("tridiagonal_solve", prim.NoParams)
 

@@ -8,20 +8,22 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit, primitive as prim
-from tinyjax.core.array import Array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind1
+from tinyjax.core import explicit
+from tinyjax.core.primitives import broadcast as bc
+from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
+from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.rules import def_derivatives, instantiate_all
+from tinyjax.core.primitives.shape import full_like, reshape, squeeze
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import broadcast as bc, matrices as ma
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from tinyjax.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
-from tinyjax.primitives.families import lower_formula
-from tinyjax.primitives.rules import def_derivatives, instantiate_all
-from tinyjax.primitives.shape import full_like, reshape, squeeze
+from tinyjax.primitives import matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
 
 # symmetric_product
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from tinyjax import frames, xla
+from tinyjax import frames
+from tinyjax.core import xla
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,13 +15,14 @@ from functools import wraps
 from threading import local
 from typing import Any, Final, TypeAlias
 
-from tinyjax import tracebacks, xla
-from tinyjax.core import events, staging as stg, trace as tr
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.jit import JitFunction, program, stages, traces
+from tinyjax import tracebacks
+from tinyjax.core import events, xla
+from tinyjax.core.jit import JitFunction, program, stages, traces
+from tinyjax.core.tracing import staging as stg, trace as tr
+from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.xla import backend, host_callbacks, sharded_executable
 from tinyjax.profiler.notes import Notes
-from tinyjax.transforms import batching as bt, jvp as jv, transpose as tp
-from tinyjax.xla import backend, host_callbacks, sharded_executable
 
 #: What is made of a function while a profile is recorded.
 Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]

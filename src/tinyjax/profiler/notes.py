@@ -6,9 +6,10 @@ from typing import Any
 
 import attrs
 
-from tinyjax import config, xla
-from tinyjax.core.jaxpr import Jaxpr
-from tinyjax.jit import JitFunction
+from tinyjax import config
+from tinyjax.core import xla
+from tinyjax.core.jit import JitFunction
+from tinyjax.core.tracing.jaxpr import Jaxpr
 
 
 @attrs.frozen(eq=False)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, xla
+from tinyjax import errors
+from tinyjax.core import xla
 from tinyjax.profiler.notes import Notes
 
 

@@ -10,8 +10,9 @@ from typing import Final
 
 import attrs
 
-from tinyjax import errors, frames, xla
-from tinyjax.core import jaxpr as jx
+from tinyjax import errors, frames
+from tinyjax.core import xla
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import exploration, profiled
 from tinyjax.profiler import recording
 from tinyjax.profiler.notes import Notes

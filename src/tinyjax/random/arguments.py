@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core import integers as ints, key_reuse, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import key_reuse
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.stablehlo.types import check_axes
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import elementwise as ew
 from tinyjax.primitives.keys import random_unwrap
 from tinyjax.primitives.result_placement import placed
 from tinyjax.random import generators
-from tinyjax.stablehlo.types import check_axes
 
 F = TypeVar("F", bound=Callable[..., Any])
 Shape: TypeAlias = int | Sequence[int]

@@ -7,14 +7,16 @@ from typing import Final
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, devices as dev, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.reduce import argmax
+from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy.promotion import promote_inexact
-from tinyjax.primitives import elementwise as ew, shape as sh, sort as so
-from tinyjax.primitives.reduce import argmax
-from tinyjax.primitives.slicing import slice_in_dim
+from tinyjax.primitives import sort as so
 from tinyjax.random import arguments as ra, uniforms
 from tinyjax.random.continuous import gumbel
 from tinyjax.random.generators import Key

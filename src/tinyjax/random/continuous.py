@@ -8,14 +8,15 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import elementwise as ew, slicing as sl
+from tinyjax.core.primitives.shape import full, full_like, squeeze
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import elementwise as ew, slicing as sl, special as sp
-from tinyjax.primitives.shape import full, full_like, squeeze
+from tinyjax.primitives import special as sp
 from tinyjax.random import arguments as ra, generators, uniforms
 
 

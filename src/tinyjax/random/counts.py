@@ -9,16 +9,17 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.control_flow.scan import scan
-from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.devices import Placement
-from tinyjax.core.operands import as_array
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, default_int
 from tinyjax.host.replay import replayed
-from tinyjax.jit import jit
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import cumulative as cu, elementwise as ew, special as sp
+from tinyjax.primitives import cumulative as cu, special as sp
 from tinyjax.random import arguments as ra, uniforms
 from tinyjax.random.generators import Generator, Key
 

@@ -11,18 +11,19 @@ from collections.abc import Sequence
 from functools import partial
 
 import tinyjax.numpy as jnp
-from tinyjax import api, custom_derivatives
-from tinyjax.control_flow.loops import map_
-from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import custom_derivatives
+from tinyjax.core import api
+from tinyjax.core.control_flow.loops import map_
+from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import integer
-from tinyjax.core.operands import as_array
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import integer
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
-from tinyjax.jit import jit
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.random import arguments as ra, continuous, uniforms
 from tinyjax.random.generators import Generator, Key
 from tinyjax.special.gamma import random_gamma_grad

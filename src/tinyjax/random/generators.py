@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.random import rbg, threefry
 from tinyjax.random.rules import Rules
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core import operands as opd, primitive as prim, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.identities import copy_p
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
-from tinyjax.primitives import elementwise as ew, shape as sh
-from tinyjax.primitives.identities import copy_p
 from tinyjax.primitives.keys import random_unwrap, random_wrap
 from tinyjax.random.arguments import Shape, default_generator, one_key, sizes_of
 from tinyjax.random.generators import Generator, named, of_keys

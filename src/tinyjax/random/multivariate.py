@@ -6,8 +6,9 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core import devices as dev
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import promotion as pm
 from tinyjax.random import arguments as ra, continuous

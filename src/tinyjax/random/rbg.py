@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew, philox, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import philox
 from tinyjax.random import rules, threefry
 
 #: How often is drawn to make a key, of which the last counts.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from tinyjax import dtypes, records
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 
 
 @attrs.frozen(eq=False, repr=False)

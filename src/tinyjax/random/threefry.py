@@ -10,18 +10,19 @@ import math
 from typing import Final, TypeAlias
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
+from tinyjax.core.primitives import elementwise as ew, slicing as sl
+from tinyjax.core.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.host.replay import by_host, is_evaluating
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.primitives import elementwise as ew, keys, slicing as sl
+from tinyjax.primitives import keys
 from tinyjax.primitives.random_bits import (
     few_bits_of_children as few_children_kernel,
     few_floats as few_floats_kernel,
     random_bits,
     threefry2x32,
 )
-from tinyjax.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
 from tinyjax.random.rules import Rules
 
 _WORD: Final = 0xFFFFFFFF

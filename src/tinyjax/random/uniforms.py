@@ -9,13 +9,13 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array, ArrayLike
 from tinyjax.core.devices import Placement
-from tinyjax.core.integers import is_one_of
-from tinyjax.core.operands import as_array
+from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import is_one_of
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import bitcast, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.random import arguments as ra, generators
 
 

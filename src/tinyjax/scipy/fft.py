@@ -12,8 +12,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for

@@ -7,9 +7,9 @@ from itertools import product
 from typing import Literal
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import is_one_of, listed
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, inexact, strong

@@ -13,15 +13,16 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core import avals as av, integers as ints, primitive as prim
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives.families import all_hold
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.creation import Nested
 from tinyjax.numpy.promotion import array_of
-from tinyjax.primitives.families import all_hold
 
 __all__ = ["map_coordinates"]
 answer_for(__name__)

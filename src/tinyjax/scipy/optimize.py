@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
-from tinyjax import api, dtypes, errors, frames
-from tinyjax.control_flow import scan as sc, while_loop as wl
-from tinyjax.core import checking, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import dtypes, errors, frames
+from tinyjax.core import api
+from tinyjax.core.control_flow import scan as sc, while_loop as wl
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
-from tinyjax.primitives import elementwise as ew
 
 __all__ = ["OptimizeResults", "minimize"]
 answer_for(__name__)

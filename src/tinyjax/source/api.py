@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames
-from tinyjax.api import arguments, typed
-from tinyjax.core import checking
-from tinyjax.core.array import ArrayLike
+from tinyjax.core.api import arguments, typed
+from tinyjax.core.tracing import checking
+from tinyjax.core.values.array import ArrayLike
 from tinyjax.source.adjoint import codegen, pullbacks, samples
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.python_equivalents import WRITTEN, with_room

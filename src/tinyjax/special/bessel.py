@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew, families as fam
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew, families as fam
 from tinyjax.special import declaring as decl
 
 

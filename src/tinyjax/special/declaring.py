@@ -13,16 +13,22 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.control_flow.while_loop import while_loop
-from tinyjax.core import cost_rules, jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.tracing import (
+    cost_rules,
+    jaxpr as jx,
+    primitive as prim,
+    staging as stg,
+    trace as tr,
+)
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Value
 
 #: The distance from 1 to the next float64.
 EPS: Final = 2.0**-52

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew, families as fam, shape as sh
+from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
+from tinyjax.core.values.array import Array
 from tinyjax.special import declaring as decl
 
 _TERMS: Final = 64

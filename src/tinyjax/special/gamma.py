@@ -16,8 +16,9 @@ from typing import Final
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew, families as fam, shape as sh, special as sp
+from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl
 
 #: From where on a is large: the expansion then stands for x within 0.3 a of a.

@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew, families as fam
+from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import elementwise as ew, families as fam, special as sp
-from tinyjax.primitives.shape import full_like
+from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl
 
 Coefficients = tuple[tuple[float, ...], tuple[float, ...]]

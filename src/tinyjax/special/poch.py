@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
-from tinyjax.primitives import elementwise as ew, families as fam, special as sp
+from tinyjax.core.primitives import elementwise as ew, families as fam
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl, gamma as sga
 
 

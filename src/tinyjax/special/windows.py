@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.numpy import elementwise as uf, promotion as pm, windows
 from tinyjax.special import bessel as sbe
 

@@ -11,21 +11,23 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core import avals as av, calling, devices as dev, sharding as sd, staging as stg
-from tinyjax.core.array import Array
-from tinyjax.core.checking import explained
-from tinyjax.core.jaxpr import eval_jaxpr
-from tinyjax.core.primitive import Avals
+from tinyjax.core import devices as dev, sharding as sd
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.trace import manual_axes
+from tinyjax.core.stablehlo.types import MOST_AXES
+from tinyjax.core.tracing import calling, staging as stg
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.jaxpr import eval_jaxpr
+from tinyjax.core.tracing.primitive import Avals
+from tinyjax.core.tracing.trace import manual_axes
+from tinyjax.core.transforms.varying import on_axes, part_type
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.primitives import collective as col, constraint as con
 from tinyjax.spmd.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.spmd.program import bind_shard_map
-from tinyjax.stablehlo.types import MOST_AXES
-from tinyjax.transforms.varying import on_axes, part_type
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import avals as av, devices as dev, jaxpr as jx, primitive as prim, sharding as sd
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.primitives import broadcast as bc, constraint as con, shape as sh, slicing as sl
+from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.transforms import batching as bt, varying
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.primitives import constraint as con
 from tinyjax.spmd import primitive
-from tinyjax.transforms import batching as bt, varying
 
 
 def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:

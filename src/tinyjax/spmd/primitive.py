@@ -6,9 +6,11 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core import avals as av, devices as dev, jaxpr as jx, primitive as prim, sharding as sd
+from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.transforms.varying import part_type
+from tinyjax.core.values import avals as av
 from tinyjax.core.varying import along
-from tinyjax.transforms.varying import part_type
 
 #: How operands are divided, or results joined.
 Specs = tuple[dev.PartitionSpec, ...]

@@ -20,27 +20,31 @@ from typing import Any
 
 import attrs
 
-from tinyjax import dtypes, errors, xla
-from tinyjax.core import (
-    avals as av,
+from tinyjax import dtypes, errors
+from tinyjax.core import lowering as low, xla
+from tinyjax.core.devices import PartitionSpec
+from tinyjax.core.primitives import broadcast as bc
+from tinyjax.core.primitives.elementwise import convert_element_type, eq, ne, select
+from tinyjax.core.primitives.shape import full_like, reshape, zeros_like
+from tinyjax.core.sharded_array import any_sharded
+from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import (
     jaxpr as jx,
     list_partition as lp,
-    lowering as low,
     primitive as prim,
     program_rules as pr,
     staging as stg,
     tangents as tg,
 )
-from tinyjax.core.array import Array
-from tinyjax.core.devices import PartitionSpec
-from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
-from tinyjax.core.trace import bind
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
+from tinyjax.core.transforms.varying import erased, on_axes, refit
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
 from tinyjax.core.varying import along, axes_of, joined
-from tinyjax.primitives import broadcast as bc
 from tinyjax.primitives.collective import axis_index, pmin, psum
-from tinyjax.primitives.elementwise import convert_element_type, eq, ne, select
-from tinyjax.primitives.shape import full_like, reshape, zeros_like
 from tinyjax.spmd import emulation
 from tinyjax.spmd.primitive import (
     COPIES,
@@ -50,10 +54,6 @@ from tinyjax.spmd.primitive import (
     local_type,
     shard_map_p,
 )
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
-from tinyjax.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.transforms.varying import erased, on_axes, refit
 
 
 def bind_shard_map(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.operands import as_array
+from tinyjax.core.values.operands import as_array
 
 
 def tolerance(dtype: dtypes.DType, tol: float) -> float:

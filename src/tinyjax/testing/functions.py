@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core import operands as opd
-from tinyjax.jit import jit, jit_p
+from tinyjax.core.jit import jit, jit_p
+from tinyjax.core.values import operands as opd
 from tinyjax.testing import comparing, primitives, rules, specs
 from tinyjax.testing.errors import blaming
 from tinyjax.testing.stacks import check_stacks

@@ -10,11 +10,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.api.staging import eval_shape
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
-from tinyjax.core.primitive import Primitive
-from tinyjax.core.trace import bind
+from tinyjax.core.api.staging import eval_shape
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.testing import comparing, rules
 from tinyjax.testing.specs import KINDS, ArraySpec, Case, Operand, Spec, Values
 from tinyjax.testing.stacks import check_stacks
@@ -119,7 +119,7 @@ def check_primitive(
 
     Example:
         >>> import numpy as np
-        >>> from tinyjax.primitives.elementwise import tanh
+        >>> from tinyjax.core.primitives.elementwise import tanh
         >>> from tinyjax.testing import check_primitive
         >>> report = check_primitive(tanh, np.linspace(-1, 1, 4), reference=np.tanh, stacks=2)
         >>> print(str(report).splitlines()[1])

@@ -15,22 +15,23 @@ import attrs
 import numpy as np
 
 from tinyjax import checkpointing, dtypes, lax, source
-from tinyjax.api.staging import make_jaxpr
-from tinyjax.core import avals as av, jaxpr as jx, operands as opd
-from tinyjax.core.array import Array
-from tinyjax.core.dependence import dce
-from tinyjax.core.primitive import Params
+from tinyjax.core.api.staging import make_jaxpr
+from tinyjax.core.jit import jit
+from tinyjax.core.jit.program import jit_p
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
+from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives.dot import dot_general
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.tracing.dependence import dce
+from tinyjax.core.tracing.primitive import Params
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.xla.unnest import unnest
 from tinyjax.custom_derivatives import custom_jvp
 from tinyjax.errors import TinyjaxError
-from tinyjax.jit import jit
-from tinyjax.jit.program import jit_p
-from tinyjax.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
-from tinyjax.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.primitives.cumulative import cumsum
-from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.sort import sort
 from tinyjax.testing import comparing
-from tinyjax.xla.unnest import unnest
 
 __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
 

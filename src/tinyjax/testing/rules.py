@@ -16,17 +16,18 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors, test_util, tree
-from tinyjax.api.derivatives import jvp, vjp
-from tinyjax.api.mapping import vmap
-from tinyjax.api.staging import eval_shape, make_jaxpr
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxpr
-from tinyjax.core.operands import as_array, splat
-from tinyjax.core.trace import bind
+from tinyjax.core.api.derivatives import jvp, vjp
+from tinyjax.core.api.mapping import vmap
+from tinyjax.core.api.staging import eval_shape, make_jaxpr
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives.shape import full
+from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.operands import as_array, splat
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.jit import jit
-from tinyjax.primitives.shape import full
 from tinyjax.testing.batches import axes_to_map, loop, stacked
 from tinyjax.testing.comparing import (
     assert_close,
@@ -40,7 +41,6 @@ from tinyjax.testing.comparing import (
 )
 from tinyjax.testing.errors import CheckError, blaming
 from tinyjax.testing.specs import ArraySpec, Case, Spec
-from tinyjax.transforms.linearize import linearize_flat
 
 __all__ = [
     "check_batch",

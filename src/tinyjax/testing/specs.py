@@ -21,7 +21,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import operands as opd, primitive as prim
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import operands as opd
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 
 #: The dtypes a row's letters stand for; "e" is float8, which "f" leaves out.

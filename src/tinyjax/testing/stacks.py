@@ -17,12 +17,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, lax, spmd, tree
-from tinyjax.api import derivatives, mapping, staging
-from tinyjax.api.gradients import grad
-from tinyjax.core import devices as dev, jaxpr as jx, operands as opd, sharding as sd
-from tinyjax.core.array import Array
-from tinyjax.jit import jit
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core.api import derivatives, mapping, staging
+from tinyjax.core.api.gradients import grad
+from tinyjax.core.jit import jit
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.testing import comparing, errors
 from tinyjax.testing.specs import Spec
 

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tinyjax import callbacks, checkpointing, custom_derivatives, dtypes, lax, tree
-from tinyjax.api.mapping import vmap
-from tinyjax.core.operands import as_array
+from tinyjax.core.api.mapping import vmap
+from tinyjax.core.jit import jit
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
-from tinyjax.jit import jit
 from tinyjax.testing import batches, comparing, primitives
 from tinyjax.testing.errors import blaming
 

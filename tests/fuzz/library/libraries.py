@@ -16,7 +16,7 @@ import tinyjax.nn.initializers
 import tinyjax.random
 import tinyjax.scipy
 from tinyjax import default_dtypes
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.testing.libraries.drawn_calls import Library
 

@@ -9,14 +9,20 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core import jaxpr as jx, list_partition as lp, operands as opd, staging as stg
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.calling import FlatFunction, as_argument, is_data
+from tinyjax.core.jit import JitFunction
+from tinyjax.core.primitives import (
+    dynamic_slice as ds,
+    elementwise as ew,
+    reduce as rd,
+    shape as sh,
+)
+from tinyjax.core.tracing import jaxpr as jx, list_partition as lp, staging as stg
+from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
-from tinyjax.jit import JitFunction
-from tinyjax.primitives import dynamic_slice as ds, elementwise as ew, reduce as rd, shape as sh
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,21 +15,26 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.control_flow.common import contains
-from tinyjax.control_flow.primitives.scan import bind_scan, scan_p
-from tinyjax.control_flow.primitives.while_loop import bind_while, while_p
-from tinyjax.core.array import Array
-from tinyjax.core.dependence import dce
-from tinyjax.core.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.list_partition import split_list
-from tinyjax.core.primitive import Primitive, RuleKey, Tangent
-from tinyjax.core.program_rules import CALLED, CHOICE, FIRST_CODE, RECORDED_IN
-from tinyjax.core.staging import stage
-from tinyjax.core.tangents import nonzeros, present, with_zeros
-from tinyjax.core.trace import bind, evaluated_source, set_evaluated_source
-from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
+from tinyjax.core.control_flow.common import contains
+from tinyjax.core.control_flow.primitives.scan import bind_scan, scan_p
+from tinyjax.core.control_flow.primitives.while_loop import bind_while, while_p
+from tinyjax.core.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    shape as sh,
+    stop_gradient as sg,
+)
+from tinyjax.core.tracing.dependence import dce
+from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import Primitive, RuleKey, Tangent
+from tinyjax.core.tracing.program_rules import CALLED, CHOICE, FIRST_CODE, RECORDED_IN
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
+from tinyjax.core.tracing.trace import bind, evaluated_source, set_evaluated_source
+from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify.sites import Category, Site, check_p
-from tinyjax.primitives import broadcast as bc, elementwise as ew, shape as sh, stop_gradient as sg
 
 #: What can fail in an equation: of the equation, its operands and its results, a site, whether it
 #: failed, and the values of its message.

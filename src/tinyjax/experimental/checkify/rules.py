@@ -8,15 +8,20 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import JaxprEqn
-from tinyjax.core.primitive import registry
+from tinyjax.core.primitives import (
+    dynamic_slice as ds,
+    gather_scatter as gs,
+    reduce as rd,
+    shape as sh,
+)
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
+from tinyjax.core.primitives.slicing import concatenate
+from tinyjax.core.tracing.jaxpr import JaxprEqn
+from tinyjax.core.tracing.primitive import registry
+from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify.discharge import CHECKS, Finding
 from tinyjax.experimental.checkify.sites import Category, Site
-from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs, reduce as rd, shape as sh
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
-from tinyjax.primitives.slicing import concatenate
 
 _NOTHING: Final = tree.structure(((), {}))
 _TRIPLE: Final = tree.structure(((0, 0, 0), {}))

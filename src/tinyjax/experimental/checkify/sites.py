@@ -8,15 +8,17 @@ from enum import Enum
 import attrs
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core import avals as av, primitive as prim, sharded_array as sa, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.primitives import elementwise as ew, reduce as rd, shape as sh
-from tinyjax.primitives.broadcast import broadcast_in_dim
-from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.primitives.rules import def_without_results
-from tinyjax.stablehlo.lowering import Lowering
-from tinyjax.stablehlo.types import Values
+from tinyjax.core import sharded_array as sa
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
+from tinyjax.core.primitives.rules import def_without_results
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 
 
 class Category(Enum):

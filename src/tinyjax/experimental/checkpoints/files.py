@@ -28,7 +28,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import avals as av, devices as dev
+from tinyjax.core import devices as dev
+from tinyjax.core.values import avals as av
 
 MANIFEST: Final = "manifest.json"
 _FORMAT: Final = 1

@@ -11,10 +11,12 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from tinyjax import dtypes, tree, xla
-from tinyjax.core import avals as av, checking, devices as dev, operands as opd, sharding as sd
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax import dtypes, tree
+from tinyjax.core import devices as dev, sharding as sd, xla
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest

@@ -14,9 +14,11 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, tree, xla
-from tinyjax.core import avals as av, checking, devices as dev, operands as opd, sharded_array as sa
-from tinyjax.core.array import Array
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import devices as dev, sharded_array as sa, xla
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.experimental import multihost_utils
 from tinyjax.experimental.checkpoints import files
 

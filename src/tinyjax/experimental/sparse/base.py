@@ -8,8 +8,8 @@ from typing import Self
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core import integers as ints
-from tinyjax.core.array import Array
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array
 
 
 def arrays_of(name: str, args: object, count: int) -> list[Array]:

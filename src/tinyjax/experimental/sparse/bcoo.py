@@ -11,8 +11,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
-from tinyjax.core import axes as ax, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of

@@ -9,8 +9,9 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import callbacks, errors, implicit, lax
-from tinyjax.core import checking, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
 from tinyjax.lazy import answer_for

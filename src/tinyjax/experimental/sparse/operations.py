@@ -14,11 +14,11 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.axes import canonical_axis
-from tinyjax.core.checking import explained
-from tinyjax.core.integers import integers
-from tinyjax.core.operands import as_array
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.axes import canonical_axis
+from tinyjax.core.values.integers import integers
+from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse

@@ -12,18 +12,19 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from tinyjax import lax, tree
 from tinyjax.checkpointing.program import checkpoint_p
-from tinyjax.control_flow.primitives import cond, scan as scp, while_loop as wlp
-from tinyjax.core import avals as av, jaxpr as jx, primitive as prim
-from tinyjax.core.array import Array
-from tinyjax.core.calling import FlatFunction
-from tinyjax.core.checking import explained
-from tinyjax.core.operands import as_array
-from tinyjax.core.staging import stage
-from tinyjax.core.trace import bind
+from tinyjax.core.control_flow.primitives import cond, scan as scp, while_loop as wlp
+from tinyjax.core.jit.program import jit_p
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.tracing.calling import FlatFunction
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import SparseRuleError
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.frames import wraps
-from tinyjax.jit.program import jit_p
 from tinyjax.lax import primitives as lax_primitives
 
 F = TypeVar("F", bound=Callable[..., Any])

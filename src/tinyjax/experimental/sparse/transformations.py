@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import tinyjax.numpy as jnp
-from tinyjax import api, dtypes, errors
-from tinyjax.core import checking, integers as ints, operands as opd
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import dtypes, errors
+from tinyjax.core import api
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.experimental.sparse import bcoo, bcsr
 

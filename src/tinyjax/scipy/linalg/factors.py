@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, integers as ints, primitive as prim
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, described, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (

@@ -6,8 +6,9 @@ from typing import Any, Literal, overload
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.integers import integer, is_one_of
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import integer, is_one_of
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
@@ -20,7 +21,6 @@ from tinyjax.primitives import (
     spectral,
     sylvester,
 )
-from tinyjax.primitives.stop_gradient import stop_gradient
 
 
 def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:

@@ -10,15 +10,18 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import api, custom_derivatives, dtypes
-from tinyjax.control_flow.scan import scan
-from tinyjax.core import operands as opd, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import custom_derivatives, dtypes
+from tinyjax.core import api
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import contraction, elementwise as uf, promotion as pm, reductions as red
-from tinyjax.primitives import eigen, lu as lu_, matrices as ma, schur_forms, shape as sh, sylvester
-from tinyjax.primitives.stop_gradient import stop_gradient
+from tinyjax.primitives import eigen, lu as lu_, matrices as ma, schur_forms, sylvester
 
 
 def _matrices(name: str, x: ArrayLike) -> Array:

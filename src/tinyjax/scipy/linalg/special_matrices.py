@@ -8,13 +8,14 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core import checking, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.stablehlo.types import check_size
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy.creation import canonical_shape
 from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_dtypes, strong
-from tinyjax.stablehlo.types import check_size
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tinyjax import implicit, numpy as jnp, tree
-from tinyjax.core.array import Array, ArrayLike, is_array_like
-from tinyjax.core.operands import as_array
+from tinyjax.core.values.array import Array, ArrayLike, is_array_like
+from tinyjax.core.values.operands import as_array
 from tinyjax.lazy import answer_for
 
 __all__ = ["bicgstab", "cg", "gmres"]

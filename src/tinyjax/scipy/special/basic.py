@@ -8,12 +8,13 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import axes as ax, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew, shape as sh, stop_gradient as sg
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
-from tinyjax.primitives import elementwise as ew, shape as sh, special as sp, stop_gradient as sg
+from tinyjax.primitives import special as sp
 
 # The error function
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core import integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
-from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.special import bessel as sbe
 
 

@@ -8,12 +8,14 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import integers as ints, primitive as prim, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.primitives import elementwise as ew, shape as sh, special as sp
+from tinyjax.primitives import special as sp
 from tinyjax.scipy.special import basic
 from tinyjax.special import beta as sb, declaring as decl, gamma as sga
 from tinyjax.special.poch import poch as poch_p

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinyjax.core import primitive as prim, trace as tr
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.numpy import promotion as pm
 from tinyjax.special import hypergeometric as shy
 

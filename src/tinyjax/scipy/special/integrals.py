@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy.promotion import inexact, inexact_operands
-from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.special import faddeeva as sf, integrals as si
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.scipy import special as sps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import gammaln, xlog1py, xlogy

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
-from tinyjax.primitives import elementwise as ew, shape as sh
 from tinyjax.scipy.stats.distribution import Family, q_loc_scale, x_loc_scale
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from tinyjax import errors
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
-from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy import special as sps
 
 __all__ = ["logpdf", "pdf"]

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.frames import imitate
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import elementwise as ew
 
 P = ParamSpec("P")
 Operands: TypeAlias = tuple[ArrayLike, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array
 from tinyjax.numpy.elementwise import pick
-from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.stats.distribution import log_minus_expm1
 
 

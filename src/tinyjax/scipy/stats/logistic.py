@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import logaddexp
-from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import expit, logit
 from tinyjax.scipy.stats.distribution import Family, x_loc_scale
 

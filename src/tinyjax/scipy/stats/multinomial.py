@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from tinyjax import dtypes
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import DtypeError
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
-from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpmf", "pmf"]

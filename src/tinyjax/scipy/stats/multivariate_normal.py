@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for
@@ -12,7 +13,6 @@ from tinyjax.numpy.linalg import cholesky, diagonal
 from tinyjax.numpy.manipulation import expand_dims, squeeze
 from tinyjax.numpy.promotion import arrays, broadcast_shapes, broadcast_to_shape, promote_inexact
 from tinyjax.numpy.reductions import sum as sum_of
-from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.linalg import solve_triangular
 
 __all__ = ["logpdf", "pdf"]

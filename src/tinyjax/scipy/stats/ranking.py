@@ -7,9 +7,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tinyjax import api, dtypes, errors
-from tinyjax.core import axes as ax, integers as ints
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax import dtypes, errors
+from tinyjax.core import api
+from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.host import replay
 from tinyjax.numpy.creation import full, zeros
 from tinyjax.numpy.elementwise import isnan, logical_not, pick, sqrt

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.array import Array, ArrayLike
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import pick
-from tinyjax.primitives import elementwise as ew
 from tinyjax.scipy.special import i0e
 from tinyjax.scipy.stats.distribution import Family, Operands
 

@@ -17,9 +17,10 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import api, config, dtypes, errors, frames, tree
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax.core import api
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.source.adjoint import counterparts
 from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
 from tinyjax.source.adjoint.kinds import kind_of

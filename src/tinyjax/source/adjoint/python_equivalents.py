@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core import nesting
+from tinyjax.core.tracing import nesting
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
 

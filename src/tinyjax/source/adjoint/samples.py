@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hi
 
 import numpy as np
 
-from tinyjax.core.array import Array
-from tinyjax.core.operands import as_array
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.frames import Location
 from tinyjax.source.context import Context
 from tinyjax.source.ir.syntax import INFIX, PREFIX

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinyjax.core.checking import explained
+from tinyjax.core.tracing.checking import explained
 from tinyjax.source.ir.program import IR, Atom, Return, Statement, Variable
 from tinyjax.source.ir.signature import bound
 

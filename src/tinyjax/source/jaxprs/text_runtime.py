@@ -16,13 +16,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import avals as av, jaxpr as jx, operands as opd, primitive as prim, trace as tr
-from tinyjax.core.array import Array, ArrayLike
-from tinyjax.core.concrete import ConcreteArray
 from tinyjax.core.devices import Sharding
-from tinyjax.core.program_rules import RECORDED_IN
 from tinyjax.core.sharded_array import placer
-from tinyjax.core.staging import stage
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing.program_rules import RECORDED_IN
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, SourceError, shortened
 
 WEAK: Final = "weak "

@@ -16,14 +16,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ExplicitArray, ShapedArray
-from tinyjax.core.checking import explained
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from tinyjax.core.operands import first_element
-from tinyjax.core.primitive import Primitive, registry
-from tinyjax.core.trace import Tracer
+from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from tinyjax.core.tracing.primitive import Primitive, registry
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import first_element
 from tinyjax.source.ir.origins import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.imports import import_block

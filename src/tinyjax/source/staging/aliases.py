@@ -16,10 +16,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
-from tinyjax.core.trace import bind
+from tinyjax.core.primitives.elementwise import ConvertParams, convert_element_type_p
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.values.array import Array
 from tinyjax.errors import SourceError
-from tinyjax.primitives.elementwise import ConvertParams, convert_element_type_p
 from tinyjax.source.ir import program as ir, runtime
 from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.source.staging.values import take_apart

@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.control_flow.common import match_carry
-from tinyjax.core import avals as av, operands as opd, staging as stg, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.control_flow.common import match_carry
+from tinyjax.core.primitives.elementwise import convert_element_type
+from tinyjax.core.tracing import staging as stg, trace as tr
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.errors import CarryTypeError
-from tinyjax.primitives.elementwise import convert_element_type
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import exits, values as vals
 from tinyjax.source.staging.graph import Loop

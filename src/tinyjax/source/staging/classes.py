@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
-from tinyjax.core.trace import Tracer
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.values.array import Array
 from tinyjax.errors import SourceError
 from tinyjax.source.staging.numbers import is_integer, is_scalar
 from tinyjax.source.staging.texts import TracedText

@@ -10,7 +10,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import errors
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import items, numbers, texts, values as vals
 from tinyjax.source.staging.session import current_session

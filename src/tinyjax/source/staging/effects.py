@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.errors import SourceError
 from tinyjax.source.ir import find, runtime, signature
 from tinyjax.source.staging.session import is_read

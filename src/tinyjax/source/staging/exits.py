@@ -14,16 +14,17 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.control_flow import common as cf, cond
-from tinyjax.core import avals as av, jaxpr as jx, staging as stg
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.core.dependence import dce
-from tinyjax.core.operands import is_splat
-from tinyjax.core.trace import current_trace
+from tinyjax.core.control_flow import common as cf, cond
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.tracing import jaxpr as jx, staging as stg
+from tinyjax.core.tracing.dependence import dce
+from tinyjax.core.tracing.trace import current_trace
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import is_splat
 from tinyjax.frames import Location
-from tinyjax.primitives import elementwise as ew
-from tinyjax.primitives.broadcast import broadcast_in_dim
 from tinyjax.source.staging import values as vals
 from tinyjax.source.staging.aliases import Aliases, Roots, current_aliases
 

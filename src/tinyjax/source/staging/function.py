@@ -11,9 +11,9 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from tinyjax import errors, frames, tree
-from tinyjax.core import closures, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.jit import JitParams, jit_p
+from tinyjax.core.jit import JitParams, jit_p
+from tinyjax.core.tracing import closures, trace as tr
+from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint import python_equivalents
 from tinyjax.source.ir import read, runtime, signature
 from tinyjax.source.ir.program import IR

@@ -11,7 +11,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import errors, tree
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import numbers, values as vals

@@ -17,9 +17,9 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.array import Array
-from tinyjax.core.avals import ShapedArray
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
 
 #: A function, and the arguments it is called with.
 Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]

@@ -16,12 +16,13 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow import scan as sc, while_loop as wl
-from tinyjax.control_flow.primitives import scan as scp
-from tinyjax.core import avals as av, operands as opd, staging as stg
-from tinyjax.core.array import Array
-from tinyjax.core.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.primitives import elementwise as ew
+from tinyjax.core.control_flow import scan as sc, while_loop as wl
+from tinyjax.core.control_flow.primitives import scan as scp
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import staging as stg
+from tinyjax.core.tracing.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.source.staging import numbers, rolling, values as vals
 from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError, RestructuredError
 from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned

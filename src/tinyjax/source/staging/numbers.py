@@ -16,8 +16,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core.array import Array
-from tinyjax.core.trace import evaluated_source
+from tinyjax.core.tracing.trace import evaluated_source
+from tinyjax.core.values.array import Array
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import texts, values as vals

@@ -16,10 +16,10 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.control_flow import scan as sc
-from tinyjax.control_flow.primitives import scan as scp
-from tinyjax.core import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.control_flow import scan as sc
+from tinyjax.core.control_flow.primitives import scan as scp
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.values.array import Array
 from tinyjax.source.staging import exits, graph, loop_invariants, numbers, values as vals
 from tinyjax.source.staging.carry import Carry
 from tinyjax.source.staging.items import Current, stacked

@@ -15,11 +15,12 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core import operands as opd, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
-from tinyjax.primitives import elementwise as ew
 from tinyjax.source.ir import runtime
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
 from tinyjax.source.staging import aliases, values as vals

@@ -13,10 +13,10 @@ import attrs
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.callbacks import checks
-from tinyjax.core import staging as stg, trace as tr
-from tinyjax.core.array import Array
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import staging as stg, trace as tr
+from tinyjax.core.values.array import Array
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
-from tinyjax.primitives import elementwise as ew
 from tinyjax.source.ir import origins, runtime
 from tinyjax.source.staging import exits, values as vals
 from tinyjax.source.staging.aliases import Aliases, Frame

@@ -12,11 +12,11 @@ import numpy as np
 
 from tinyjax import errors, tree
 from tinyjax.callbacks.effects import debug_callback
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
+from tinyjax.core.transforms.jvp import JVPTracer
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.source.staging import values as vals
 from tinyjax.source.staging.loop_invariants import Known
-from tinyjax.transforms.jvp import JVPTracer
 
 _print: Final = print
 _METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))

@@ -17,14 +17,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import avals as av, closures, operands as opd, trace as tr
-from tinyjax.core.array import Array
-from tinyjax.core.concrete import ConcreteArray
-from tinyjax.primitives import elementwise as ew
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import closures, trace as tr
+from tinyjax.core.transforms import jvp as jv
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.source.adjoint import cotangents as ct
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import loop_invariants
-from tinyjax.transforms import jvp as jv
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
 from tinyjax.source.text import coalescing, names

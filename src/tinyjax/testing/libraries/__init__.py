@@ -8,11 +8,11 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from tinyjax.api.derivatives import jvp, vjp
 from tinyjax.config import default_dtypes
-from tinyjax.core.array import Array
+from tinyjax.core.api.derivatives import jvp, vjp
+from tinyjax.core.jit import jit
+from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError
-from tinyjax.jit import jit
 from tinyjax.numpy import asarray
 from tinyjax.testing.errors import CheckError
 from tinyjax.testing.libraries.check import Mismatch, check_call

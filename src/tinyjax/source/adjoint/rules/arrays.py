@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
 from tinyjax.source.adjoint.rules import containers, formulas, registry
 from tinyjax.source.ir.origins import refusal

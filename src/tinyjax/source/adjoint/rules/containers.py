@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
     broadcast_like,

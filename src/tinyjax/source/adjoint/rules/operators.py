@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.array import Array
+from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
 from tinyjax.source.adjoint import counterparts, pullbacks
 from tinyjax.source.adjoint.cotangents import (

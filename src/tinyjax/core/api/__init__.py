@@ -1,0 +1,23 @@
+"""The transformations as users call them: functions of containers in, and out.
+
+Each is loaded when first asked for. ``grad`` needs the fewest of the modules.
+"""
+
+from __future__ import annotations
+
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "arrays": "block_until_ready device_get device_put",
+        "derivatives": "jvp linearize vjp",
+        "devices": "pmap",
+        "gradients": "grad value_and_grad",
+        "jacobians": "hessian jacfwd jacrev",
+        "mapping": "vmap",
+        "staging": "eval_shape make_jaxpr",
+        "transposition": "linear_transpose",
+        "tinyjax.core.values.avals": "ShapeDtypeStruct",
+    },
+)

@@ -1,0 +1,139 @@
+"""Moving data between host and device."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import devices as dev, sharded_array as sa, xla
+from tinyjax.core.tracing import checking, trace as tr
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray, raise_donated
+
+T = TypeVar("T")
+
+
+@overload
+def device_put(
+    x: ArrayLike, device: Any = ..., *, donate: bool = ..., may_alias: bool | None = ...
+) -> Array: ...
+@overload
+def device_put(
+    x: T, device: Any = ..., *, donate: bool = ..., may_alias: bool | None = ...
+) -> T: ...
+@checking.explained
+def device_put(
+    x: Any, device: Any = None, *, donate: bool = False, may_alias: bool | None = None
+) -> Any:
+    """Return a tree with its leaves as arrays that lie on devices as asked for.
+
+    Args:
+        x: a tree of arrays, NumPy arrays or numbers; NumPy data is copied.
+        device: a device, a sharding, a ``PartitionSpec`` of the mesh in force (``set_mesh``), or a
+            ``tinyjax.memory.Space``; or a tree of these, each of which speaks for all that is below
+            it. None leaves arrays where they are, and puts data of the host on the default device.
+            Over several processes, all of them call this with the same data.
+        donate: of no effect: arrays that are moved are still there.
+        may_alias: False for an array of its own even where the given one need not be moved.
+
+    Returns:
+        The same tree with every leaf an ``Array``.
+
+    Raises:
+        ArgumentError: ``donate`` and ``may_alias`` are both true, which contradict each other.
+        DonatedArrayError: an array was donated before.
+        ShardingError: there is no such device, or an axis of an array cannot be divided so.
+        ProcessesDifferError: processes have other data for one array.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> tinyjax.device_put({"x": np.arange(3)})
+        {'x': Array([0, 1, 2], dtype=int64)}
+        >>> by_rows = NamedSharding(tinyjax.make_mesh((1,), ("rows",)), P("rows"))
+        >>> tinyjax.device_put(np.arange(6).reshape(3, 2), by_rows).sharding.shard_shape((3, 2))
+        (3, 2)
+    """
+    if donate and may_alias:
+        raise errors.ArgumentError(
+            "device_put: may_alias and donate cannot be True at the same time, since what is given "
+            "away is not to be seen again."
+        )
+    leaves, treedef = tree.flatten(x)
+    places = tree.flatten_prefix(device, treedef, dev.is_place, "device")
+    moved = [put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
+    if may_alias is False:
+        moved = [
+            x.copy() if x is leaf or isinstance(x, tr.Tracer) else x
+            for x, leaf in zip(moved, leaves, strict=True)
+        ]
+    return tree.unflatten(treedef, moved)
+
+
+def put(leaf: Any, where: object, function: str = "device_put") -> Array:
+    """Return an array or a number as an array that lies where it should.
+
+    Args:
+        leaf: the array.
+        where: a device, a sharding or a memory; None for where all arrays lie.
+        function: what the user called, for messages.
+
+    Raises:
+        ShardingError: it cannot be there.
+    """
+    array = opd.as_array(leaf)
+    if array.is_deleted():
+        raise_donated(array)
+    if where is None:
+        return (
+            xla.put(array, dev.default_place() or dev.on_first())
+            if isinstance(array, ConcreteArray)
+            else array
+        )
+    if isinstance(where, dev.Space):
+        kind = dev.KIND_OF.get(where)
+        if kind is None or not isinstance(array, ConcreteArray | sa.ShardedArray):
+            return array
+        return xla.put(array, array.sharding.with_memory_kind(kind))
+    # Programs on one device need no meshes.
+    from tinyjax.core.sharding import checked  # noqa: PLC0415
+
+    sharding = checked(where, array.shape, function, "the array")
+    if isinstance(array, ConcreteArray | sa.ShardedArray):
+        if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
+            xla.check_same(array, sharding)
+        return xla.put(array, sharding)
+    # Nor do they need this.
+    from tinyjax.primitives.constraint import constrain  # noqa: PLC0415
+
+    return constrain(array, sharding)
+
+
+@overload
+def device_get(x: Array) -> dtypes.HostArray: ...
+@overload
+def device_get(x: T) -> T: ...
+def device_get(x: Any) -> Any:
+    """Return a tree with its arrays as read-only NumPy arrays.
+
+    Random keys stay as they are, and so do values that are traced.
+    """
+    return tree.map(_on_host, x)
+
+
+def _on_host(leaf: Any) -> Any:
+    if not isinstance(leaf, Array) or isinstance(leaf, tr.Tracer) or dtypes.is_key(leaf.dtype):
+        return leaf
+    return leaf.__array__()
+
+
+def block_until_ready(x: T) -> T:
+    """Wait until every array in a tree has been computed, and return the tree.
+
+    Compiled functions return at once and compute in the background; time them with this.
+    """
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, Array):
+            leaf.block_until_ready()
+    return x

@@ -1,0 +1,388 @@
+"""``vmap``: a function of one example as a function of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+import attrs
+
+from tinyjax import errors, tree
+from tinyjax.core import refs as rf
+from tinyjax.core.primitives import shape as sh, slicing as sl
+from tinyjax.core.tracing import calling
+from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.primitive import MappedAxis
+from tinyjax.core.transforms import explicit
+from tinyjax.core.transforms.batching import batch_flat
+from tinyjax.core.values import avals as av, axes as ax
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.integers import integer
+from tinyjax.frames import describe_function
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _is_none(x: object) -> bool:
+    return x is None
+
+
+@checked
+def vmap(
+    fun: Callable[P, R],
+    in_axes: int | tuple[Any, ...] | list[Any] | dict[str, Any] | None = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    *,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+    chunk_size: int | None = None,
+) -> Callable[P, R]:
+    """Map a function over an axis of its arguments, as one program and without a loop.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        in_axes: which axis of each argument to map over: an int, None for an argument that all
+            examples share, or a tuple with one entry per positional argument, each of which may be
+            a tree that is a prefix of the argument. Keyword arguments are mapped over axis 0. An
+            argument that all examples share is passed on unchanged, and need not be an array.
+        out_axes: where to put the mapped axis in the results; None for a result that is the same
+            for all examples. An int, or a tree that is a prefix of the result.
+        axis_name: the name by which collectives in ``fun`` refer to the axis.
+        axis_size: the number of examples; needed only where no argument is mapped.
+        spmd_axis_name: the axis of a mesh, or several, over which ``with_sharding_constraint`` in
+            ``fun`` divides the mapped axis, where types do not say how it is divided.
+        chunk_size: how many examples to compute at once, to save memory. A ``scan`` goes through
+            the chunks, and a smaller chunk holds the examples that are left over. The results are
+            the same.
+
+    Returns:
+        A function of the same signature whose mapped arguments and results have one more axis.
+
+    Raises:
+        BatchSizeError: when called, if the mapped axes differ in size, or there are none.
+        AxisError: when called, if an axis is out of range.
+        TreeMismatchError: when called, if ``in_axes`` or ``out_axes`` is not a prefix of its tree.
+        ArgumentError: ``in_axes`` is a dict; or ``chunk_size`` is not positive, or is given with an
+            ``axis_name``, since a collective would see one chunk only.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> xs, y = jnp.arange(6.0).reshape(3, 2), jnp.array([1.0, 2.0])
+        >>> tinyjax.vmap(jnp.dot, in_axes=(0, None))(xs, y)
+        Array([ 2.,  8., 14.], dtype=float32)
+        >>> tinyjax.vmap(jnp.dot, in_axes=(0, None), chunk_size=2)(xs, y)
+        Array([ 2.,  8., 14.], dtype=float32)
+    """
+    if chunk_size is not None:
+        _check_chunk_size(chunk_size, axis_name)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, dict | str):
+        raise errors.ArgumentError(
+            "vmap in_axes must be an int, None, or a tuple with one entry per positional "
+            f"argument, but got {errors.shortened(in_axes)}."
+        )
+    spmd = _spmd_axes(spmd_axis_name)
+    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size, spmd=spmd)
+
+
+def _spmd_axes(option: object) -> tuple[str, ...]:
+    names = () if option is None else option if isinstance(option, tuple) else (option,)
+    axes = tuple([name for name in names if isinstance(name, str)])
+    if len(axes) != len(names):
+        raise errors.ArgumentError(
+            "spmd_axis_name of vmap must be the name of an axis of a mesh, or a tuple of names, "
+            f"but got {errors.shortened(option)}."
+        )
+    return axes
+
+
+def _no_axis(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> errors.AxisError:
+    return errors.AxisError(
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank "
+        f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {array.ndim} (its "
+        f"shape is {array.shape}). Change in_axes of {path} of {describe_function(fun)}: give None "
+        "for an argument that is the same for all examples; or call the function itself.",
+        axis,
+        array.ndim,
+    )
+
+
+def over_basis(fun: Callable[[Any], R], out_axes: Any = 0) -> Callable[[Any], R]:
+    """``vmap`` over the directions of a Jacobian."""
+    return _mapped(fun, 0, out_axes, of_basis=True)
+
+
+def _mapped(
+    fun: Callable[P, R],
+    in_axes: Any,
+    out_axes: Any,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    chunk_size: int | None = None,
+    of_basis: bool = False,
+    spmd: tuple[str, ...] = (),
+) -> Callable[P, R]:
+    @partial(calling.watched, named=fun)
+    def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)
+        arrays = [  # what is not mapped over is handed on as it is
+            x if isinstance(x, Array) or axes[i] is None else _argument(x, fun, in_tree, i)
+            for i, x in enumerate(leaves)
+        ]
+        for i, (array, axis) in enumerate(zip(arrays, axes, strict=True)):
+            if axis is not None and not 0 <= axis < array.ndim:
+                if not -array.ndim <= axis < array.ndim:
+                    raise _no_axis(calling.argument_path(fun, in_tree, i), array, axis, fun)
+                axes[i] = axis + array.ndim
+        size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
+        flat = calling.FlatFunction(fun, in_tree)
+        refs = [i for i in rf.places_of_refs(leaves) if axes[i] is not None]
+        if refs:
+            outs, sources = _over_refs(
+                flat, arrays, axes, size, axis_name, chunk_size, leaves, refs
+            )
+        else:
+            over = _axis(size, axis_name, of_basis, spmd)
+            if av.explicit_types:
+                over = attrs.evolve(over, divided=explicit.divided(arrays, axes))
+            outs, sources = _batched(flat, over, arrays, axes, chunk_size, fun)
+        if type(out_axes) is int:  # nearly always
+            targets = [out_axes] * len(outs)
+        else:
+            targets = tree.flatten_prefix(out_axes, flat.out_tree, _is_none, "out_axes")
+            _check_axes("out_axes", targets)
+        if targets != sources:
+            outs = [
+                _place(fun, out, axis, to, size, flat.out_tree, i)
+                for i, (out, axis, to) in enumerate(zip(outs, sources, targets, strict=True))
+            ]
+        result: R = tree.unflatten(flat.out_tree, outs)
+        return result
+
+    return mapped
+
+
+def _argument(x: object, fun: Callable[..., Any], in_tree: tree.PyTreeDef, i: int) -> Array:
+    """An argument as an array: of a reference, its contents."""
+    return x.contents if isinstance(x, rf.Ref) else calling.as_argument(x, fun, in_tree, i)
+
+
+def _over_refs(
+    flat: calling.FlatFunction,
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    size: int,
+    axis_name: Hashable | None,
+    chunk_size: int | None,
+    leaves: Sequence[Any],
+    refs: Sequence[int],
+) -> tuple[list[Array], list[int | None]]:
+    """``batch_flat`` of a function that is mapped over references.
+
+    Args:
+        flat: the function.
+        arrays: its arguments, and the contents of the references.
+        axes: what is mapped.
+        size: the number of examples.
+        axis_name: the name of their axis.
+        chunk_size: how many to take at once, or None.
+        leaves: the arguments.
+        refs: which of these are references.
+    """
+    parts = rf.Parts(leaves, refs, describe_function(flat.fun))
+
+    def run(*examples: Any) -> list[Array]:
+        own = parts.own(examples)
+        outs = flat(*own)
+        return [*outs, *parts.left(own)]
+
+    with parts.mapped("vmap"):
+        mapped = _axis(size, axis_name, False)
+        outs, mapped_outs = _batched(run, mapped, arrays, axes, chunk_size, flat.fun)
+    n = len(outs) - len(parts.written)
+    parts.keep(
+        [
+            sh.move_batch_axis(x, axis, axes[i] or 0, size)
+            for i, x, axis in zip(parts.written, outs[n:], mapped_outs[n:], strict=True)
+        ]
+    )
+    return outs[:n], mapped_outs[:n]
+
+
+@lru_cache(maxsize=256)
+def _axis(
+    size: int, name: Hashable | None, of_basis: bool, spmd: tuple[str, ...] = ()
+) -> MappedAxis:
+    return MappedAxis(size, name, of_basis, spmd=spmd)
+
+
+def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
+    if chunk_size < 1:
+        raise errors.ArgumentError(f"chunk_size of vmap must be positive, but it is {chunk_size}.")
+    if axis_name is not None:
+        raise errors.ArgumentError(
+            f"vmap was given chunk_size and the axis_name {errors.shortened(axis_name)}, but a "
+            "collective over a named axis needs all examples at once. Leave out one of the two."
+        )
+
+
+def _batched(
+    flat: Callable[..., Sequence[Array]],
+    mapped: MappedAxis,
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    chunk_size: int | None,
+    fun: Callable[..., Any],
+) -> tuple[list[Array], list[int | None]]:
+    """``batch_flat``, with no more than ``chunk_size`` examples at a time if that is given."""
+    if chunk_size is None or chunk_size >= mapped.size:
+        return batch_flat(flat, mapped, arrays, axes, fun)
+    return _in_chunks(flat, arrays, axes, mapped.size, chunk_size, fun)
+
+
+def _in_chunks(
+    flat: Callable[..., Sequence[Array]],
+    arrays: Sequence[Any],
+    axes: Sequence[int | None],
+    size: int,
+    chunk_size: int,
+    fun: Callable[..., Any],
+) -> tuple[list[Array], list[int | None]]:
+    """``batch_flat`` with no more than some examples at a time."""
+    # not at the top: half of the programs have no loop, and importing takes its time
+    from tinyjax.core.control_flow.scan import scan  # noqa: PLC0415
+
+    chunks, rest = divmod(size, chunk_size)
+    whole = chunks * chunk_size
+    examples = [
+        sh.moveaxis(x, axis, 0) for x, axis in zip(arrays, axes, strict=True) if axis is not None
+    ]
+    in_axes = [None if axis is None else 0 for axis in axes]
+    outs_axes: list[int | None] = []
+
+    def of_some(*slices: Array) -> list[Array]:
+        """Results mapped over the first axis, except those that are the same for all."""
+        nonlocal outs_axes
+        rows = iter(slices)
+        args = [x if a is None else next(rows) for x, a in zip(arrays, axes, strict=True)]
+        mapped = MappedAxis(slices[0].shape[0] if slices else size)
+        outs, out_axes = batch_flat(flat, mapped, args, in_axes, fun)
+        outs_axes = [None if axis is None else 0 for axis in out_axes]
+        return [
+            x if axis is None else sh.moveaxis(x, axis, 0)
+            for x, axis in zip(outs, out_axes, strict=True)
+        ]
+
+    slices = [
+        sh.reshape(sl.slice_in_dim(x, 0, whole), (chunks, chunk_size, *x.shape[1:]))
+        for x in examples
+    ]
+    if not slices:  # the same for all examples: one is enough
+        return of_some(), outs_axes
+    _, stacked = scan(lambda _, xs: (None, of_some(*xs)), None, slices)
+    if not rest:
+        last = [sh.reshape(sl.slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
+    else:
+        last = of_some(*(sl.slice_in_dim(x, whole, size) for x in examples))
+    joined = []
+    for y, end, axis in zip(stacked, last, outs_axes, strict=True):
+        if axis is None:
+            joined.append(end)
+            continue
+        together = sh.reshape(y, (whole, *y.shape[2:]))
+        joined.append(sl.concatenate([together, end], 0) if rest else together)
+    return joined, outs_axes
+
+
+def _argument_axes(
+    fun: Callable[..., Any],
+    in_axes: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    in_tree: tree.PyTreeDef,
+) -> list[int | None]:
+    if type(in_axes) is int:
+        return [in_axes] * in_tree.num_leaves
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise errors.ArgumentError(
+            "in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+            f"arguments, but it has {len(in_axes)} entries, and "
+            f"{describe_function(fun)} was called with {len(args)} positional arguments. "
+            "Give an axis (or None) for each, or one int for all."
+        )
+    flat_axes = tree.flatten_prefix(in_axes, tree.structure(args), _is_none, "in_axes")
+    _check_axes("in_axes", flat_axes)
+    axes: list[int | None] = flat_axes
+    return axes + [0] * (in_tree.num_leaves - len(axes))
+
+
+def _check_axes(name: str, axes: Sequence[Any]) -> None:
+    for axis in axes:
+        if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+            raise errors.ArgumentError(
+                f"{name} must be an int, None, or (nested) container with those types "
+                f"as leaves, but it holds {axis!r}."
+            )
+
+
+def _mapped_size(
+    fun: Callable[..., Any],
+    arrays: list[Any],
+    axes: list[int | None],
+    in_tree: tree.PyTreeDef,
+    axis_size: int | None,
+) -> int:
+    if len(arrays) == 1 and axes[0] is not None and axis_size is None:  # as most have
+        size: int = arrays[0].shape[axes[0]]
+        return size
+    sizes = {i: arrays[i].shape[axis] for i, axis in enumerate(axes) if axis is not None}
+    distinct: set[int] = set(sizes.values())
+    if axis_size is not None:
+        distinct.add(integer(axis_size, "axis_size of vmap"))
+    if len(distinct) == 1:
+        return distinct.pop()
+    if not distinct:
+        raise errors.BatchSizeError(
+            f"vmap of {describe_function(fun)} must be passed at least one argument that is mapped "
+            "(must have at least one non-None value in in_axes) or be given axis_size: it does not "
+            "know how many examples there are."
+        )
+    lines = [
+        f"  {calling.argument_path(fun, in_tree, i)} has size {n} along axis {axes[i]}"
+        for i, n in sizes.items()
+    ]
+    if axis_size is not None:
+        lines.append(f"  axis_size is {axis_size}")
+    raise errors.BatchSizeError(
+        f"vmap of {describe_function(fun)} got inconsistent sizes for array axes to be mapped:\n"
+        + "\n".join(lines)
+        + "\n"
+        "Make the sizes equal, or give None in in_axes for arguments that all examples share."
+    )
+
+
+def _place(
+    fun: Callable[..., Any],
+    out: Array,
+    axis: int | None,
+    to: int | None,
+    size: int,
+    out_tree: tree.PyTreeDef,
+    position: int,
+) -> Array:
+    if to is None:
+        if axis is None:
+            return out
+        path = calling.leaf_path("result", out_tree, position)
+        raise errors.ArgumentError(
+            "at vmap out_axes, got axis spec None but output was batched: "
+            f"{path} of {describe_function(fun)} differs from example to example. Give the axis "
+            "where the examples should go."
+        )
+    ndim = out.ndim + (axis is None)
+    return sh.move_batch_axis(out, axis, ax.canonical_axis(to, ndim, "out_axes"), size)

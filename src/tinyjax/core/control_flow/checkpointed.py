@@ -1,0 +1,482 @@
+"""Reverse mode through loops, in memory that does not grow with the number of iterations.
+
+A loop is run once, and a fixed number of its states are kept. The way back starts every iteration
+from the nearest state kept before it, runs the body from there, and keeps further states in the
+places that have become free. ``schedule`` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from tinyjax.core.control_flow.common import rearrange
+from tinyjax.core.control_flow.loop_tangent import loop_tangent_p
+from tinyjax.core.control_flow.primitives import while_loop as wlp
+from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp
+from tinyjax.core.control_flow.schedule import Kept, Online, advance, integer, plus
+from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
+from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
+from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
+from tinyjax.core.tracing.dependence import dce
+from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.tracing.list_partition import marked, split_list
+from tinyjax.core.tracing.primitive import ZERO, Arrays, LinearizeResult, Tangent
+from tinyjax.core.tracing.staging import Staged, close_over, stage
+from tinyjax.core.tracing.tangents import with_zeros
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms import calls, linearize as lz, transpose as tp
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray, stacked
+from tinyjax.display.progress_setting import in_phase, read_at
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
+
+#: Makes one iteration: takes its number and the state; returns the next state.
+Step = Callable[[Array, Sequence[Array]], Sequence[Array]]
+#: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
+#: summed or collected so far, and the cotangents of the state after it; returns the latter two.
+Pull = Callable[
+    [Array, Sequence[Array], Sequence[Array], Sequence[Array]],
+    tuple[Sequence[Array], Sequence[Array]],
+]
+#: What a body of a loop computes: takes its operands; returns its results.
+_Body = Callable[..., list[Array]]
+#: What a rule for linearization returns.
+Linearization = tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Programs:
+    """What becomes of a loop.
+
+    Attributes:
+        recording: takes the loop's operands; returns its results and what the way back needs.
+        params: the tangent map. Its residuals are ``consts``, operands of the loop, and what
+            ``recording`` returns for it.
+        consts: arrays that the body's derivatives close over.
+    """
+
+    recording: Staged
+    params: calls.LinearMapParams
+    consts: list[Array]
+
+    @classmethod
+    def of(cls, recording: Staged, forward: Staged, backward: Staged, residuals: int) -> _Programs:
+        (there, back), consts = close_over([forward, backward])
+        return cls(recording, calls.LinearMapParams(there, back, len(consts) + residuals), consts)
+
+
+def _go_back(
+    iterations: Array,
+    kept: Kept,
+    init: Sequence[Array],
+    step: Step,
+    pull: Pull,
+    sums: Sequence[Array],
+    cotangents: Sequence[Array],
+    progress: Progress | None,
+) -> Sequence[Array]:
+    """Pull cotangents back through the iterations of a loop, the last one first.
+
+    Args:
+        iterations: how many there were.
+        kept: the states kept when the loop had ended.
+        init: the first state.
+        step: makes an iteration.
+        pull: goes back through one.
+        sums: what ``pull`` sums up or collects, at the start.
+        cotangents: of the last state.
+        progress: what the loop's bar says; None where it has none.
+
+    Returns:
+        The sums and the cotangents of the first state.
+    """
+    m, size = len(init), kept.size
+    width = len(kept.arrays)
+
+    def iteration(end: Array, *args: Array) -> list[Array]:
+        arrays, sums_, cts = split_list(args, width, len(sums))
+        position, state = Kept.of(arrays).load(init, iterations, end)
+        target = plus(end, -1)
+
+        def segment(start: Array, *args: Array) -> list[Array]:
+            state, arrays = split_list(args, m)
+            kept = Kept.of(arrays)
+            stop = add(start, advance(sub(end, start), kept.free))
+
+            def one(i: Array, *state: Array) -> list[Array]:
+                return [plus(i, 1), *step(i, state)]
+
+            state = list(wlp.run_while(lambda i, *_: lt(i, stop), one, [start, *state], size)[1:])
+            return [stop, *state, *kept.push(stop, state, lt(stop, target)).arrays]
+
+        outs = wlp.run_while(
+            lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size
+        )
+        state, arrays = split_list(outs[1:], m)
+        sums_, cts = map(list, pull(target, state, sums_, cts))
+        return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
+
+    start = [iterations, *kept.arrays, *sums, *cotangents]
+    backward = in_phase(progress, "backward")
+    outs = wlp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
+    return outs[1 + width :]
+
+
+def _primal_half(body: Jaxpr, nonzero: Sequence[bool], results: int | None = None) -> _Body:
+    """The first results of a body, by default all, as its linearization computes them.
+
+    Where a function in the body has a rule, these are what the rule returns, as in a loop that
+    keeps all residuals. So a derivative of the way back does not come to the rule again.
+    """
+    primal = lz.linearize_jaxpr(body, tuple(nonzero)).primal
+    n = len(body.outs) if results is None else results
+    jaxpr = dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
+    return lambda *operands: eval_jaxpr(jaxpr, [*primal.consts, *operands])
+
+
+def _pull_through(
+    body: Jaxpr, operands: Sequence[Array], nonzero: Sequence[bool], cotangents: Sequence[Tangent]
+) -> list[Tangent]:
+    """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
+    halves = lz.linearize_jaxpr(body, tuple(nonzero))
+    computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
+    cotangents_out = marked(cotangents, halves.nonzero_out)
+    cotangents_in = tp.backward_pass(
+        halves.tangent, halves.residuals(operands, computed), cotangents_out
+    )
+    return with_zeros(nonzero, cotangents_in)
+
+
+def _chosen(
+    cotangents: Sequence[Tangent], like: Sequence[Array], nonzero: Sequence[bool]
+) -> list[Array]:
+    """Those cotangents that take part, as arrays."""
+    return [
+        _zeros(x) if ct is ZERO else ct
+        for ct, x, has in zip(cotangents, like, nonzero, strict=True)
+        if has
+    ]
+
+
+def _zeros(x: Array) -> Array:
+    return zero_cotangent(x.aval.tangent())
+
+
+def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array]:
+    return [s if ct is ZERO else add(s, ct) for s, ct in zip(sums, cotangents, strict=True)]
+
+
+# while_loop: where states are kept is decided on the way
+
+
+def linearize_while(
+    primals: Arrays, nonzero: Sequence[bool], params: wlp.WhileParams
+) -> LinearizeResult:
+    """Run a loop that keeps states on the way: the linearize rule of while."""
+    nz_other, nz_state, _ = wlp.while_body_jvp(params, nonzero)
+    if not any(nz_state):
+        return bind(wlp.while_p, primals, params), nz_state, lambda _: ()
+    nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
+    programs = params.body.derive(
+        (
+            "reverse",
+            params.condition,
+            params.num_condition,
+            params.checkpoints,
+            params.progress,
+            tuple(nonzero),
+        ),
+        lambda: _while_programs(params, nz_other, nz_state),
+    )
+    recording = programs.recording
+    outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
+    m = len(nz_state)
+    init = primals[len(primals) - m :]
+    residuals = [*programs.consts, *primals[params.num_condition :], *outs[m:]]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        _, t_other, t_init = split_list(tangents, sum(nz_fixed), sum(nz_other))
+        start = _first_tangents(t_init, init, nz_init, nz_state)
+        return bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
+
+    return outs[:m], nz_state, tangent_map
+
+
+def _first_tangents(
+    tangents: Sequence[Array],
+    init: Sequence[Array],
+    present: Sequence[bool],
+    nonzero: Sequence[bool],
+) -> list[Array]:
+    """The tangents of a first state, zeros where only later iterations have one."""
+    rest = iter(tangents)
+    return [
+        next(rest) if there else zeros_like(x)
+        for x, there, has in zip(init, present, nonzero, strict=True)
+        if has
+    ]
+
+
+def _while_programs(
+    params: wlp.WhileParams, nz_other: Sequence[bool], nz_state: tuple[bool, ...]
+) -> _Programs:
+    avals = params.body.in_avals
+    other, state = avals[: params.num_body], avals[params.num_body :]
+    fixed = params.condition.in_avals[: params.num_condition]
+    body = _primal_half(params.body, [*nz_other, *nz_state])
+    recording = stage(lambda *args: _record_while(args, params, body), [*fixed, *other, *state])
+    residuals = [*avals, *recording.jaxpr.out_avals[len(state) :]]
+    t_other, t_state = _tangents(other, nz_other), _tangents(state, nz_state)
+    forward = stage(
+        lambda *args: _push_while(args, params, nz_other, nz_state),
+        [*residuals, *t_other, *t_state],
+    )
+    backward = stage(
+        lambda *args: _pull_while(args, params, body, nz_other, nz_state),
+        [*residuals, *[aval.cotangent() for aval in t_state]],
+    )
+    return _Programs.of(recording, forward, backward, len(residuals))
+
+
+def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
+    return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
+
+
+def _record_while(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
+    """Run a loop; return the last state, the number of iterations, and the states kept."""
+    fixed, other, init = split_list(args, params.num_condition, params.num_body)
+    m, size = len(init), params.checkpoints
+
+    def goes_on(*args: Array) -> Array:
+        return eval_jaxpr(params.condition, [*fixed, *args[:m]])[0]
+
+    def iteration(*args: Array) -> list[Array]:
+        state, (n,), online = split_list(args, m, 1)
+        after = body(*other, *state)
+        return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
+
+    start = [*init, integer(0), *Online.start(init, size).arrays]
+    outs = wlp.run_while(goes_on, iteration, start, size, params.progress)
+    state, (n,), online = split_list(outs, m, 1)
+    return [*state, n, *Online.of(online).kept.arrays]
+
+
+def _push_while(
+    args: Sequence[Array],
+    params: wlp.WhileParams,
+    nz_other: Sequence[bool],
+    nz_state: Sequence[bool],
+) -> Sequence[Array]:
+    """Run a loop again, as often as it ran, with tangents."""
+    m = len(nz_state)
+    other, init, (n,), _, t_other, t_init = split_list(
+        args, params.num_body, m, 1, 3 + m, sum(nz_other)
+    )
+    nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
+    _, _, staged = wlp.while_body_jvp(params, nonzero)
+
+    def iteration(i: Array, *args: Array) -> list[Array]:
+        state, tangents = split_list(args, m)
+        operands = [*staged.consts, *other, *state, *t_other, *tangents]
+        return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
+
+    start = [integer(0), *init, *t_init]
+    tangent = in_phase(params.progress, "tangent")
+    outs = wlp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
+    return outs[1 + m :]
+
+
+def _pull_while(
+    args: Sequence[Array],
+    params: wlp.WhileParams,
+    body: _Body,
+    nz_other: Sequence[bool],
+    nz_state: Sequence[bool],
+) -> Sequence[Array]:
+    """Pull cotangents of the last state back to the constants and the first state."""
+    m = len(nz_state)
+    other, init, (n,), kept, ct_last = split_list(args, params.num_body, m, 1, 3 + m)
+
+    def step(_: Array, state: Sequence[Array]) -> Sequence[Array]:
+        return body(*other, *state)
+
+    def pull(
+        _: Array, state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        cotangents_out = with_zeros(nz_state, cts)
+        cotangents_in = _pull_through(
+            params.body, [*other, *state], [*nz_other, *nz_state], cotangents_out
+        )
+        into_other, into_state = split_list(cotangents_in, len(other))
+        increments = marked(into_other, nz_other)
+        return _add_all(sums, increments), _chosen(into_state, state, nz_state)
+
+    sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
+    return _go_back(n, Kept.of(kept), init, step, pull, sums, ct_last, params.progress)
+
+
+# scan: the number of iterations is known, so states are kept where the schedule is the best there
+# is
+
+
+def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams) -> LinearizeResult:
+    """Run a loop that keeps some states, for a way back that runs iterations again."""
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, nz_init, _ = split_list(nonzero, k, m)
+    nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
+    programs = jaxpr.derive(
+        (
+            "reverse",
+            *(k, m, params.length, params.reverse, params.checkpoints, params.progress),
+            tuple(nonzero),
+        ),
+        lambda: _scan_programs(params, nonzero),
+    )
+    recording = programs.recording
+    outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
+    results, kept = split_list(outs, len(jaxpr.outs))
+    residuals = [*programs.consts, *primals, *kept]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        t_consts, t_init, t_xs = split_list(tangents, sum(nz_consts), sum(nz_init))
+        start = _first_tangents(t_init, primals[k : k + m], nz_init, nz_carry)
+        return bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
+
+    return results, nz_out, tangent_map
+
+
+def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
+    length, k, m = params.length, params.num_consts, params.num_carry
+    consts, carry, slices = split_list(params.jaxpr.in_avals, k, m)
+    xs = stacked(slices, length)
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
+    operands = [*consts, *carry, *xs]
+    chosen = [*nz_consts, *nz_carry, *nz_xs]
+    body = _primal_half(params.jaxpr, chosen)
+    recording = stage(lambda *args: _record_scan(args, params, body), operands)
+    results, kept = split_list(recording.jaxpr.out_avals, len(nz_out))
+    residuals = [*operands, *kept]
+    forward = stage(
+        lambda *args: _push_scan(args, params, nonzero),
+        [*residuals, *_tangents(operands, chosen)],
+    )
+    backward = stage(
+        lambda *args: _pull_scan(args, params, nonzero),
+        [*residuals, *[aval.cotangent() for aval in _tangents(results, nz_out)]],
+    )
+    return _Programs.of(recording, forward, backward, len(residuals))
+
+
+def _place(i: Array, params: ScanParams) -> Array:
+    """The slice that belongs to an iteration."""
+    return sub(integer(params.length - 1), i) if params.reverse else i
+
+
+def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
+    return [
+        dynamic_index_in_dim(x, place, 0, keepdims=False, allow_negative_indices=False) for x in xs
+    ]
+
+
+def _write(stacked: Sequence[Array], parts: Sequence[Array], place: Array) -> list[Array]:
+    return [
+        dynamic_update_index_in_dim(x, part, place, 0, allow_negative_indices=False)
+        for x, part in zip(stacked, parts, strict=True)
+    ]
+
+
+def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
+    """Run a loop; return the last carry, the outputs, and the states kept."""
+    assert params.checkpoints is not None, (
+        "without checkpoints every iteration's residuals are kept"
+    )
+    jaxpr, m, length = params.jaxpr, params.num_carry, params.length
+    consts, init, xs = split_list(args, params.num_consts, m)
+    num_ys = len(jaxpr.outs) - m
+    size = min(params.checkpoints, length)
+    last = integer(length - 1)
+
+    def iteration(i: Array, *args: Array) -> list[Array]:
+        carry, ys = split_list(args, m)
+        place = _place(i, params)
+        carry, parts = split_list(body(*consts, *carry, *_slices(xs, place)), m)
+        return [plus(i, 1), *carry, *_write(ys, parts, place)]
+
+    def segment(start: Array, *args: Array) -> list[Array]:
+        carry, ys, arrays = split_list(args, m, num_ys)
+        inside = and_(gt(start, integer(0)), lt(start, last))
+        kept = Kept.of(arrays).push(start, carry, inside)
+        stop = add(start, advance(sub(integer(length), start), kept.free))
+        outs = wlp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
+        return [*outs, *kept.arrays]
+
+    ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
+    start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
+    at = read_at(params.progress, 0)
+    return wlp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, at)[1:]
+
+
+def _push_scan(
+    args: Sequence[Array], params: ScanParams, nonzero: Sequence[bool]
+) -> Sequence[Array]:
+    """Run a loop again with tangents, and return those of its results."""
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nz_carry, _, staged = scan_body_jvp(params, nonzero)
+    sizes = k, m, len(nz_xs), 3 + m, sum(nz_consts), sum(nz_carry)
+    consts, init, xs, _, t_consts, t_init, t_xs = split_list(args, *sizes)
+    sizes = len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry)
+    new, c, s, x, tc, ts, tx = split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    states, _, tangents = split_list(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
+    order = [*new, *c, *tc, *s, *ts, *x, *tx]
+    body = dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
+    all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
+    tangent = attrs.evolve(params, progress=in_phase(params.progress, "tangent"))
+    return bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
+
+
+def _pull_scan(
+    args: Sequence[Array], params: ScanParams, nonzero: Sequence[bool]
+) -> Sequence[Array]:
+    """Pull cotangents of the results back to the constants, the first carry and the inputs."""
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
+    nz_ys = nz_out[m:]
+    sizes = k, m, len(nz_xs), 3 + m, sum(nz_carry)
+    consts, init, xs, kept, ct_carry, ct_ys = split_list(args, *sizes)
+    chosen = [*nz_consts, *nz_carry, *nz_xs]
+    body = _primal_half(jaxpr, chosen, m)
+
+    def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
+        return body(*consts, *carry, *_slices(xs, _place(i, params)))
+
+    def pull(
+        i: Array, carry: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        place = _place(i, params)
+        slices = _slices(xs, place)
+        cotangents_out = [*with_zeros(nz_carry, cts), *with_zeros(nz_ys, _slices(ct_ys, place))]
+        operands = [*consts, *carry, *slices]
+        cotangents_in = _pull_through(jaxpr, operands, chosen, cotangents_out)
+        into_consts, into_carry, into_xs = split_list(cotangents_in, k, m)
+        increments = marked(into_consts, nz_consts)
+        totals, collected = split_list(sums, len(increments))
+        parts = _chosen(into_xs, slices, nz_xs)
+        return (
+            [*_add_all(totals, increments), *_write(collected, parts, place)],
+            _chosen(into_carry, carry, nz_carry),
+        )
+
+    sums = [_zeros(x) for x, has in zip([*consts, *xs], [*nz_consts, *nz_xs], strict=True) if has]
+    iterations = integer(params.length)
+    states, progress = Kept.of(kept), params.progress
+    outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, progress)
+    into_consts, into_xs, into_init = split_list(outs, sum(nz_consts), sum(nz_xs))
+    return [*into_consts, *into_init, *into_xs]

@@ -1,0 +1,502 @@
+"""What the control-flow primitives share: staging functions of trees, and reshaping jaxprs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
+from types import CellType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax.core import refs as rf, varying, xla
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
+from tinyjax.core.tracing.jaxpr import (
+    Jaxpr,
+    Var,
+    effects,
+    eval_jaxpr,
+    jaxpr_of,
+    subjaxprs,
+    zero_literal,
+)
+from tinyjax.core.tracing.primitive import MappedAxis, Participation, Primitive
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.display.progress_setting import asked
+from tinyjax.primitives import constraint as con
+from tinyjax.tree.mismatches import with_article
+from tinyjax.tree.treedef import first_difference
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+
+# The classes of this module are written out, since the first loop of a process waits for them:
+# attrs would have to compile each.
+
+
+class Body:
+    """A loop's body that is made of a user's function, which messages are to name.
+
+    Attributes:
+        call: the body.
+        fun: the user's function.
+        loop: the loop that the user wrote.
+        place: which part of the carry is the user's.
+    """
+
+    __slots__ = ("call", "fun", "loop", "place")
+
+    def __init__(
+        self, call: Callable[..., Any], fun: Callable[..., Any], loop: str, place: int = 0
+    ) -> None:
+        self.call: Callable[..., Any] = call
+        self.fun: Callable[..., Any] = fun
+        self.loop: str = loop
+        self.place: int = place
+
+    def __call__(self, *args: Any) -> Any:
+        return self.call(*args)
+
+
+def bar_of(loop: str, fun: Callable[..., Any], total: int | None = None) -> Progress | None:
+    """Return what the bar of a loop is to say, of the loop and the body that the user wrote.
+
+    Args:
+        loop: the function that makes the loop.
+        fun: its body.
+        total: the number of iterations, where it is known.
+    """
+    return asked(fun.loop, fun.fun, total) if isinstance(fun, Body) else asked(loop, fun, total)
+
+
+def stage_function(
+    fun: Callable[..., Any],
+    in_tree: tree.PyTreeDef,
+    avals: Sequence[av.ShapedArray],
+    watch: rf.Watch | None = None,
+) -> tuple[stg.Staged, tree.PyTreeDef]:
+    """Stage a user's function of trees.
+
+    Args:
+        fun: the function.
+        in_tree: the structure of ``(args, kwargs)``.
+        avals: the types of their leaves.
+        watch: notes the references that it uses; None where there are none.
+    """
+    user_fun = fun.fun if isinstance(fun, Body) else fun
+    known: dict[Hashable, _Kept] | None = None
+    key: Hashable = None
+    cells: Sequence[object] = ()
+    if type(fun) is FunctionType:  # one that is made for the call dies with it
+        cells = [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
+        key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
+        known = _kept.setdefault(fun, {})
+        cached = known.get(key)
+        if cached is not None:
+            return cached[:2]
+    before = stg.stand_ins.get()
+    own = None if watch is None else rf.Watch()
+    flat = calling.FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
+    staged = stg.stage(flat, avals, user_fun)
+    if watch is not None and own:
+        watch.include(own)
+    elif known is not None and not staged.consts and stg.stand_ins.get() == before:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        known[key] = staged, flat.out_tree, cells
+    return staged, flat.out_tree
+
+
+#: What a function was staged as, with the structure of its results; and what it closed over then,
+#: whose identities are the key.
+_Kept: TypeAlias = tuple[stg.Staged, tree.PyTreeDef, Sequence[object]]
+#: By function, what it was staged as, where it used no array that it closes over.
+_kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDictionary()
+_MOST_KEPT: Final = 64
+
+#: So many values of a carry that changes are named in a message.
+_MOST_SHOWN: Final = 8
+
+
+def is_filled(cell: CellType) -> bool:
+    """Whether a variable that a function closes over has a value yet."""
+    try:
+        _ = cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def def_loop(
+    primitive: Primitive[P],
+    rule: pr.ProgramRule[P],
+    iterations: Callable[[P], int | None],
+) -> None:
+    """Register what a loop does with its programs, and how often.
+
+    Whoever writes a loop asks for a staged one: a call runs it compiled.
+
+    Args:
+        primitive: the loop.
+        rule: its ``PROGRAM`` rule.
+        iterations: gives the number of iterations for parameters, or None.
+    """
+
+    @primitive.def_evaluate
+    def evaluate(args: Sequence[Array], params: P) -> Sequence[Array]:
+        jaxpr = jaxpr_of(primitive, [x.aval for x in args], params)
+        return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)
+
+    pr.def_program(primitive, rule)
+    primitive.def_rule(pr.ITERATIONS)(iterations)
+
+
+def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:
+    """The same program with its parameters and results in another order, or fewer results."""
+    outs = jaxpr.outs if outputs is None else tuple([jaxpr.outs[i] for i in outputs])
+    return Jaxpr(tuple([jaxpr.in_binders[i] for i in inputs]), jaxpr.eqns, outs)
+
+
+def convert_outputs(jaxpr: Jaxpr, convert: Callable[[list[Array]], Sequence[Array]]) -> Jaxpr:
+    """A program followed by something more, which adds no constants but scalars."""
+    return stg.extend(jaxpr, lambda *outs: convert(list(outs)))
+
+
+def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:
+    """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
+
+    Where types say how values lie, these come to lie so.
+    """
+    return [
+        con.lie_as(ew.convert_element_type(x, aval.dtype, aval.weak_type), aval)
+        for x, aval in zip(values, avals, strict=True)
+    ]
+
+
+def at_front(batched: Sequence[bool]) -> tuple[int | None, ...]:
+    """The batch axes of values that are batched along their first axis, or not at all."""
+    return tuple([0 if b else None for b in batched])
+
+
+def of_those(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
+    """The axis to map a program over, of which it concerns only the examples where a mask holds.
+
+    It makes a difference to what the program does besides computing its results.
+    """
+    if not effects(program).any:
+        return mapped
+    outer = mapped.taking_part
+    both = mask if outer is None else ew.and_(outer.mask, mask)
+    return attrs.evolve(mapped, taking_part=Participation(both))
+
+
+def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
+    """Whether a collective in a program combines values of examples, of this ``vmap`` or an outer.
+
+    Devices need not be asked about: all of them reach a collective, or it is an error.
+    """
+    names = varying.communicating(program)
+    return bool(names) and any(
+        axis.name in names and not (axis.of_devices and axis.checks)
+        for axis in (mapped, *tr.enclosing_axes())
+    )
+
+
+def paths(treedef: tree.PyTreeDef, name: str) -> list[str]:
+    """The path of every leaf of a structure, for messages."""
+    numbered = tree.unflatten(treedef, range(treedef.num_leaves))
+    return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(numbered)]
+
+
+def contains(jaxpr: Jaxpr, primitive: Primitive[Any]) -> bool:
+    """Whether a program, or one inside it, has an equation of this primitive."""
+
+    def find() -> bool:
+        return any(
+            eqn.primitive is primitive
+            or any(contains(inner, primitive) for inner in subjaxprs(eqn.params))
+            for eqn in jaxpr.eqns
+        )
+
+    return jaxpr.derive(("contains", primitive), find)
+
+
+def fixed_point(
+    start: Sequence[bool], iteration: Callable[[tuple[bool, ...]], Sequence[bool]]
+) -> tuple[bool, ...]:
+    """Grow a set of carried values until an iteration of the loop adds none.
+
+    What has a tangent, or a batch axis, after one iteration has it in the next. Every round but the
+    last adds a value, and usually the first finds all.
+    """
+    current = tuple(start)
+    while True:
+        after = iteration(current)
+        grown = tuple([a or b for a, b in zip(current, after, strict=True)])
+        if grown == current:
+            return current
+        current = grown
+
+
+def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
+    """See that a loop's carry keeps its type, of which transformations may change the weakness."""
+    before = jaxpr.in_avals[num_consts : num_consts + num_carry]
+    if av.alike(before, jaxpr.out_avals[:num_carry]):
+        return jaxpr
+    return convert_outputs(
+        jaxpr, lambda outs: [*convert_all(outs[:num_carry], before), *outs[num_carry:]]
+    )
+
+
+class _Matched:
+    """What ``match_carry`` found for one loop.
+
+    Attributes:
+        first: the types of the carry that it was given.
+        types: the types that the carry keeps.
+        inside: the same for the loops in its body, in order.
+    """
+
+    __slots__ = ("first", "inside", "types")
+
+    def __init__(
+        self,
+        first: Sequence[av.ShapedArray],
+        types: Sequence[av.ShapedArray],
+        inside: Sequence[_Matched],
+    ) -> None:
+        self.first, self.types, self.inside = first, types, inside
+
+
+class _Pass:
+    """One staging of a loop's body.
+
+    The body of a loop whose carry starts from a Python number may have to be staged twice, and for
+    a nest of such loops that would be two to the depth. So the first staging is only for types: in
+    it, a loop whose carry changes is not staged again, and something of the right types stands in
+    for it. The second staging starts each loop with the types that the first one found.
+
+    Attributes:
+        for_types: whether only the types of the results matter.
+        earlier: what the loops in the body found in the staging before.
+        found: what they found in this one.
+    """
+
+    __slots__ = ("earlier", "for_types", "found")
+
+    def __init__(self, for_types: bool, earlier: Sequence[_Matched]) -> None:
+        self.for_types, self.earlier = for_types, earlier
+        self.found: list[_Matched] = []
+
+    def guess(self, first: Sequence[av.ShapedArray]) -> _Matched | None:
+        """What the next loop in the body found in the staging before, if it is the same loop."""
+        place = len(self.found)
+        if place >= len(self.earlier):
+            return None
+        earlier = self.earlier[place]
+        return earlier if av.same_types(earlier.first, first) else None
+
+
+_current_pass: ContextVar[_Pass | None] = ContextVar("tinyjax_loop_staging", default=None)
+
+
+def _stand_in(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+    """A body that keeps a carry of the given types, and has the other results' types."""
+    stg.stand_ins.set(stg.stand_ins.get() + 1)
+    jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
+    binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
+    outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])
+    return stg.Staged(Jaxpr(binders, (), outs), staged.consts)
+
+
+def match_carry(
+    name: str,
+    fun: Callable[..., Any],
+    carry: list[Array],
+    carry_tree: tree.PyTreeDef,
+    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
+) -> tuple[list[Array], stg.Staged]:
+    """Stage a loop's body so that the carry comes out as it went in.
+
+    A first carry that is weakly typed (a Python number) is promoted to the type that the body gives
+    it; anything else that changes is an error.
+
+    Args:
+        name: the loop's name, for messages.
+        fun: the user's function, for messages.
+        carry: the first carry.
+        carry_tree: its structure.
+        stage_body: stages the body for a carry of given types, and gives the structure of the new
+            carry, which is the first part of the results.
+
+    Returns:
+        The first carry and the staged body.
+
+    Raises:
+        CarryTypeError: the body returns a carry of another structure or type.
+    """
+    outer = _current_pass.get()
+    first = [x.aval for x in carry]
+    guess = None if outer is None else outer.guess(first)
+    types = first if guess is None else list(guess.types)
+    inside: Sequence[_Matched] = () if guess is None else guess.inside
+    nested = outer is not None and outer.for_types
+    for_types = nested or (guess is None and any(aval.weak_type for aval in first))
+    while True:
+        this = _Pass(for_types, inside)
+        token = _current_pass.set(this)
+        before = stg.stand_ins.get()
+        outcome: tuple[stg.Staged, tree.PyTreeDef] | None = None
+        try:
+            outcome = stage_body(types)
+        except Exception:
+            if nested or stg.stand_ins.get() == before:
+                raise
+        finally:
+            _current_pass.reset(token)
+        if outcome is None:  # perhaps only because of what stood in
+            for_types, inside = False, ()
+            continue
+        staged, new_tree = outcome
+        inside = this.found
+        if new_tree != carry_tree:
+            raise _changed_structure(name, fun, carry_tree, new_tree)
+        after = staged.jaxpr.out_avals[: len(carry)]
+        promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
+        if guess is not None:
+            joined = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
+            if not (av.same_types(joined, types) and av.same_types(after, types)):
+                types, guess = first, None
+                continue
+        if not av.same_types(promoted, types):
+            types = promoted
+            if nested:
+                staged, after = _stand_in(staged, types), tuple(types)
+                break
+            for_types = False
+        elif not nested and stg.stand_ins.get() != before:
+            for_types = False
+        else:
+            break
+    if outer is not None:
+        outer.found.append(_Matched(first, types, inside))
+    carry = convert_all(carry, types)
+    if promoted != types:
+        # Only weakness changes. The function is not run again: a nest of loops that each start from
+        # a Python number would run the innermost as often as two to the depth.
+        carry = convert_all(carry, promoted)
+        staged = _retype(staged, promoted)
+    changes = [
+        (path, a, b)
+        for path, a, b in zip(paths(carry_tree, "carry"), types, after, strict=True)
+        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b)
+    ]
+    if changes:
+        raise _changed_types(name, fun, changes)
+    jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
+    return carry, stg.Staged(jaxpr, staged.consts, staged.uses)
+
+
+def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
+    """The loop and the body that the user wrote, what the body calls the carry, and where it is."""
+    if isinstance(fun, Body):
+        is_counted = fun.loop == "fori_loop"  # whose body takes a number first
+        return fun.loop, fun.fun, calling.parameter_name(fun.fun, is_counted), f"carry[{fun.place}]"
+    return name, fun, calling.parameter_name(fun, 0), "carry"
+
+
+def _changed_structure(
+    name: str, fun: Callable[..., Any], in_tree: tree.PyTreeDef, out_tree: tree.PyTreeDef
+) -> errors.CarryTypeError:
+    if isinstance(fun, Body):
+        in_tree, out_tree = (x.children()[fun.place] for x in (in_tree, out_tree))
+    name, fun, carry, _ = _user_carry(name, fun)
+    path, before, after = first_difference(in_tree, out_tree, carry)
+    return errors.CarryTypeError(
+        f"{name} body function carry input and carry output must have the same pytree structure, "
+        f"but they differ:\n\nThe input carry {'component ' * (path != carry)}{path} is "
+        f"{with_article(before)} but the corresponding component of the carry output is "
+        f"{with_article(after)}.\n\nThe body function is "
+        f"{frames.describe_function(fun)}. Make the containers, their keys and lengths equal."
+    )
+
+
+def _changed_types(
+    name: str,
+    fun: Callable[..., Any],
+    changes: Sequence[tuple[str, av.ShapedArray, av.ShapedArray]],
+) -> errors.CarryTypeError:
+    name, fun, carry, place = _user_carry(name, fun)
+    lines = [
+        f"the input carry {'component ' * (path != place)}{path.replace(place, carry, 1)} has type "
+        f"{a} but the corresponding output carry component has type {b}, so {_mismatch(a, b)}"
+        for path, a, b in changes[:_MOST_SHOWN]
+    ]
+    if len(changes) > len(lines):
+        lines.append(f"and {len(changes) - len(lines)} more")
+    shown = f"T{lines[0][1:]}" if len(lines) == 1 else "  * " + ";\n  * ".join(lines)
+    _, before, after = changes[0]
+    advice = (
+        "Return it divided as it was, or divide it so at the start: tinyjax.reshard(x, P(...))."
+        if (before.shape, before.dtype) == (after.shape, after.dtype)
+        else f"Return it as .astype({before.dtype.name!r}), or start with an array of dtype "
+        f"{after.dtype.name}."
+        if before.shape == after.shape
+        else "Return an array of the shape it had, or start with one of the new shape."
+    )
+    if after.dtype.name in ("float64", "complex128") and before.dtype != after.dtype:
+        advice += (
+            " NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name a dtype, "
+            "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
+        )
+    return errors.CarryTypeError(
+        f"{name} body function carry input and carry output must have equal types, but they "
+        f"differ:\n\n{shown}.\n\nThe body function is {frames.describe_function(fun)}. {advice}"
+    )
+
+
+def _mismatch(a: av.ShapedArray, b: av.ShapedArray) -> str:
+    parts = [("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape)]
+    differing = [f"the {what} do not match" for what, one, other in parts if one != other]
+    return ", and ".join(differing) or "they are divided in two ways"
+
+
+def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+    """The same program for a carry of other weakness, with other results as weak as they were."""
+    jaxpr, n = staged.jaxpr, len(staged.consts)
+    avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
+    m = len(carry)
+
+    def retyped(*args: Array) -> list[Array]:
+        outs = eval_jaxpr(jaxpr, args)
+        return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
+
+    again = stg.stage(retyped, avals)
+    uses = staged.uses.moved(jaxpr, again.jaxpr) if staged.uses else staged.uses
+    return stg.Staged(again.jaxpr, staged.consts, uses)
+
+
+def _promoted(before: av.ShapedArray, after: av.ShapedArray) -> av.ShapedArray:
+    """What a carried value should have been at the start, if it was weakly typed."""
+    if not before.weak_type or before.shape != after.shape or before == after:
+        return before
+    dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])
+    # as in JAX, what begins as the number 0 and becomes a float is a float for good
+    return before.with_dtype(dtype, weak and dtype == before.dtype)
+
+
+def check_checkpoints(name: str, checkpoints: int) -> None:
+    """Raise unless reverse mode through a loop has a place for its first state."""
+    if checkpoints < 1:
+        raise errors.ArgumentError(
+            f"checkpoints of {name} must be at least 1, but it is {checkpoints}: the first state "
+            "takes one."
+        )

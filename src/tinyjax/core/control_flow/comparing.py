@@ -1,0 +1,209 @@
+"""The results of the branches of ``cond`` and ``switch``, which are to be of one type.
+
+Where the choice is known only one branch is called. The others are staged for the types of their
+results, once for branches that look alike: fresh lambdas of one line, that close over values of the
+same types, are compared once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
+from types import CodeType, FunctionType, MethodType
+from typing import Any, Final, TypeVar
+from weakref import ref
+
+import numpy as np
+
+from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax.core import refs as rf
+from tinyjax.core.control_flow import common as cf
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.tree.mismatches import with_article
+from tinyjax.tree.treedef import first_difference
+
+T = TypeVar("T")
+
+#: Whether a branch is being staged only for its types. A choice within it is not compared: a
+#: function that calls itself in a branch would never end.
+_staging: Final[ContextVar[bool]] = ContextVar("staging", default=False)
+#: The types that results are given, where they are others than they have, by what decides them.
+_compared: Final[dict[Hashable, Sequence[av.ShapedArray] | None]] = {}
+_MOST_KEPT: Final = 1024
+_BY_VALUE: Final = frozenset((bool, bytes, int, str, type(None)))
+_BY_TYPE: Final = frozenset((complex, float))
+
+
+def compared(
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    taken: int,
+    operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+    result: tuple[tree.PyTreeDef, Sequence[Array]],
+) -> Sequence[av.ShapedArray] | None:
+    """Compare what a branch has returned with the types of what others would have returned.
+
+    A branch that cannot be staged is not compared: it may need values that only its call has.
+
+    Args:
+        name: the function that chooses.
+        branches: all of them.
+        taken: the one that was called.
+        operands: the structure of ``(args, kwargs)``, and the types of their leaves.
+        result: the structure of what it has returned, and the leaves.
+
+    Returns:
+        The types that the leaves are to have; None where they have them.
+
+    Raises:
+        BranchTypeError: the structures or the shapes differ.
+    """
+    within = config.settings()
+    if within.disable_jit or _staging.get():
+        return None
+    others = [*branches]
+    del others[taken]
+    out_tree = result[0]
+    own = [x.aval for x in result[1]]
+    key: Hashable = None
+    try:
+        likes = map(_likeness, others)
+        key = (within, tr.enclosing_axes(), operands[0], out_tree, *operands[1], *own, *likes)
+        if key in _compared:
+            return _compared[key]  # 2 us, of 10 that such a call takes
+    except TypeError:  # one closes over something that no key can be made of
+        key = None
+    results = [_staged(branch, operands, (out_tree, own)) for branch in others]
+    results.insert(taken, (out_tree, own))
+    types = common_types(name, branches, *zip(*results, strict=True))
+    targets = None if types == own else types
+    # what is converted is compared each time: a variable that is no part of the key may change
+    if key is not None and all(a.dtype == b.dtype for a, b in zip(own, types, strict=True)):
+        if len(_compared) >= _MOST_KEPT:
+            _compared.clear()
+        _compared[key] = targets
+    return targets
+
+
+def _staged(
+    branch: Callable[..., Any],
+    operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+    otherwise: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
+) -> tuple[tree.PyTreeDef, Sequence[av.ShapedArray]]:
+    """Return the structure and the types of a branch's results, or others where it is not known."""
+    before = _staging.set(True)
+    try:
+        staged, out_tree = cf.stage_function(branch, *operands, rf.Watch() if rf.in_use() else None)
+    except Exception:
+        return otherwise
+    finally:
+        _staging.reset(before)
+    return out_tree, staged.jaxpr.out_avals
+
+
+def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
+    """What decides the types of a function's results, of the function or what it closes over.
+
+    Raises:
+        TypeError: nothing can be said of it.
+    """
+    kind: object = type(x)
+    if kind is FunctionType:
+        code: CodeType = x.__code__
+        cells = x.__closure__
+        if code in within or not (cells or x.__defaults__ or x.__kwdefaults__):
+            return code
+        values = [cell.cell_contents for cell in cells or () if cf.is_filled(cell)]
+        within = (*within, code)
+        return code, *[_likeness(y, within) for y in (*values, x.__defaults__, x.__kwdefaults__)]
+    if isinstance(x, Array):
+        return x.aval
+    if kind in _BY_VALUE:
+        return kind, x
+    if kind in _BY_TYPE:
+        return kind
+    if isinstance(x, np.ndarray | np.generic):
+        return x.shape, x.dtype
+    if kind is MethodType:
+        return _likeness(x.__func__, within), _likeness(x.__self__, within)
+    leaves, treedef = tree.flatten(x)
+    if len(leaves) == 1 and leaves[0] is x:
+        return ref(x)
+    return treedef, *[_likeness(leaf, within) for leaf in leaves]
+
+
+def common_types(
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    out_trees: Sequence[tree.PyTreeDef],
+    avals: Sequence[Sequence[av.ShapedArray]],
+) -> list[av.ShapedArray]:
+    """Return the types that the results of all branches are given.
+
+    Raises:
+        BranchTypeError: their structures or shapes differ.
+    """
+    first = out_trees[0]
+    for fun, out_tree in zip(branches, out_trees, strict=True):
+        if out_tree != first:
+            path, *nodes = first_difference(first, out_tree, "")
+            (one, here), (other, there) = _in_order(name, branches, fun, nodes)
+            at = f" at path {path}" * bool(path)
+            raise errors.BranchTypeError(
+                f"{name} branch outputs must have the same pytree structure, but they differ: "
+                f"{one} output{at} is {with_article(here)} but {other} output{at} is "
+                f"{with_article(there)}. {_named(name, branches, fun)} Make the containers, their "
+                "keys and lengths equal."
+            )
+    return [
+        _join_avals(name, branches, path, column)
+        for path, column in zip(cf.paths(first, ""), zip(*avals, strict=True), strict=True)
+    ]
+
+
+def _in_order(
+    name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any], of: Sequence[T]
+) -> list[tuple[str, T]]:
+    """Pair the names of the first branch and of another with something, in the user's order."""
+    if name == "cond":
+        return [("true_fun", of[1]), ("false_fun", of[0])]
+    return [("branch 0", of[0]), (f"branch {branches.index(fun)}", of[1])]
+
+
+def _named(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[..., Any]) -> str:
+    """Say which functions two branches are: several may be lambdas of one line."""
+    pair = _in_order(name, branches, fun, [branches[0], fun])
+    return f"{' and '.join([f'{which} is {frames.describe_function(f)}' for which, f in pair])}."
+
+
+def _join_avals(
+    name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[av.ShapedArray]
+) -> av.ShapedArray:
+    first = avals[0]
+    for fun, aval in zip(branches, avals, strict=True):
+        if aval.shape != first.shape:
+            (one, a), (other, b) = _in_order(name, branches, fun, [first, aval])
+            at = f" at path {path}" * bool(path)
+            raise errors.BranchTypeError(
+                f"{name} branches must have equal output types but they differ. The output of "
+                f"{one}{at} has type {a} but the corresponding output of {other} has type {b}, so "
+                f"the shapes do not match. {_named(name, branches, fun)} Reshape or broadcast one "
+                "of them."
+            )
+    try:
+        dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in avals])
+        if all(a.dtype == first.dtype for a in avals):
+            weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
+    except errors.PromotionError as error:
+        raise errors.BranchTypeError(
+            f"result{path} of the branches of {name}: {error.message}"
+        ) from None
+    if not all(av.lie_alike(first, aval) for aval in avals):
+        raise errors.BranchTypeError(
+            f"the branches of {name} must return arrays that are divided alike, but result{path} "
+            f"is {' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
+        )
+    lying = next((aval for aval in avals if isinstance(aval, av.ExplicitArray)), first.plain)
+    return lying.with_varying(av.NOWHERE).with_dtype(dtype, weak)

@@ -1,0 +1,766 @@
+"""``cond`` and ``switch``: one of several functions, chosen by a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+
+import numpy as np
+
+from tinyjax import dtypes, tree
+from tinyjax.core import key_reuse, refs as rf
+from tinyjax.core.control_flow import common as cf, dead_code
+from tinyjax.core.control_flow.comparing import common_types, compared
+from tinyjax.core.control_flow.primitives.cond import (
+    CondParams,
+    cond_p as cond_p,  # noqa: PLC0414 (with its rules)
+)
+from tinyjax.core.control_flow.primitives.while_loop import while_p
+from tinyjax.core.control_flow.while_loop import first_example
+from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, rules as ru
+from tinyjax.core.primitives.shape import full, full_like, move_batch_axis, moveaxis
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import (
+    calling,
+    dependence as dep,
+    jaxpr as jx,
+    primitive as prim,
+    program_rules as pr,
+    tangents as tg,
+)
+from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.list_partition import fill_list
+from tinyjax.core.tracing.staging import Staged, Use, close_over, stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import listed
+from tinyjax.errors import ArgumentError, described
+
+if TYPE_CHECKING:
+    from tinyjax.core.transforms.rematerialize import Saveable, SplitEqn
+
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+
+_NOT_GIVEN: Final = object()
+
+
+def _cond_program(args: Sequence[Any], params: CondParams, run: pr.Run) -> Sequence[Any]:
+    index, *operands = args
+    return run(params.branches[int(index)], operands)
+
+
+pr.def_program(cond_p, _cond_program)
+
+
+@cond_p.def_abstract_eval
+def _cond_type(avals: prim.Avals, params: CondParams) -> prim.Avals:
+    index, *operands = avals
+    first = params.branches[0]
+    if index.shape or index.dtype != dtypes.int32:
+        raise ArgumentError(f"cond needs an int32 scalar to choose by, but got {index}.")
+    for branch in params.branches:
+        if not av.same_types(branch.in_avals, operands):
+            raise ArgumentError(
+                f"a branch of type {branch.type} was applied to ({', '.join(map(str, operands))})."
+            )
+        if not av.alike(branch.out_avals, first.out_avals):
+            raise ArgumentError(f"branches of types {first.type} and {branch.type} differ.")
+    return first.out_avals
+
+
+@cond_p.def_rule(pr.CHOICE)
+def _cond_choice(branches: tuple[jx.Jaxpr, ...]) -> CondParams:
+    return CondParams(branches)
+
+
+@cond_p.def_lowering
+def _cond_lowering(b: Lowering, operands: hlo.Values, params: CondParams) -> hlo.Values:
+    index, *rest = operands
+    ordered = any(jx.effects(branch).ordered for branch in params.branches)
+    avals = params.branches[0].out_avals
+    before = b.token if ordered else None
+
+    def region(branch: jx.Jaxpr) -> str:
+        def body(_: list[hlo.Value]) -> hlo.Values:
+            if before is not None:
+                b.token = before
+            outs = from_branch(b, lower_jaxpr(b, branch, rest), avals)
+            return outs if before is None else [*outs, b.token]
+
+        return b.region((), body)
+
+    regions = [*map(region, params.branches)]
+    results = [*b.results, *([before.type] if before else [])]
+    outs = b.emit("stablehlo.case", (index,), results, {}, regions)
+    if ordered:
+        *outs, b.token = outs
+    return from_branches(b, outs, avals)
+
+
+def bind_branches(
+    index: Array, branches: Sequence[Staged], operands: Sequence[Array]
+) -> Sequence[Array]:
+    """Bind the choice between transformed branches, which may have brought constants along."""
+    jaxprs, consts = close_over(branches)
+    avals = jaxprs[0].out_avals
+    if not all(av.alike(j.out_avals, avals) for j in jaxprs):
+        # transformed branches may differ in whether a result is weakly typed
+        columns = zip(*(j.out_avals for j in jaxprs), strict=True)
+        common = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
+        jaxprs = [cf.convert_outputs(j, lambda outs: cf.convert_all(outs, common)) for j in jaxprs]
+    return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
+
+
+def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
+    return tuple(map(any, zip(*columns, strict=True)))
+
+
+@cond_p.def_jvp
+def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams) -> prim.JvpResult:
+    index, *operands = primals
+    nonzero = tg.nonzeros(tangents[1:])
+    nonzero_out = _any_of([jv.jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
+    branches = [jv.jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
+    outs = bind_branches(index, branches, [*operands, *tg.present(tangents[1:])])
+    n = len(nonzero_out)
+    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
+
+
+@cond_p.def_linearize
+def _cond_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: CondParams
+) -> prim.LinearizeResult:
+    index, *operands = primals
+    chosen = tuple(nonzero[1:])
+    nonzero_out = _any_of([lz.linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
+    linearized = [lz.linearize_jaxpr(branch, chosen, nonzero_out) for branch in params.branches]
+    n = len(nonzero_out)
+    slots, places = dead_code.share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
+    primal = [
+        _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
+    ]
+    outs = bind_branches(index, primal, operands)
+    kept = sorted({i for lin in linearized for i in lin.forwarded if i is not None})
+    residuals = [*outs[n:], *(operands[i] for i in kept)]
+    first = [*slots, *(params.branches[0].in_avals[i] for i in kept)]
+    tangent = [
+        Staged(_read_slots(lin, first, [*own, *kept], len(slots)), ())
+        for lin, own in zip(linearized, places, strict=True)
+    ]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        return bind_branches(index, tangent, [*residuals, *tangents])
+
+    return outs[:n], nonzero_out, tangent_map
+
+
+def _fill_slots(
+    primal: Staged, num_outs: int, slots: Sequence[av.ShapedArray], places: Sequence[int]
+) -> Staged:
+    """Put a branch's residuals into their slots, and zeros into the others."""
+    if places == range(len(slots)):
+        return primal
+    jaxpr = primal.jaxpr
+    filled: list[jx.Atom] = [jx.zero_literal(aval) for aval in slots]
+    for place, atom in zip(places, jaxpr.outs[num_outs:], strict=True):
+        filled[place] = atom
+    outs = (*jaxpr.outs[:num_outs], *filled)
+    return Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), primal.consts)
+
+
+def _read_slots(
+    lin: lz.LinearizedJaxpr, avals: Sequence[av.ShapedArray], sources: Sequence[int], num_slots: int
+) -> jx.Jaxpr:
+    """A branch's tangent map whose first parameters are the slots and the operands kept.
+
+    Args:
+        lin: the branch.
+        avals: the types of those parameters.
+        sources: the slots of the branch's computed residuals, then the operands kept.
+        num_slots: how many slots there are.
+    """
+    jaxpr = lin.tangent
+    num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
+    slots = iter(sources[:num_computed])
+    kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
+    places: list[jx.Var | None] = [None] * len(avals)
+    for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
+        places[next(slots) if forwarded is None else kept[forwarded]] = var
+    binders = [var or jx.Var(aval) for var, aval in zip(places, avals, strict=True)]
+    tangents = jaxpr.in_binders[len(lin.forwarded) :]
+    return jx.Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
+
+
+@cond_p.def_rule(pr.DEPENDS)
+def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
+    chosen, *rest = dependent
+    if chosen:
+        return (True,) * len(params.branches[0].outs)
+    return _any_of([dep.depends(branch, rest) for branch in params.branches])
+
+
+cond_p.def_rule(pr.PRUNE)(dead_code.prune_cond)
+
+
+@cond_p.def_rule(pr.SPLIT)
+def _split(eqn: jx.JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    from tinyjax.core.control_flow.rematerialized import split_cond  # noqa: PLC0415 (for checkpoints)
+
+    return split_cond(eqn, places, saveable)
+
+
+@cond_p.def_rule(pr.FORWARDS)
+def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
+    """What all branches return as they were given it."""
+    columns = zip(*map(dep.handed_on, params.branches), strict=True)
+    return tuple(
+        [
+            None if first is None or any(place != first for place in rest) else 1 + first
+            for first, *rest in columns
+        ]
+    )
+
+
+@cond_p.def_transpose
+def _cond_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: CondParams
+) -> prim.Cotangents:
+    index, *rest = operands
+    if isinstance(index, prim.UndefinedPrimal):
+        raise ru.not_linear("cond", "what it chooses by")
+    linear = tg.are_undefined(rest)
+    transposed = [tp.transpose_jaxpr(b, linear, tg.nonzeros(cotangents)) for b in params.branches]
+    nonzero_out = _any_of([t.nonzero_out for t in transposed])
+    avals = [x.aval for x in rest if isinstance(x, prim.UndefinedPrimal)]
+    branches = []
+    for t in transposed:
+        jaxpr = t.staged.jaxpr
+        filled, _ = jv.fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
+        branches.append(Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
+    outs = bind_branches(index, branches, [*tg.defined(rest), *tg.present(cotangents)])
+    return [None, *fill_list(linear, tg.with_zeros(nonzero_out, outs), None)]
+
+
+@cond_p.def_batch
+def _cond_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CondParams
+) -> prim.BatchResult:
+    index, *operands = values
+    index_axis, *rest = axes
+    if index_axis is None:
+        out_axes = [bt.batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
+        out_batched = _any_of([[axis is not None for axis in column] for column in out_axes])
+        branches = [bt.batch_jaxpr(b, mapped, tuple(rest), out_batched)[0] for b in params.branches]
+        return bind_branches(index, branches, operands), cf.at_front(out_batched)
+    operands = [
+        x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
+    ]
+    batched = [axis is not None for axis in rest]
+    same = _same_of_all(params, values, axes)
+    programs: Sequence[jx.Jaxpr] = params.branches
+    if any(same):
+        programs = [dep.dce(branch, [alike is None for alike in same]) for branch in programs]
+    results = [
+        _of_those_who_take(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
+        for i, branch in enumerate(programs)
+    ]
+    chosen = results[0]
+    for i, result in enumerate(results[1:], start=1):
+        here = ew.eq(index, full_like(index, i))
+        chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
+    computed = iter(chosen)
+    outs = [next(computed) if alike is None else alike[0] for alike in same]
+    return outs, [0 if alike is None else alike[1] for alike in same]
+
+
+def _same_of_all(
+    params: CondParams, values: Sequence[Array], axes: prim.BatchAxes
+) -> list[tuple[Array, int | None] | None]:
+    """For each result that every branch has alike, an operand or a constant: it, and its axis."""
+    result: list[tuple[Array, int | None] | None] = []
+    columns = zip(*[branch.outs for branch in params.branches], strict=True)
+    for place, (first, *others) in zip(_cond_forwards(params), columns, strict=True):
+        if place is not None:
+            result.append((values[place], axes[place]))
+        elif isinstance(first, jx.Lit) and all(_are_equal(first, other) for other in others):
+            result.append((first.value, None))
+        else:
+            result.append(None)
+    return result
+
+
+def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
+    """Whether two constants, each of which is one number, are equal to the last bit."""
+    if not isinstance(y, jx.Lit) or x.aval != y.aval:
+        return False
+    if not x.aval.size:
+        return True
+    pair = [np.asarray(opd.first_element(lit.value.host)) for lit in (x, y)]
+    return pair[0].tobytes() == pair[1].tobytes()
+
+
+def _select(here: Array, x: Array, y: Array) -> Array:
+    return ew.select(bc.broadcast_in_dim(here, x.shape, (0,)), x, y)
+
+
+def _of_those_who_take(
+    mapped: prim.MappedAxis,
+    branch: jx.Jaxpr,
+    here: Array,
+    operands: Sequence[Array],
+    batched: Sequence[bool],
+) -> Sequence[Array]:
+    """Apply a branch to many examples, of which some take it; what others get is of no account.
+
+    The others come along as copies of the first who does, which keeps the infinities and NaNs that
+    they would get out of the derivatives, and ends a ``while_loop`` that might not end for them.
+    Where nobody takes the branch there is nobody to copy, and it is not run. But a collective in it
+    is over all examples as they are.
+    """
+    used = {x for eqn in branch.eqns for x in eqn.inputs}
+    marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]
+
+    def of_many(here: Array, operands: Sequence[Array]) -> list[Array]:
+        # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
+        # or nested branches would take time quadratic in their depth
+        outs, axes = bt.batch_flat(
+            lambda *args: jx.eval_jaxpr(branch, args),
+            cf.of_those(mapped, here, branch),
+            operands,
+            cf.at_front(batched),
+        )
+        return [
+            move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
+        ]
+
+    differentiable = any(isinstance(x, jx.Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
+    matters = differentiable or cf.contains(branch, while_p) or jx.effects(branch).any
+    if not matters or not mapped.size or cf.meets_others(mapped, branch):
+        return of_many(here, operands)
+    avals = [x.aval for x in (here, *operands)]
+    run = stage(lambda here, *operands: of_many(here, first_example(here, operands, marks)), avals)
+    zeros = tuple([jx.zero_literal(aval) for aval in run.jaxpr.out_avals])
+    nothing = Staged(jx.Jaxpr(tuple(map(jx.Var, avals)), (), zeros), ())
+    anyone = ew.convert_element_type(rd.reduce_or(here, (0,)), dtypes.int32)
+    return bind_branches(anyone, [nothing, run], [here, *operands])
+
+
+# The functions
+
+
+def _operands(name: str, by_position: tuple[Any, ...], by_name: Any) -> tuple[Any, ...]:
+    """The operands, which are given in one of two ways."""
+    if by_name is _NOT_GIVEN:
+        return by_position
+    if by_position:
+        raise ArgumentError(f"{name} takes operands by position, or one by name, but got both.")
+    return (by_name,)
+
+
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[], R],
+    false_fun: Callable[[], R],
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[Array], R],
+    false_fun: Callable[[Array], R],
+    x: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[float], R],
+    false_fun: Callable[[float], R],
+    x: float,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[Array, Array], R],
+    false_fun: Callable[[Array, Array], R],
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[float, float], R],
+    false_fun: Callable[[float, float], R],
+    x: float,
+    y: float,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A], R],
+    false_fun: Callable[[A], R],
+    x: A,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B], R],
+    false_fun: Callable[[A, B], R],
+    x: A,
+    y: B,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B, C], R],
+    false_fun: Callable[[A, B, C], R],
+    x: A,
+    y: B,
+    z: C,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B, C, D], R],
+    false_fun: Callable[[A, B, C, D], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A, B, C, D, E], R],
+    false_fun: Callable[[A, B, C, D, E], R],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    v: E,
+    /,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[Array], R],
+    false_fun: Callable[[Array], R],
+    /,
+    *,
+    operand: ArrayLike,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[[A], R],
+    false_fun: Callable[[A], R],
+    /,
+    *,
+    operand: A,
+) -> R: ...
+@overload
+def cond(
+    pred: ArrayLike,
+    true_operand: A,
+    true_fun: Callable[[A], R],
+    false_operand: B,
+    false_fun: Callable[[B], R],
+    /,
+) -> R: ...
+@checked
+def cond(
+    pred: ArrayLike,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = _NOT_GIVEN,
+) -> Any:
+    """Apply one of two functions, chosen by a predicate.
+
+    If the value of the predicate is known, as outside ``jit``, the chosen function is called, and
+    the other one is staged only to compare the types of their results. Else both functions are
+    staged, and one of them runs when the program runs. Under ``vmap`` with a
+    mapped predicate, each function that some example takes runs, and the results are selected.
+
+    Args:
+        pred: a bool scalar; a number is true if it is not zero.
+        true_fun: takes the operands.
+        false_fun: takes the operands, and returns what ``true_fun`` does: the same tree, with
+            arrays of the same shapes. Different dtypes are promoted to a common dtype.
+        operands: trees of arrays.
+        operand: the only operand, by name.
+
+    JAX's older order, with an operand for each function, works too:
+    ``cond(pred, true_operand, true_fun, false_operand, false_fun)``.
+
+    Raises:
+        ArgumentError: the predicate is not a scalar, what is to be called is not a function, or
+            operands are given in both ways.
+        BranchTypeError: the results differ in structure or shape; the message says where.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> f = tinyjax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, lambda x: -x, x))
+        >>> float(f(4.0)), float(f(-3.0))
+        (2.0, 3.0)
+    """
+    operands = _operands("cond", operands, operand)
+    if not callable(true_fun) and len(operands) == 2 and callable(false_fun):
+        apply_true, (false_operand, apply_false) = false_fun, operands
+        if callable(apply_false):
+            operands = (true_fun, false_operand)
+            true_fun, false_fun = lambda x, _: apply_true(x), lambda _, y: apply_false(y)
+    for name, branch in (("true_fun", true_fun), ("false_fun", false_fun)):
+        if not callable(branch):
+            raise ArgumentError(
+                f"{name} of cond must be a function (callable), but got {described(branch)}."
+            )
+    predicate = opd.as_array(pred)
+    if predicate.shape:
+        raise ArgumentError(
+            f"the predicate of cond must be a scalar, but it is {predicate.aval}. For a choice "
+            "element by element use jnp.where; for one over many examples use vmap."
+        )
+    if isinstance(predicate, ConcreteArray):
+        return _call("cond", bool(predicate), [false_fun, true_fun], operands)
+    index = ew.convert_element_type(ew.convert_element_type(predicate, dtypes.bool_), dtypes.int32)
+    if isinstance(index, ConcreteArray):  # the primal of what is being differentiated
+        return _call("cond", bool(index), [false_fun, true_fun], operands)
+    return _choose("cond", index, [false_fun, true_fun], operands)
+
+
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[], R]],
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[Array], R]],
+    x: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[float], R]],
+    x: float,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[Array, Array], R]],
+    x: ArrayLike,
+    y: ArrayLike,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[float, float], R]],
+    x: float,
+    y: float,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A], R]],
+    x: A,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B], R]],
+    x: A,
+    y: B,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B, C], R]],
+    x: A,
+    y: B,
+    z: C,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B, C, D], R]],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A, B, C, D, E], R]],
+    x: A,
+    y: B,
+    z: C,
+    u: D,
+    v: E,
+    /,
+) -> R: ...
+@overload
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[[A], R]],
+    /,
+    *,
+    operand: A,
+) -> R: ...
+@checked
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., R]],
+    *operands: Any,
+    operand: Any = _NOT_GIVEN,
+) -> R:
+    """Apply one of several functions, chosen by an index.
+
+    Args:
+        index: an integer scalar; it is clamped to the range of the branches.
+        branches: each takes the operands, and all return the same tree of arrays.
+        operands: trees of arrays.
+        operand: the only operand, by name.
+
+    Raises:
+        ArgumentError: the index is not an integer scalar, there are no branches, or operands are
+            given in both ways.
+        BranchTypeError: the results differ in structure or shape; the message says where.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> float(lax.switch(1, [jnp.sin, jnp.cos, jnp.tan], 0.0))
+        1.0
+    """
+    operands = _operands("switch", operands, operand)
+    branches = listed(branches, "branches")
+    if not branches:
+        raise ArgumentError("Empty branch sequence: switch needs at least one branch.")
+    number = opd.as_array(index)
+    if number.shape or not dtypes.is_integer(number.dtype):
+        raise ArgumentError(
+            f"the index of switch must be scalar, and must be an integer, but it is {number.aval}."
+        )
+    last = len(branches) - 1
+    if isinstance(number, ConcreteArray):
+        outs: R = _call("switch", min(max(int(number), 0), last), branches, operands)
+        return outs
+    # clamped in its own dtype, of which int32 need not hold all values
+    most = min(last, int(np.iinfo(number.dtype).max))
+    low, high = full((), 0, number.dtype), full((), most, number.dtype)
+    number = ew.convert_element_type(ew.clamp(low, number, high), dtypes.int32)
+    result: R = _choose("switch", number, branches, operands)
+    return result
+
+
+def _call(
+    name: str, taken: int, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
+    """Call a branch with arrays, and make arrays of what it returns, as if it were staged."""
+    branch = branches[taken]
+    leaves, in_tree = tree.flatten_arguments(operands, {})
+    flat = calling.FlatFunction(branch, in_tree)
+    args = calling.as_arrays(leaves, branch, in_tree)
+    avals = [x.aval for x in args]
+    outs = flat(*args)
+    targets = compared(name, branches, taken, (in_tree, avals), (flat.out_tree, outs))
+    if targets is not None:
+        outs = [
+            ew.convert_element_type(x, aval.dtype, aval.weak_type)
+            for x, aval in zip(outs, targets, strict=True)
+        ]
+    return tree.unflatten(flat.out_tree, outs)
+
+
+def _choose(
+    name: str, index: Array, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
+) -> Any:
+    closed = rf.closed_over(branches, operands) if rf.in_use() else None
+    if closed is not None:
+        branches, operands = closed
+    leaves, in_tree = tree.flatten_arguments(operands, {})
+    args = calling.as_arrays(leaves, branches[0], in_tree)
+    avals = [x.aval for x in args]
+    watch = rf.Watch() if rf.in_use() else None
+    staged, out_trees = zip(
+        *(cf.stage_function(branch, in_tree, avals, watch) for branch in branches), strict=True
+    )
+    if watch:
+        discharged = [watch.discharged(branch) for branch in branches]
+        state, result = _choose(name, index, discharged, (watch.contents(), *operands))
+        watch.keep(state)
+        return result
+    joined = _join(name, branches, staged, out_trees)
+    outs = bind_branches(index, joined, args)
+    if any(s.uses for s in staged):
+        _note_uses(staged, args, outs)
+    return tree.unflatten(out_trees[0], outs)
+
+
+def _note_uses(staged: Sequence[Staged], args: Sequence[Array], outs: Sequence[Array]) -> None:
+    """Note the keys that some branch uses: each once, since one branch runs.
+
+    Raises:
+        KeyReuseError: one was used before.
+    """
+    uses: dict[int, tuple[Array, Use]] = {}
+    for branch in staged:
+        for var, x in zip(branch.jaxpr.in_binders, (*branch.consts, *args), strict=True):
+            of_operand = branch.uses.of(var)
+            if of_operand is not None:
+                uses.setdefault(id(x), (x, of_operand))
+        for x, used in branch.uses.literals():
+            uses.setdefault(id(x), (x, used))
+    for x, used in uses.values():
+        key_reuse.note(x, used)
+    for branch in staged:
+        key_reuse.carry_over(branch.jaxpr.outs, outs, branch.uses)
+
+
+def _join(
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    staged: Sequence[Staged],
+    out_trees: Sequence[tree.PyTreeDef],
+) -> list[Staged]:
+    """Give the branches results of one type, converting to common dtypes."""
+    targets = common_types(name, branches, out_trees, [s.jaxpr.out_avals for s in staged])
+    return [
+        s
+        if list(s.jaxpr.out_avals) == targets
+        else Staged(
+            cf.convert_outputs(s.jaxpr, lambda outs: cf.convert_all(outs, targets)), s.consts
+        )
+        for s in staged
+    ]

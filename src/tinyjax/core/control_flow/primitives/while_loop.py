@@ -1,0 +1,117 @@
+"""The primitive ``while``, its parameters, and how it is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+
+from tinyjax.core.control_flow.common import fixed_point, stabilise
+from tinyjax.core.tracing.jaxpr import Jaxpr
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import FITS, Params, Primitive
+from tinyjax.core.tracing.staging import Staged, stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.jvp import jvp_jaxpr
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import Axes
+from tinyjax.core.varying import axes_of, check_reached, joined
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
+
+
+@attrs.frozen(eq=False, repr=False)
+class WhileParams(Params):
+    """A loop.
+
+    Attributes:
+        condition: takes its constants and the state; returns a bool scalar.
+        body: takes its constants and the state; returns the new state.
+        num_condition: how many constants the condition has; they come first.
+        num_body: how many the body has; they come next, and then the state.
+        checkpoints: how many states reverse mode keeps.
+        progress: what the loop's bar says; None where it has none.
+    """
+
+    condition: Jaxpr
+    body: Jaxpr
+    num_condition: int
+    num_body: int
+    checkpoints: int
+    progress: Progress | None = None
+
+
+while_p: Primitive[WhileParams] = Primitive(
+    "while", WhileParams, rules_in="tinyjax.core.control_flow.while_loop"
+)
+
+
+@while_p.def_rule(FITS)
+def _fit_while(params: WhileParams, across: Sequence[Axes]) -> tuple[Sequence[Axes], WhileParams]:
+    from tinyjax.core.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
+
+    n, m = params.num_condition, params.num_body
+    fixed, other, state = split_list(across, n, m)
+    condition, body = params.condition, params.body
+    targets = joined(axes_of(body.in_avals), [*other, *state])
+    while True:
+        of_condition, condition = fitted(condition, [*fixed, *targets[m:]])
+        (goes_on,) = axes_of(condition.out_avals)
+        body = refit(body, targets)
+        # as for the operands of cond
+        after = tuple([axes | goes_on for axes in targets])
+        after = (*after[:m], *joined(joined(after[m:], of_condition[n:]), axes_of(body.out_avals)))
+        if after == targets:
+            break
+        targets = after
+    for program in (condition, body):
+        check_reached(program, goes_on, "a while_loop")
+    body = refit(body, targets, targets[m:])
+    changed = attrs.evolve(params, condition=condition, body=body)
+    return (*of_condition[:n], *targets), changed
+
+
+def bind_while(
+    condition: Jaxpr,
+    fixed: Sequence[Array],
+    body: Jaxpr,
+    other: Sequence[Array],
+    state: Sequence[Array],
+    checkpoints: int,
+    progress: Progress | None = None,
+) -> Sequence[Array]:
+    """Bind a loop whose body may change the weakness of its state."""
+    body = stabilise(body, len(other), len(state))
+    params = WhileParams(condition, body, len(fixed), len(other), checkpoints, progress)
+    return bind(while_p, (*fixed, *other, *state), params)
+
+
+def while_body_jvp(
+    params: WhileParams, nonzero: Sequence[bool]
+) -> tuple[list[bool], tuple[bool, ...], Staged]:
+    """The body's jvp: which of its constants have tangents, which of the state, and the program."""
+    _, nz_other, nz_init = split_list(nonzero, params.num_condition, params.num_body)
+
+    def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
+        return jvp_jaxpr(params.body, (*nz_other, *state), state)
+
+    nz_state = fixed_point(nz_init, lambda state: of_body(state)[1])
+    return nz_other, nz_state, of_body(nz_state)[0]
+
+
+def run_while(
+    goes_on: Callable[..., Array],
+    iteration: Callable[..., Sequence[Array]],
+    state: Sequence[Array],
+    checkpoints: int,
+    progress: Progress | None = None,
+) -> Sequence[Array]:
+    """Bind a loop of functions, which may close over tracers."""
+    avals = [x.aval for x in state]
+    condition = stage(lambda *args: [goes_on(*args)], avals)
+    body = stage(iteration, avals)
+    return bind_while(
+        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints, progress
+    )

@@ -1,0 +1,264 @@
+"""What a checkpoint's policy keeps inside loops and conditionals.
+
+The policy is asked about every equation of a scan's body and of a conditional's branches. What it
+keeps of an iteration is stacked, and the loop that recomputes takes it as an input; a carry is
+recomputed from iteration to iteration, which costs nothing where the new one is kept. What is the
+same in every iteration is computed, and kept, once. The branches of a conditional share the places
+of what they keep, as only one of them runs.
+
+A ``while`` does not appear here: the number of its iterations is not known, so nothing can be
+stacked. It is computed again as a whole, and its reverse mode has checkpoints of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from tinyjax.core.control_flow import common as cf, dead_code
+from tinyjax.core.control_flow.primitives.cond import CondParams
+from tinyjax.core.control_flow.primitives.scan import ScanParams
+from tinyjax.core.tracing.dependence import dce, same_eqns
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.transforms.rematerialize import Saveable, Split, SplitEqn, split_results
+from tinyjax.core.values.avals import stacked
+
+# Loops
+
+
+@attrs.frozen(eq=False, repr=False)
+class _SplitLoop:
+    """The body of a scan split by ``_split_body``.
+
+    Attributes:
+        forward: the body, with more outputs where something is kept.
+        saved: the results of the loop that are kept.
+        fixed: computes from the constants what is kept and the same in every iteration.
+        again: takes that, some constants, a carry, some slices, and what is kept of the iteration;
+            None for no loop.
+        consts: those constants.
+        carried: the carries that ``again`` has.
+        slices: the inputs that it takes slices of.
+        stacked: the results of the loop of ``forward`` that it takes slices of.
+        ys: the outputs of the loop that it gives.
+    """
+
+    forward: Jaxpr
+    saved: tuple[int, ...]
+    fixed: Jaxpr
+    again: Jaxpr | None
+    consts: tuple[int, ...]
+    carried: tuple[int, ...]
+    slices: tuple[int, ...]
+    stacked: tuple[int, ...]
+    ys: tuple[int, ...]
+
+
+def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable) -> _SplitLoop:
+    """Split a loop's body, for some of the loop's results."""
+    body, k, m = params.jaxpr, params.num_consts, params.num_carry
+
+    def of(places: tuple[int, ...]) -> Split:
+        return split_results(body, places, saveable)
+
+    def make() -> _SplitLoop:
+        split = of(places)
+        # The last of a carry that is kept in every iteration is kept, and no loop is made to find
+        # it.
+        kept_last = {i for i in places if i < m and body.outs[i] in split.saved}
+        ys = [i for i in places if i >= m and body.outs[i] not in split.saved]
+
+        def iteration(carried: tuple[bool, ...]) -> list[bool]:
+            kept = of((*_places(carried), *ys)).kept
+            return [k + i in kept for i in range(m)]
+
+        start = [i in places and i not in kept_last for i in range(m)]
+        carried = _places(cf.fixed_point(start, iteration))
+        split = of((*carried, *ys))
+        saved = tuple([i for i in places if i not in carried and i not in ys])
+
+        split_body = Jaxpr(body.in_binders, split.forward, body.outs)
+        varies = dead_code.varying(split_body, k)
+        fixed_vars = tuple([v for v in split.saved if v not in varies])
+        iteration_vars = tuple([v for v in split.saved if v in varies])
+        fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
+
+        place = {x: i for i, x in enumerate(body.outs) if i >= m}
+        more = tuple([v for v in iteration_vars if v not in place])
+        place.update((v, len(body.outs) + i) for i, v in enumerate(more))
+        forward = body
+        if more or not same_eqns(split.forward, body.eqns):
+            forward = Jaxpr(body.in_binders, split.forward, (*body.outs, *more))
+
+        consts, _, slices = (tuple(part) for part in _parts(split.kept, k, m))
+        results = (*carried, *ys)
+        again: Jaxpr | None = None
+        if results:
+            binders = (
+                *fixed_vars,
+                *(body.in_binders[i] for i in consts),
+                *(body.in_binders[k + i] for i in carried),
+                *(body.in_binders[k + m + i] for i in slices),
+                *iteration_vars,
+            )
+            again = body
+            if not (
+                binders == body.in_binders
+                and len(results) == len(body.outs)
+                and same_eqns(split.recomputed, body.eqns)
+            ):
+                outs = tuple([body.outs[i] for i in results])
+                again = Jaxpr(binders, split.recomputed, outs)
+        stacked = tuple([place[v] for v in iteration_vars])
+        return _SplitLoop(forward, saved, fixed, again, consts, carried, slices, stacked, tuple(ys))
+
+    return body.derive(("split scan", k, m, places, saveable), make)
+
+
+def _places(marks: Sequence[bool]) -> tuple[int, ...]:
+    return tuple([i for i, mark in enumerate(marks) if mark])
+
+
+def _parts(places: Sequence[int], *sizes: int) -> list[list[int]]:
+    """Sort the places of operands into consecutive parts of them, each counted from its start."""
+    parts: list[list[int]] = []
+    start = 0
+    for size in sizes:
+        parts.append([i - start for i in places if start <= i < start + size])
+        start += size
+    return [*parts, [i - start for i in places if i >= start]]
+
+
+def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
+    return tuple([eqn for eqn in body.eqns if not varies.intersection(eqn.out_binders)])
+
+
+def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    """Split a loop: the SPLIT rule of scan."""
+    params: ScanParams = eqn.params
+    loop = _split_body(params, places, saveable)
+    consts, init, xs = split_list(eqn.inputs, params.num_consts, params.num_carry)
+
+    operands: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
+    copies: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}
+    before = [
+        attrs.evolve(
+            inner,
+            inputs=tuple([copies.get(x) or operands.get(x, x) for x in inner.inputs]),
+            out_binders=tuple([copies[v] for v in inner.out_binders]),
+        )
+        for inner in loop.fixed.eqns
+    ]
+    fixed = [copies[x] for x in loop.fixed.outs]
+
+    forward = eqn
+    if loop.forward is not params.jaxpr:
+        new = loop.forward.out_avals[len(eqn.out_binders) :]
+        added = [*map(Var, stacked(new, params.length))]
+        forward = attrs.evolve(
+            eqn,
+            params=attrs.evolve(params, jaxpr=loop.forward),
+            out_binders=(*eqn.out_binders, *added),
+        )
+    stacks = [forward.out_binders[i] for i in loop.stacked]
+    saved = [*fixed, *stacks, *(eqn.out_binders[i] for i in loop.saved)]
+    again: JaxprEqn | None = None
+    if loop.again is params.jaxpr:
+        again = eqn
+    elif loop.again is not None:
+        inputs = (
+            *fixed,
+            *(consts[i] for i in loop.consts),
+            *(init[i] for i in loop.carried),
+            *(xs[i] for i in loop.slices),
+            *stacks,
+        )
+        changed = attrs.evolve(
+            params,
+            jaxpr=loop.again,
+            num_consts=len(fixed) + len(loop.consts),
+            num_carry=len(loop.carried),
+        )
+        carried = [eqn.out_binders[i] for i in loop.carried]
+        binders = (
+            *(
+                v if i in places else Var(v.aval)
+                for i, v in zip(loop.carried, carried, strict=True)
+            ),
+            *(eqn.out_binders[i] for i in loop.ys),
+        )
+        again = JaxprEqn(eqn.primitive, inputs, changed, binders, eqn.source)
+    return SplitEqn((*before, forward), again, tuple(dict.fromkeys(saved)))
+
+
+# Conditionals
+
+
+def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    """Split a choice: the SPLIT rule of cond."""
+    params: CondParams = eqn.params
+    branches = params.branches
+    first = [split_results(branch, places, saveable) for branch in branches]
+    # a result that every branch keeps; zeros are what one branch has for another's residuals
+    whole = [
+        i
+        for i in places
+        if all(
+            isinstance(b.outs[i], Lit) or b.outs[i] in s.saved
+            for b, s in zip(branches, first, strict=True)
+        )
+        and not all(isinstance(b.outs[i], Lit) for b in branches)
+    ]
+    saved = [eqn.out_binders[i] for i in whole]
+    remaining = tuple([i for i in places if i not in whole])
+    if not remaining:
+        return SplitEqn((eqn,), None, tuple(saved))
+
+    splits = [split_results(branch, remaining, saveable) for branch in branches]
+    # what is kept may be in a result that is kept; the rest goes to slots that the branches share
+    at: list[dict[Atom, int]] = [{b.outs[i]: i for i in whole} for b in branches]
+    more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
+    slots, own_slots = dead_code.share_slots([[v.aval for v in own] for own in more])
+    num_outs = len(eqn.out_binders)
+    forward = eqn
+    programs: list[Jaxpr] = []
+    for branch, s, extra, own, own_slot in zip(branches, splits, more, at, own_slots, strict=True):
+        filled: list[Atom] = [zero_literal(aval) for aval in slots]
+        for v, slot in zip(extra, own_slot, strict=True):
+            filled[slot] = v
+            own[v] = num_outs + slot
+        programs.append(Jaxpr(branch.in_binders, s.forward, (*branch.outs, *filled)))
+    if slots or not all(
+        same_eqns(s.forward, b.eqns) for s, b in zip(splits, branches, strict=True)
+    ):
+        forward = attrs.evolve(
+            eqn,
+            params=CondParams(tuple(programs)),
+            out_binders=(*eqn.out_binders, *map(Var, slots)),
+        )
+    kept = sorted({i for s in splits for i in s.kept})
+    taken = sorted({own[v] for s, own in zip(splits, at, strict=True) for v in s.saved})
+    again_branches: list[Jaxpr] = []
+    for branch, s, own in zip(branches, splits, at, strict=True):
+        mine = {own[v]: v for v in s.saved}
+        binders = (
+            *(branch.in_binders[i] for i in kept),
+            *(mine.get(i) or Var(forward.out_binders[i].aval) for i in taken),
+        )
+        outs = tuple([branch.outs[i] for i in remaining])
+        again_branches.append(Jaxpr(binders, s.recomputed, outs))
+    index, *operands = eqn.inputs
+    unchanged = all(same_eqns(s.recomputed, b.eqns) for s, b in zip(splits, branches, strict=True))
+    if unchanged and (len(remaining), len(kept), taken) == (num_outs, len(operands), []):
+        return SplitEqn((forward,), eqn, ())
+    again = JaxprEqn(
+        eqn.primitive,
+        (index, *(operands[i] for i in kept), *(forward.out_binders[i] for i in taken)),
+        CondParams(tuple(again_branches)),
+        tuple([eqn.out_binders[i] for i in remaining]),
+        eqn.source,
+    )
+    saved += [forward.out_binders[i] for i in taken]
+    return SplitEqn((forward,), again, tuple(dict.fromkeys(saved)))

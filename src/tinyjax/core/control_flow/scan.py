@@ -1,0 +1,794 @@
+"""``scan``: a loop of known length with a state, an input and an output for every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import attrs
+import numpy as np
+
+from tinyjax import config, dtypes, errors, tree
+from tinyjax.core import key_reuse, refs as rf
+from tinyjax.core.control_flow import common as cf, dead_code
+from tinyjax.core.control_flow.primitives.scan import (
+    ScanParams,
+    bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
+    scan_body_jvp,
+    scan_p as scan_p,  # noqa: PLC0414 (with its rules)
+)
+from tinyjax.core.control_flow.reporting import reported, write_loop
+from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
+from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import (
+    calling,
+    dependence as dep,
+    list_partition as lp,
+    primitive as prim,
+    program_rules as pr,
+    staging as stg,
+    tangents as tg,
+    trace as tr,
+)
+from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
+from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
+from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
+from tinyjax.display import progress_setting
+from tinyjax.frames import describe_function, imitate
+from tinyjax.tree.treedef import in_words
+
+if TYPE_CHECKING:
+    from tinyjax.core.transforms.rematerialize import Saveable, SplitEqn
+
+C = TypeVar("C")
+X = TypeVar("X")
+Y = TypeVar("Y")
+
+
+def _scan_program(args: Sequence[Any], params: ScanParams, run: pr.Run) -> Sequence[Any]:
+    jaxpr, m, length = params.jaxpr, params.num_carry, params.length
+    consts, carry, xs = lp.split_list(args, params.num_consts, m)
+    stacks: list[Any] = []
+    order = reversed(range(length)) if params.reverse else range(length)
+    for i in reported(order, params.progress):
+        outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
+        carry, ys = outs[:m], outs[m:]
+        if not stacks:
+            stacks = [_room(y, length) for y in ys]
+        for stack, y in zip(stacks, ys, strict=True):
+            stack[i] = y
+    if not length:
+        stacks = [np.empty(aval.shape, aval.dtype) for aval in av.stacked(jaxpr.out_avals[m:], 0)]
+    return [*carry, *map(_joined, stacks)]
+
+
+def _room(y: Any, length: int) -> Any:
+    """Room for a result of each iteration: a NumPy array, or a list of arrays."""
+    return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
+
+
+def _joined(stack: Any) -> Any:
+    if isinstance(stack, list):
+        return sl.concatenate([sh.reshape(y, (1, *y.shape)) for y in stack], 0)
+    return stack
+
+
+cf.def_loop(scan_p, _scan_program, lambda params: params.length)
+
+
+@scan_p.def_abstract_eval
+def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
+    jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
+    carry = jaxpr.in_avals[params.num_consts : n]
+    expected = [*jaxpr.in_avals[:n], *av.stacked(jaxpr.in_avals[n:], params.length)]
+    if not av.same_types(avals, expected) or not av.alike(carry, jaxpr.out_avals[:m]):
+        for x in avals[n:]:
+            if not x.shape or x.shape[0] != params.length:
+                raise errors.ArgumentError(
+                    f"scan over {params.length} iterations was given an input of type {x}."
+                )
+        in_avals = [*avals[:n], *av.rows(avals[n:])]
+        raise errors.ArgumentError(
+            f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, in_avals))})."
+        )
+    return [*jaxpr.out_avals[:m], *av.stacked(jaxpr.out_avals[m:], params.length)]
+
+
+@scan_p.def_rule(pr.INLINED)
+def _scan_inlined(params: ScanParams) -> Jaxpr | None:
+    """A loop of one iteration is its body."""
+    if params.length != 1:
+        return None
+    body, first, m = params.jaxpr, params.num_consts + params.num_carry, params.num_carry
+    slices, ys = body.in_binders[first:], body.outs[m:]
+    xs = [Var(aval) for aval in av.stacked(body.in_avals[first:], 1)]
+    stacks = [Var(aval) for aval in av.stacked(body.out_avals[m:], 1)]
+    eqns = (*map(_reshaped, xs, slices), *body.eqns, *map(_reshaped, ys, stacks))
+    return Jaxpr((*body.in_binders[:first], *xs), eqns, (*body.outs[:m], *stacks))
+
+
+def _reshaped(x: Atom, to: Var) -> JaxprEqn:
+    return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
+
+
+@scan_p.def_rule(pr.FORWARDS)
+def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
+    """What an iteration leaves as it is."""
+    k, m = params.num_consts, params.num_carry
+    places = enumerate(dep.handed_on(params.jaxpr))
+    return tuple([k + i if i < m and place == k + i else None for i, place in places])
+
+
+@scan_p.def_lowering
+def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo.Values:
+    """A ``while`` whose state is the iteration, the operands, and the outputs so far.
+
+    Outputs that are bfloat16 or float8 are kept by their bits: XLA would convert the whole stack in
+    each iteration on CPU, which took 1.4 s for 16,000 rows of 64 (now 3 ms).
+    """
+    num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
+    num_xs = len(operands) - num_consts - num_carry
+    counter = dtypes.int32 if ints.fit_int32((length,)) else dtypes.int64
+
+    types = params.jaxpr.out_avals[num_carry:]
+    fixed_types, row_types = lp.split_list(params.jaxpr.in_avals, num_consts + num_carry)
+
+    def index(value: int) -> hlo.Value:
+        return b.scalar(value, counter)
+
+    def in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
+        return aval.stacked(count) if isinstance(aval, av.ExplicitArray) else aval
+
+    state_types = [*fixed_types, *[in_rows(aval, length) for aval in (*row_types, *types)]]
+
+    def condition(state: list[hlo.Value]) -> hlo.Values:
+        return [b.compare(state[0], index(length - length % params.unroll), "LT")]
+
+    def iteration(state: list[hlo.Value]) -> list[hlo.Value]:
+        (i,), consts, carry, xs, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
+        place = b.sub(index(length - 1), i) if params.reverse else i
+
+        def starts(x: hlo.Value) -> hlo.Values:
+            return [place, *(index(0) for _ in x.shape[1:])]
+
+        def read(x: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
+            row = b.dynamic_slice(x, starts(x), (1, *x.shape[1:]))
+            return as_parts(b, b.reshape(as_parts(b, row, in_rows(aval, 1)), x.shape[1:]), aval)
+
+        def write(y: hlo.Value, part: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
+            row = as_parts(b, b.reshape(part, (1, *part.shape)), in_rows(aval, 1))
+            row = _read_as(b, row, y.type)
+            return as_parts(b, b.dynamic_update_slice(y, row, starts(y)), in_rows(aval, length))
+
+        read_xs = [*map(read, xs, row_types)]
+        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *read_xs])
+        carry, parts = lp.split_list(outs, num_carry)
+        ys = [*map(write, ys, parts, types)]
+        return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
+
+    def body(state: list[hlo.Value]) -> list[hlo.Value]:
+        outer, b.counter = b.counter, state[0]
+        state = [state[0], *all_as_parts(b, state[1:], state_types)]
+        for _ in range(params.unroll):
+            state = iteration(state)
+        b.counter = outer
+        return [state[0], *all_as_parts(b, state[1:], state_types)]
+
+    zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(b.results[num_carry:], types, strict=True)]
+    starting = [parts_of_whole(b, x, in_rows(a, length)) for x, a in zip(zeros, types, strict=True)]
+    state = [index(0), *operands, *starting]
+    if length // params.unroll == 1 and params.progress is None:
+        state = body(state)
+    elif length >= params.unroll and length > 0:
+        ordered = effects(params.jaxpr).ordered
+        state = write_loop(b, state, condition, body, ordered, params.progress, lambda s: s[0])
+    for _ in range(length % params.unroll):
+        state = iteration(state)
+    _, _, carry, _, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
+    return [*carry, *[_read_as(b, y, of) for y, of in zip(ys, b.results[num_carry:], strict=True)]]
+
+
+def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
+    return x if x.dtype == of.dtype else b.bitcast(x, of.dtype)
+
+
+def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
+    """The type of a stack within the loop; sums of which devices have parts stay what they are."""
+    summed = isinstance(aval, av.ExplicitArray) and aval.sharding.summed
+    if summed or not dtypes.is_extended(of.dtype):
+        return of
+    return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))
+
+
+# Transformations. In each the set of carried values that take part grows until it no longer does:
+# what has a tangent, or a batch axis, after one iteration has it in the next.
+
+
+def _start(
+    carry: Sequence[Array], tangents: Sequence[prim.Tangent], nonzero: Sequence[bool]
+) -> list[Array]:
+    """The tangents of the first carry, zeros where only later iterations have one."""
+    return [
+        sh.zeros_like(x) if t is prim.ZERO else t
+        for x, t, has in zip(carry, tangents, nonzero, strict=True)
+        if has
+    ]
+
+
+@scan_p.def_jvp
+def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams) -> prim.JvpResult:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nonzero = tg.nonzeros(tangents)
+    nz_consts, _, nz_xs = lp.split_list(nonzero, k, m)
+    num_ys = len(jaxpr.outs) - m
+    nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
+    # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
+    sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
+    new, c, s, x, tc, ts, tx = lp.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    out_s, out_y, out_ts, out_ty = lp.split_list(
+        range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry)
+    )
+    body = cf.rearrange(
+        staged.jaxpr, [*new, *c, *tc, *s, *ts, *x, *tx], [*out_s, *out_ts, *out_y, *out_ty]
+    )
+    consts, init, xs = lp.split_list(primals, k, m)
+    t_consts, t_init, t_xs = lp.split_list(tangents, k, m)
+    outs = bind_scan(
+        body,
+        [*staged.consts, *consts, *tg.present(t_consts)],
+        [*init, *_start(init, t_init, nz_carry)],
+        [*xs, *tg.present(t_xs)],
+        params,
+    )
+    carry, carry_tangents, ys, ys_tangents = lp.split_list(outs, m, sum(nz_carry), num_ys)
+    return [*carry, *ys], tg.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
+
+
+def _linearize_stacking(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> prim.LinearizeResult:
+    """Run a loop that stacks the residuals of every iteration, for a loop over those."""
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    nz_consts, nz_init, nz_xs = lp.split_list(nonzero, k, m)
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(carry: tuple[bool, ...]) -> lz.LinearizedJaxpr:
+        required = (*carry, *(False,) * num_ys)
+        return lz.linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), required)
+
+    nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
+    lin = of_body(nz_carry)
+    consts, init, xs = lp.split_list(primals, k, m)
+    primal = lin.primal.jaxpr
+    all_consts = [*lin.primal.consts, *consts]
+    new = len(lin.primal.consts)
+
+    # Residuals. What is the same in every iteration (a constant, or computed from constants alone)
+    # is a constant of the tangent loop; a slice of an input is the input; the carry, and what an
+    # iteration computes, are stacked.
+    computed = primal.outs[len(jaxpr.outs) :]
+    atoms: Sequence[Atom] = computed
+    if len(computed) < len(lin.forwarded):
+        rest = iter(computed)
+        atoms = [primal.in_binders[new + i] if i is not None else next(rest) for i in lin.forwarded]
+    slices: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders[len(all_consts) + m :])}
+    varies = dead_code.varying(primal, len(all_consts))
+    fixed_places: list[int] = []
+    input_places: list[int] = []
+    stacked_places: Sequence[int] = range(len(atoms))
+    # in a nest there may be many, which most often are all stacked
+    if not (varies.issuperset(atoms) and slices.keys().isdisjoint(atoms)):
+        fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
+        input_places = [i for i, x in enumerate(atoms) if x in slices]
+        others = {*fixed_places, *input_places}
+        stacked_places = [i for i in stacked_places if i not in others]
+    invariant = Jaxpr(
+        primal.in_binders[: len(all_consts)],
+        tuple(
+            [
+                eqn
+                for eqn in primal.eqns
+                if not (effects_of(eqn).any or varies.intersection(eqn.out_binders))
+            ]
+        ),
+        tuple([atoms[i] for i in fixed_places]),
+    )
+    fixed = eval_jaxpr(dep.dce(invariant), all_consts)
+    # The iterations are given what has been computed outside.
+    own = {*primal.in_binders}
+    invariants = {
+        x: (Var(x.aval), value)
+        for x, value in zip(invariant.outs, fixed, strict=True)
+        if isinstance(x, Var) and x not in own
+    }
+    binders = [var for var, _ in invariants.values()]
+    stacking = Jaxpr(
+        (*binders, *primal.in_binders),
+        primal.eqns,
+        (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
+    )
+    if invariants:
+        stacking = dep.dce(_rename(stacking, dict(zip(invariants, binders, strict=True))))
+    all_consts = [*(value for _, value in invariants.values()), *all_consts]
+    outs = bind_scan(stacking, all_consts, init, xs, params)
+    results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
+    inputs = [xs[slices[atoms[i]]] for i in input_places]
+
+    t_consts, t_carry, t_xs = lp.split_list(
+        range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
+    )
+    tangent = cf.rearrange(
+        lin.tangent, [*fixed_places, *t_consts, *t_carry, *input_places, *stacked_places, *t_xs]
+    )
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        t_consts, t_init, t_xs = lp.split_list(tangents, sum(nz_consts), sum(nz_init))
+        return bind_scan(
+            tangent,
+            [*fixed, *t_consts],
+            _start(init, tg.with_zeros(nz_init, t_init), nz_carry),
+            [*inputs, *stacks, *t_xs],
+            attrs.evolve(params, progress=progress_setting.in_phase(params.progress, "tangent")),
+        )
+
+    return results, lin.nonzero_out, tangent_map
+
+
+@scan_p.def_linearize
+def _scan_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> prim.LinearizeResult:
+    # a loop that is run again in pieces has no iterations that debug_nans could name
+    if params.checkpoints is None or not params.length or config.settings().debugging:
+        return _linearize_stacking(primals, nonzero, params)
+    # The pieces are while loops, whose rules are there.
+    import tinyjax.core.control_flow.while_loop  # noqa: F401, PLC0415 (seldom needed)
+    from tinyjax.core.control_flow.checkpointed import linearize_scan  # noqa: PLC0415
+
+    return linearize_scan(primals, nonzero, params)
+
+
+scan_p.def_rule(pr.PRUNE)(dead_code.prune_scan)
+
+
+@scan_p.def_rule(pr.SPLIT)
+def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
+    from tinyjax.core.control_flow.rematerialized import split_scan  # noqa: PLC0415 (for checkpoints)
+
+    return split_scan(eqn, places, saveable)
+
+
+def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
+    """A program that reads other variables in place of some."""
+    eqns = [
+        attrs.evolve(eqn, inputs=tuple([names.get(x, x) for x in eqn.inputs])) for eqn in jaxpr.eqns
+    ]
+    outs = tuple([names.get(x, x) for x in jaxpr.outs])
+    return Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
+
+
+@scan_p.def_rule(pr.DEPENDS)
+def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
+    consts, init, xs = lp.split_list(dependent, params.num_consts, params.num_carry)
+    m = params.num_carry
+
+    def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
+        return dep.depends(params.jaxpr, (*consts, *carry, *xs))
+
+    carry = cf.fixed_point(init, lambda carry: of_body(carry)[:m])
+    return (*carry, *of_body(carry)[m:])
+
+
+@scan_p.def_rule(pr.ASKED)
+def _scan_asked(params: ScanParams) -> bool:
+    # an iteration may begin with a cotangent though none comes from outside
+    return dep.asks_within(params.jaxpr)
+
+
+@scan_p.def_transpose
+def _scan_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: ScanParams
+) -> prim.Cotangents:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    lin_consts, lin_init, lin_xs = lp.split_list(tg.are_undefined(operands), k, m)
+
+    def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
+        return dep.depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
+
+    # A carry that starts from a known value (a zero) is linear where it meets linear values later.
+    lin_carry = cf.fixed_point(lin_init, of_body)
+    known, known_xs = _known_operands(operands, lin_carry, params)
+    marks = (*lin_consts, *lin_carry, *lin_xs)
+    known_binders, unknown = lp.partition_list(marks, jaxpr.in_binders)
+    unknown_c, unknown_m, unknown_x = lp.split_list(unknown, sum(lin_consts), sum(lin_carry))
+    ordered = Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs)
+    ct_carry, ct_ys = lp.split_list(cotangents, m)
+    given_ys = [ct is not prim.ZERO for ct in ct_ys]
+
+    def iteration(*args: Array) -> list[Array]:
+        fixed, sums, state, slices, parts = lp.split_list(
+            args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
+        )
+        cotangents_out = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(given_ys, parts)]
+        cotangents_in = tp.backward_pass(ordered, [*fixed, *slices], cotangents_out)
+        into_c, into_m, into_x = lp.split_list(cotangents_in, len(unknown_c), len(unknown_m))
+        return [
+            *(
+                s if ct is prim.ZERO else ru.add_arrays(s, ct)
+                for s, ct in zip(sums, into_c, strict=True)
+            ),
+            *map(_instantiate, into_m, unknown_m),
+            *map(_instantiate, into_x, unknown_x),
+        ]
+
+    y_avals = [a for a, has in zip(jaxpr.out_avals[m:], given_ys, strict=True) if has]
+    staged = stg.stage(
+        iteration,
+        [
+            *[x.aval for x in known],
+            *[v.aval.cotangent() for v in (*unknown_c, *unknown_m)],
+            *av.rows([x.aval for x in known_xs]),
+            *[aval.cotangent() for aval in y_avals],
+        ],
+    )
+    linear_cts = [ct for ct, is_linear in zip(ct_carry, lin_carry, strict=True) if is_linear]
+    outs = bind_scan(
+        staged.jaxpr,
+        [*staged.consts, *known],
+        [
+            *(_instantiate(prim.ZERO, v) for v in unknown_c),
+            *map(_instantiate, linear_cts, unknown_m),
+        ],
+        [*known_xs, *tg.present(ct_ys)],
+        attrs.evolve(
+            params,
+            reverse=not params.reverse,
+            progress=progress_setting.in_phase(params.progress, "backward"),
+        ),
+    )
+    into_c, into_m, into_x = lp.split_list(outs, len(unknown_c), len(unknown_m))
+    into_init = lp.fill_list(lin_carry, into_m, None)
+    return [
+        *lp.fill_list(lin_consts, into_c, None),
+        *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
+        *lp.fill_list(lin_xs, into_x, None),
+    ]
+
+
+def _known_operands(
+    operands: prim.Operands, lin_carry: Sequence[bool], params: ScanParams
+) -> tuple[list[Array], list[Array]]:
+    """The values that a transposed body reads: constants, and slices by iteration.
+
+    A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
+    """
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    consts, carry, xs = lp.split_list(operands, k, m)
+    known, known_xs = tg.defined(consts), tg.defined(xs)
+    first = [
+        x
+        for x, is_linear in zip(carry, lin_carry, strict=True)
+        if not (is_linear or isinstance(x, prim.UndefinedPrimal))
+    ]
+    if not first:
+        return known, known_xs
+    marks = [*tg.are_undefined(operands)]
+    marks[k : k + m] = lin_carry
+    linear = dep.dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, marks))
+    parts = [dep.independent_part(eqn, linear) for eqn in jaxpr.eqns]
+    eqns = [eqn for eqn in parts if eqn is not None]
+    binders = tuple(lp.partition_list(marks, jaxpr.in_binders)[0])
+    states = binders[len(known) : len(known) + len(first)]
+    outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
+    forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
+    quiet = attrs.evolve(params, progress=None)
+    stacks = bind_scan(forward, known, first, known_xs, quiet)[len(first) :]
+    return known, [*stacks, *known_xs]
+
+
+def _instantiate(tangent: prim.Tangent, like: Var) -> Array:
+    return sh.zero_cotangent(like.aval) if tangent is prim.ZERO else tangent
+
+
+@scan_p.def_batch
+def _scan_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScanParams
+) -> prim.BatchResult:
+    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    consts, carry, xs = lp.split_list(values, k, m)
+    ax_consts, ax_carry, ax_xs = lp.split_list(axes, k, m)
+    consts = [
+        x if a is None else sh.moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)
+    ]
+    in_consts = cf.at_front([a is not None for a in ax_consts])
+    # The batch axis of an input stays where it is, unless the loop goes along it: nested loops
+    # would otherwise move each residual once per level.
+    xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(xs, ax_xs, strict=True)]
+    in_xs = [None if a is None else max(a - 1, 0) for a in ax_xs]
+    num_ys = len(jaxpr.outs) - m
+
+    def of_body(batched: tuple[bool, ...]) -> tuple[stg.Staged, tuple[int | None, ...]]:
+        in_axes = (*in_consts, *cf.at_front(batched), *in_xs)
+        in_front = (*batched, *(False,) * num_ys)
+        return bt.batch_jaxpr(jaxpr, mapped, in_axes, in_front)
+
+    batched = cf.fixed_point(
+        [a is not None for a in ax_carry],
+        lambda batched: [a is not None for a in of_body(batched)[1][:m]],
+    )
+    staged, out_axes = of_body(batched)
+    init = [
+        sh.move_batch_axis(x, a, 0, mapped.size) if b else x
+        for x, a, b in zip(carry, ax_carry, batched, strict=True)
+    ]
+    outs = bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
+    return outs, [*cf.at_front(batched), *(None if a is None else a + 1 for a in out_axes[m:])]
+
+
+# The function
+
+
+@overload
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X,
+    length: int | None = ...,
+    reverse: bool = ...,
+    unroll: int | bool = ...,
+    *,
+    checkpoints: int | None = ...,
+) -> tuple[C, Y]: ...
+@overload
+def scan(
+    f: Callable[[C, Any], tuple[C, Y]],
+    init: C,
+    xs: None = ...,
+    length: int | None = ...,
+    reverse: bool = ...,
+    unroll: int | bool = ...,
+    *,
+    checkpoints: int | None = ...,
+) -> tuple[C, Y]: ...
+@checked
+def scan(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    *,
+    checkpoints: int | None = None,
+) -> tuple[C, Y]:
+    """Run ``carry, y = f(carry, x)`` for every slice ``x`` of ``xs``, and stack the ``y``.
+
+    The loop is one equation, compiled once whatever its length. Forward mode keeps nothing. Reverse
+    mode keeps the residuals of every iteration, or, with ``checkpoints``, that many carries, the
+    first included. It then runs the body again from those carries, with the fewest iterations that
+    their number allows (Griewank and Walther, "Algorithm 799: revolve", ACM Transactions on
+    Mathematical Software 26(1), 2000). With ``s`` checkpoints, a loop of up to
+    ``(s + r)! / (s! r!)`` iterations runs each iteration at most ``r`` times, the first run
+    included, and once more to differentiate it. A callback in the body is called every time.
+
+    Args:
+        f: takes the carry and one slice of ``xs`` along its first axis; returns the new carry, a
+            tree of arrays of the same shapes and dtypes, and an output.
+        init: the first carry.
+        xs: a tree of arrays whose first axes have the same size; None for no input.
+        length: the number of iterations; needed only where ``xs`` is None.
+        reverse: whether to go from the last slice to the first; outputs stay with their slices.
+        unroll: how many iterations one step of the compiled loop does; True or 0 for all, False
+            for one.
+        checkpoints: how many carries reverse mode keeps at a time, at least one; None to keep the
+            residuals of every iteration.
+
+    Returns:
+        The last carry, and the outputs stacked along a new first axis.
+
+    Raises:
+        ArgumentError: ``xs`` differ in length, or there is neither ``xs`` nor ``length``; or
+            ``unroll`` is negative, or ``checkpoints`` is not positive.
+        CarryTypeError: the carry changes its structure or type; the message says which leaf.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> first = jnp.zeros(())
+        >>> lax.scan(lambda total, x: (total + x, total), first, jnp.arange(4.0))
+        (Array(6., dtype=float32), Array([0., 0., 1., 3.], dtype=float32))
+    """
+    if checkpoints is not None:
+        cf.check_checkpoints("scan", checkpoints)
+    x_leaves = tree.leaves(xs)
+    refs = rf.places_of_refs(x_leaves)
+    if refs:
+        return _over_refs(f, init, xs, length, reverse, unroll, checkpoints, refs)
+    inputs = [as_array(x) for x in x_leaves]
+    iterations = _length(f, inputs, xs, length)
+    init_leaves, carry_tree = tree.flatten(init)
+    carry = calling.as_arrays(init_leaves, f, tree.structure(((init,), {})))
+    if config.settings().disable_jit and iterations:
+        return _by_python(f, tree.unflatten(carry_tree, carry), inputs, xs, iterations, reverse)
+    slices = av.rows([x.aval for x in inputs])
+    in_tree = tree.structure(((init, xs), {}))
+    watch = rf.Watch() if rf.in_use() else None
+
+    y_trees: list[tree.PyTreeDef] = []
+
+    def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
+        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices], watch)
+        new_carry, y_tree = _pair(f, out_tree)
+        y_trees.append(y_tree)
+        return staged, new_carry
+
+    progress = cf.bar_of("scan", f, iterations)
+    with progress_setting.silently(progress):
+        carry, staged = cf.match_carry("scan", f, carry, carry_tree, stage_body)
+    if watch:
+        discharged = watch.discharged(f)
+
+        def stateful(carry: tuple[list[Array], C], x: X) -> tuple[tuple[list[Array], C], Y]:
+            state, (after, y) = discharged(*carry, x)
+            return (state, after), y
+
+        start = (watch.contents(), tree.unflatten(carry_tree, carry))
+        named = cf.Body(stateful, f.fun if isinstance(f, cf.Body) else f, "scan", 1)
+        (state, out), ys = scan(named, start, xs, length, reverse, unroll, checkpoints=checkpoints)
+        watch.keep(state)
+        return out, ys
+    operands = (*staged.consts, *carry, *inputs)
+    if staged.uses and iterations:
+        if iterations > 1:
+            closed_over = staged.jaxpr.in_binders[: len(staged.consts)]
+            key_reuse.check_loop("scan", closed_over, staged.jaxpr.outs[: len(carry)], staged.uses)
+        key_reuse.pass_on(staged.jaxpr, operands, staged.uses)
+    outs = tr.bind(
+        scan_p,
+        operands,
+        ScanParams(
+            staged.jaxpr,
+            len(staged.consts),
+            len(carry),
+            iterations,
+            bool(reverse),
+            _unrolled(unroll, iterations),
+            checkpoints,
+            progress,
+        ),
+    )
+    if staged.uses and iterations:
+        key_reuse.carry_over(staged.jaxpr.outs[: len(carry)], outs[: len(carry)], staged.uses)
+    last = tree.unflatten(carry_tree, outs[: len(carry)])
+    return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
+
+
+def _over_refs(
+    f: Callable[[C, X], tuple[C, Y]],
+    init: C,
+    xs: X | None,
+    length: int | None,
+    reverse: bool,
+    unroll: int | bool,
+    checkpoints: int | None,
+    refs: Sequence[int],
+) -> tuple[C, Y]:
+    """Scan over references, of which each iteration reads and writes its own part."""
+    leaves, x_tree = tree.flatten(xs)
+    parts = rf.Parts(leaves, refs, describe_function(f))
+    slices = [x.contents if isinstance(x, rf.Ref) else x for x in leaves]
+
+    def body(carry: C, x: Sequence[Array]) -> Any:
+        own = parts.own(x)
+        out: Any = f(carry, tree.unflatten(x_tree, own))
+        if not isinstance(out, tuple) or len(out) != 2:
+            return out  # which scan says
+        return out[0], (out[1], parts.left(own))
+
+    with parts.mapped("scan"):
+        last, (ys, left) = scan(
+            imitate(body, f), init, slices, length, reverse, unroll, checkpoints=checkpoints
+        )
+    parts.keep(left)
+    return last, ys
+
+
+def _by_python(
+    f: Callable[[C, X], tuple[C, Y]],
+    carry: C,
+    inputs: Sequence[Array],
+    xs: X | None,
+    iterations: int,
+    reverse: bool,
+) -> tuple[C, Y]:
+    """Run the iterations one by one, as the setting ``disable_jit`` asks for."""
+    treedef = tree.structure(xs)
+    rows: list[list[Array]] = []
+    y_tree = treedef
+    order = reversed(range(iterations)) if reverse else range(iterations)
+    for i in reported(order, cf.bar_of("scan", f, iterations)):
+        x = treedef.unflatten([sh.squeeze(sl.slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
+        flat = calling.FlatFunction(f, tree.structure(((carry, x), {})))
+        outs = flat(*tree.leaves((carry, x)))
+        carry_tree, y_tree = _pair(f, flat.out_tree)
+        carry = tree.unflatten(carry_tree, outs[: carry_tree.num_leaves])
+        rows.append(outs[carry_tree.num_leaves :])
+    if reverse:
+        rows.reverse()
+    stacked = [
+        sl.concatenate([sh.expand_dims(y, (0,)) for y in column], 0)
+        for column in zip(*rows, strict=True)
+    ]
+    return carry, tree.unflatten(y_tree, stacked)
+
+
+def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:
+    """The number of iterations, which the inputs and ``length`` must agree on."""
+    lengths: dict[int, str] = {}
+    if length is not None:
+        lengths[ints.integer(length, "length of scan")] = "length"
+    for path, x in zip(cf.paths(tree.structure(xs), "xs"), inputs, strict=True):
+        if not x.shape:
+            raise errors.ArgumentError(
+                f"scan got value with no leading axis to scan over: {path}, a scalar of type "
+                f"{x.aval}. Close over it, or put it into the carry."
+            )
+        if x.aval.entries[0]:
+            raise errors.ShardingTypeError(
+                f"scan goes over the first axis of its inputs, one device's part after the other, "
+                f"but {path}, of type {x.aval}, is divided along it. Divide another axis: "
+                "tinyjax.reshard(x, P(None, ...))."
+            )
+        lengths.setdefault(x.shape[0], path)
+    if not lengths:
+        raise errors.ArgumentError(
+            "scan got no values to scan over and `length` not provided. Give length: how many "
+            f"times to run {describe_function(f)}."
+        )
+    for n in lengths:
+        if type(n) is int and n < 0:
+            raise errors.ArgumentError(f"length of scan must not be negative, but got {n}.")
+        if type(n) is int and n >= 1 << 63:
+            raise errors.ArgumentError(
+                f"{describe_function(f)} is the body of a loop of {n} iterations, which are more "
+                "than an int64 counts."
+            )
+    if len(lengths) > 1:
+        sizes = ", ".join(f"{path} has {n}" for n, path in lengths.items() if path != "length")
+        what = (
+            f"`length` argument of {length} which disagrees with leading axis sizes "
+            f"{sorted(n for n, path in lengths.items() if path != 'length')}"
+            if "length" in lengths.values()
+            else "values with different leading axis sizes"
+        )
+        raise errors.ArgumentError(
+            f"scan got {what}: {sizes}. They are what {describe_function(f)} goes over, and must "
+            "be of one size along their first axes."
+        )
+    return next(iter(lengths))
+
+
+def _unrolled(unroll: int | bool, iterations: int) -> int:
+    if isinstance(unroll, bool):
+        return max(iterations, 1) if unroll else 1
+    if unroll < 0:
+        raise errors.ArgumentError(
+            f"`unroll` must be a `bool` or a non-negative `int`, but scan was given {unroll}."
+        )
+    return min(unroll or iterations, iterations) or 1
+
+
+def _pair(f: Callable[..., Any], out_tree: tree.PyTreeDef) -> tuple[tree.PyTreeDef, tree.PyTreeDef]:
+    """The structures of the new carry and of the output."""
+    if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
+        raise errors.CarryTypeError(
+            f"scan body output must be a pair, got {in_words(out_tree)}. Return (carry, None) from "
+            f"{describe_function(f)} where there is no output."
+        )
+    carry, y = out_tree.children()
+    return carry, y

@@ -1,0 +1,338 @@
+"""Which states of a loop reverse mode keeps, and how many iterations it runs again.
+
+With ``s`` states kept at a time, the one at the start of a segment of ``n`` iterations among them,
+the iterations can be gone through backwards by ``t(n, s) = r n - C(s + r, r - 1)`` further
+evaluations at least, where ``r`` is the least number with ``C(s + r, r) >= n`` (Griewank and
+Walther, "Algorithm
+799: revolve", ACM Transactions on Mathematical Software 26(1), 2000). ``advance`` places states so
+that it takes no more, wherever the end of a segment is known.
+
+Where it is not known, ``Online`` places states as they pass. When all places are taken it keeps
+those states that would make the way back cheapest if the loop ended after one iteration more.
+
+The arithmetic is part of the compiled program, whose size does not depend on the number of
+iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.core.control_flow.common import convert_all
+from tinyjax.core.control_flow.primitives.while_loop import run_while
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew
+from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
+from tinyjax.core.primitives.reduce import argmin, reduce_min, reduce_or
+from tinyjax.core.primitives.shape import full, full_like, iota
+from tinyjax.core.primitives.slicing import concatenate, slice_
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.values.array import Array
+from tinyjax.primitives import cumulative as cu
+
+#: Iterations are counted, and the cost of a schedule is, in this dtype.
+INT: Final = dtypes.int64
+
+
+def integer(value: int) -> Array:
+    """A number of iterations, or of places."""
+    return full((), value, INT)
+
+
+def plus(x: Array, value: int) -> Array:
+    """Add a Python number to an integer."""
+    return ew.add(x, full_like(x, value))
+
+
+# The binomial schedule
+
+
+def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
+    """The least ``r`` with ``C(s + r, r)`` no less than the iterations, and that coefficient.
+
+    With one slot it is the number of iterations less one, which the loop need not find.
+    """
+    one, ones = ew.eq(slots, full_like(slots, 1)), full_like(slots, 1)
+    start = [
+        ew.select(one, plus(iterations, -1), full_like(iterations, 0)),
+        ew.select(one, iterations, ones),
+    ]
+    axes = tuple(range(len(iterations.shape)))
+
+    def iteration(r: Array, coefficient: Array) -> list[Array]:
+        short, following = ew.lt(coefficient, iterations), plus(r, 1)
+        larger = ew.div(ew.mul(coefficient, ew.add(slots, following)), following)
+        return [ew.select(short, following, r), ew.select(short, larger, coefficient)]
+
+    r, coefficient = run_while(
+        lambda _, c: reduce_or(ew.lt(c, iterations), axes), iteration, start, 1
+    )
+    return r, coefficient
+
+
+def cost(iterations: Array, slots: Array) -> Array:
+    """How many evaluations it takes at least to go back through a segment, elementwise."""
+    r, coefficient = _repetitions(iterations, slots)
+    # C(s + r, r - 1) is C(s + r, r) times r over s + 1
+    return ew.sub(ew.mul(r, iterations), ew.div(ew.mul(coefficient, r), plus(slots, 1)))
+
+
+def _cost_with_two(iterations: Array) -> Array:
+    """``cost`` where there are two slots, in closed form: it is needed in every iteration."""
+    x = ew.convert_element_type(iterations, dtypes.float64)
+    root = ew.sqrt(ew.add(ew.mul(x, full_like(x, 8)), full_like(x, 1)))
+    # At C(r + 2, 2), where r jumps, both values of it give the same.
+    r = ew.ceil(ew.div(ew.sub(root, full_like(x, 3)), full_like(x, 2)))
+    r = ew.convert_element_type(r, INT)
+    product = ew.mul(ew.mul(r, plus(r, 1)), plus(r, 2))
+    return ew.sub(ew.mul(r, iterations), ew.div(product, full_like(r, 6)))
+
+
+def advance(iterations: Array, slots: Array) -> Array:
+    """How far to go from the start of a segment to the next state that is kept.
+
+    The way back through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at the
+    most, as in the whole. A distance that ends before the last iteration of the segment is that of
+    a state to keep; it takes a slot more than one. A single iteration is gone as a whole.
+    """
+    iterations = ew.max_(iterations, full_like(iterations, 2))
+    r, coefficient = _repetitions(iterations, slots)
+    fewer = ew.div(ew.mul(coefficient, r), ew.add(slots, r))  # C(s + r - 1, r - 1)
+    rest = ew.div(ew.mul(fewer, slots), plus(ew.add(slots, r), -1))  # C(s + r - 2, r - 1)
+    return ew.min_(fewer, ew.sub(iterations, rest))
+
+
+# The states kept
+
+
+@attrs.frozen(eq=False, repr=False)
+class Kept:
+    """The states of a loop that are kept, in the order of their iterations.
+
+    The state before the first iteration is always known, so the place that is its own, the first,
+    holds the state before the last iteration once the loop has ended, and nothing of use later.
+
+    Attributes:
+        positions: before which iteration each state lies, in ascending order.
+        places: where in ``slots`` it lies; a permutation.
+        depth: how many are kept, the first included. What comes after is free.
+        slots: an array of states for every part of the state.
+    """
+
+    positions: Array
+    places: Array
+    depth: Array
+    slots: Sequence[Array]
+
+    @classmethod
+    def start(cls, state: Sequence[Array], size: int) -> Kept:
+        """Keep nothing but the first state."""
+        slots = [
+            bc.broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
+            for x in state
+        ]
+        return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), slots)
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Kept:
+        """Put together what ``arrays`` took apart."""
+        (positions, places, depth), slots = split_list(arrays, 3)
+        return cls(positions, places, depth, slots)
+
+    @property
+    def arrays(self) -> list[Array]:
+        return [self.positions, self.places, self.depth, *self.slots]
+
+    @property
+    def size(self) -> int:
+        return self.positions.shape[0]
+
+    @property
+    def free(self) -> Array:
+        """How many slots a segment has that starts at the latest state: its own and the free."""
+        return ew.sub(integer(self.size + 1), self.depth)
+
+    @property
+    def latest(self) -> Array:
+        """The position of the latest state."""
+        return _element(self.positions, plus(self.depth, -1))
+
+    def write(self, place: Array, state: Sequence[Array]) -> Sequence[Array]:
+        """The slots with a state in one place."""
+        return [
+            dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
+            for x, value in zip(self.slots, state, strict=True)
+        ]
+
+    def push(self, position: Array, state: Sequence[Array], keep: Array) -> Kept:
+        """Keep a state after the others, if that is wanted; else it goes to the first place."""
+        zero = full_like(self.depth, 0)
+        place = ew.select(keep, _element(self.places, self.depth), zero)
+        here = ew.eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
+        here = ew.and_(here, _everywhere(keep, self.size))
+        positions = ew.select(here, _everywhere(position, self.size), self.positions)
+        depth = ew.add(self.depth, ew.convert_element_type(keep, INT))
+        return Kept(positions, self.places, depth, self.write(place, state))
+
+    def load(
+        self, init: Sequence[Array], iterations: Array, end: Array
+    ) -> tuple[Array, list[Array]]:
+        """The position of the state nearest before an iteration, and the state.
+
+        Args:
+            init: the first state.
+            iterations: how many the loop made.
+            end: how many are still to be gone back through.
+        """
+        latest, target = self.latest, plus(end, -1)
+        last = ew.and_(ew.eq(end, iterations), ew.lt(latest, target))
+        place = _element(self.places, plus(self.depth, -1))
+        place = ew.select(last, full_like(place, 0), place)
+        first = ew.eq(place, full_like(place, 0))
+        first = ew.and_(first, ew.eq(last, full_like(last, False)))
+        stored = convert_all([_element(x, place) for x in self.slots], [x.aval for x in init])
+        return ew.select(last, target, latest), [
+            ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, stored, strict=True)
+        ]
+
+    def pop(self, target: Array) -> Kept:
+        """Free the latest state if it is at this position; the first one stays."""
+        done = ew.and_(ew.eq(self.latest, target), ew.gt(self.depth, integer(1)))
+        depth = ew.sub(self.depth, ew.convert_element_type(done, INT))
+        return Kept(self.positions, self.places, depth, self.slots)
+
+
+def _element(x: Array, i: Array) -> Array:
+    return dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
+
+
+def _everywhere(x: Array, *shape: int) -> Array:
+    return bc.broadcast_in_dim(x, shape, ())
+
+
+def _strong(x: Array) -> Array:
+    return ew.convert_element_type(x, x.dtype)
+
+
+# Loops whose number of iterations is not known
+
+
+@attrs.frozen(eq=False, repr=False)
+class Online:
+    """The states kept of a loop that goes on, and which of them can best be spared.
+
+    Attributes:
+        kept: the states.
+        victim: among them, without the first and the latest, the one that is cheapest to spare.
+        loss: the evaluations that the way back takes more without it.
+    """
+
+    kept: Kept
+    victim: Array
+    loss: Array
+
+    @classmethod
+    def start(cls, state: Sequence[Array], size: int) -> Online:
+        return cls(Kept.start(state, size), integer(0), integer(_UNAFFORDABLE))
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Online:
+        """Put together what ``arrays`` took apart."""
+        (victim, loss), kept = split_list(arrays, 2)
+        return cls(Kept.of(kept), victim, loss)
+
+    @property
+    def arrays(self) -> list[Array]:
+        return [self.victim, self.loss, *self.kept.arrays]
+
+    def offer(self, position: Array, state: Sequence[Array]) -> Online:
+        """Keep a state that comes after all others, or do not.
+
+        One that is not kept goes to the first place, as the last state may be that.
+        """
+        kept, size = self.kept, self.kept.size
+        if size == 1:
+            slots = kept.write(integer(0), state)
+            return attrs.evolve(self, kept=attrs.evolve(kept, slots=slots))
+        taken = ew.eq(kept.depth, integer(size))
+        spared, worth = self._sparing(position)
+        keep = ew.and_(ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True)))
+        leaves = ew.select(taken, spared, kept.depth)
+        end = ew.min_(kept.depth, integer(size - 1))
+        place = ew.select(keep, _element(kept.places, leaves), integer(0))
+        index = iota((size,), INT, 0)
+
+        def moved_up(x: Array, last: Array) -> Array:
+            following = concatenate([slice_(x, (1,), (size,)), slice_(x, (0,), (1,))], 0)
+            after = ew.select(ew.ge(index, _everywhere(leaves, size)), following, x)
+            after = ew.select(ew.eq(index, _everywhere(end, size)), _everywhere(last, size), after)
+            return ew.select(_everywhere(keep, size), after, x)
+
+        positions = moved_up(kept.positions, position)
+        # Nothing leaves while there are free places, and those must stay where they are.
+        moved = moved_up(kept.places, place)
+        places = ew.select(_everywhere(taken, size), moved, kept.places)
+        depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(keep, INT)), integer(size))
+        changed = ew.and_(keep, ew.eq(depth, integer(size)))
+        victim, loss = _cheapest(positions, changed, self.victim, self.loss)
+        return Online(Kept(positions, places, depth, kept.write(place, state)), victim, loss)
+
+    def _sparing(self, position: Array) -> tuple[Array, Array]:
+        """Which state to spare for one at this position, and whether that is worth it."""
+        positions, size = self.kept.positions, self.kept.size
+        latest = _element(positions, integer(size - 1))
+        before = _element(positions, integer(size - 2))
+        new, joined, old = (
+            ew.sub(position, latest),
+            ew.sub(position, before),
+            ew.sub(latest, before),
+        )
+        # The loop is taken to end after the iteration that follows this position's.
+        earlier = ew.add(self.loss, _cost_with_two(new))
+        later = ew.sub(_cost_with_two(joined), _cost_with_two(old))
+        none = ew.div(ew.mul(new, plus(new, 1)), full_like(new, 2))
+        spared = ew.select(ew.le(earlier, later), self.victim, integer(size - 1))
+        return spared, ew.lt(ew.min_(earlier, later), none)
+
+
+#: The loss where there is nothing to spare: more than any other, and far from overflow.
+_UNAFFORDABLE: Final = 2**61
+
+
+def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> tuple[Array, Array]:
+    """Find what is cheapest to spare, if anything has changed since it was found."""
+    size = positions.shape[0]
+    if size < 3:
+        return victim, loss
+    segments = ew.sub(slice_(positions, (1,), (size,)), slice_(positions, (0,), (size - 1,)))
+    slots = ew.sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
+
+    def search(_: Array, *__: Array) -> list[Array]:
+        # A segment as it is, with the slot that becomes free, and joined to the one before.
+        left, right = slice_(segments, (0,), (size - 2,)), slice_(segments, (1,), (size - 1,))
+        fewer = slice_(slots, (0,), (size - 2,))
+        costs = cost(
+            concatenate([segments, segments, ew.add(left, right)], 0),
+            concatenate([slots, plus(slots, 1), fewer], 0),
+        )
+        own = slice_(costs, (0,), (size - 1,))
+        gains = ew.sub(slice_(costs, (size - 1,), (2 * size - 2,)), own)
+        joined = slice_(costs, (2 * size - 2,), (3 * size - 4,))
+        following = ew.sub(cu.cumsum(gains, 0, reverse=True), gains)
+        losses = ew.sub(
+            joined, ew.add(slice_(own, (0,), (size - 2,)), slice_(own, (1,), (size - 1,)))
+        )
+        losses = ew.add(losses, slice_(following, (1,), (size - 1,)))
+        return [
+            full((), False, dtypes.bool_),
+            plus(argmin(losses, 0, INT), 1),
+            reduce_min(losses, (0,)),
+        ]
+
+    # A loop of one iteration or none, so that batching it computes nothing where no example needs
+    # it.
+    _, victim, loss = run_while(lambda changed, *_: changed, search, [changed, victim, loss], 1)
+    return victim, loss

@@ -1,0 +1,1 @@
+"""Functions with their own rules for derivatives and for ``vmap``."""

@@ -1,0 +1,361 @@
+"""Calls with rules of their own, through every transformation.
+
+A call goes down the chain of traces with its callables, and each trace makes of it a call for the
+next (``Trace.process_custom_call``): ``vmap`` batches the function and its rule, a derivative
+applies the rule or, where the call has no tangent, passes it on. What user code closes over may
+belong to any trace of the chain, so it always runs under the trace that it was written under, put
+on top of the one it is called from. A recorder stages the function and writes ``custom_call``,
+whose rules make a call with callables again.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Self
+
+import attrs
+
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import closures, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing.list_partition import marked
+from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
+from tinyjax.core.transforms import batching as bt, calls, jvp as jv, linearize as lz
+from tinyjax.core.transforms.linear_trace import linear_trace
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.dtypes import is_inexact
+from tinyjax.errors import DifferentiationError
+
+
+@attrs.frozen(eq=False)
+class Call(tr.CustomCall):
+    """A call of a function that the user gave rules."""
+
+    @property
+    def closes_over_tracer(self) -> bool:
+        return closures.holds_tracer(tuple(self.holds))
+
+    def touches(self, trace: tr.Trace, args: Sequence[Array]) -> bool:
+        return any(trace.owns(x) for x in args) or any(
+            trace.owns(x) for x in closures.tracers_in((tuple(self.holds), tuple(self.consts)))
+        )
+
+    def within(
+        self,
+        context: Callable[[], AbstractContextManager[object]],
+        convert: Callable[[Array], Array] | None = None,
+    ) -> Self:
+        change: Callable[[Array], Array] = _unchanged if convert is None else convert
+
+        def fun(*args: Array) -> Sequence[Array]:
+            with context():
+                return [change(out) for out in self.fun(*args)]
+
+        def jvp(
+            primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+        ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+            assert self.jvp is not None, "asked only where there is a rule"
+            with context():
+                outs, out_tangents = self.jvp(primals, tangents)
+                return (
+                    [change(out) for out in outs],
+                    [t if t is prim.ZERO else change(t) for t in out_tangents],
+                )
+
+        def batch(
+            mapped: prim.MappedAxis, args: Sequence[Array], batched: Sequence[bool]
+        ) -> tuple[Sequence[Array], Sequence[bool]]:
+            assert self.batch is not None, "asked only where there is a rule"
+            with context():
+                outs, out_batched = self.batch(mapped, args, batched)
+                return [change(out) for out in outs], out_batched
+
+        return attrs.evolve(
+            self,
+            fun=fun,
+            jvp=None if self.jvp is None else jvp,
+            batch=None if self.batch is None else batch,
+        )
+
+    def record(self, trace: tr.Trace, args: Sequence[Array]) -> Sequence[Array]:
+        return _record(trace, self, args)
+
+
+def _unchanged(x: Array) -> Array:
+    return x
+
+
+# Recording
+
+#: As ``DerivativeRule``, but what is closed over comes first.
+ClosedJvp = Callable[
+    [Sequence[Array], Sequence[Array], Sequence[prim.Tangent]],
+    tuple[Sequence[Array], Sequence[prim.Tangent]],
+]
+
+
+@attrs.frozen(eq=False, repr=False)
+class StagedRule:
+    """The rule of a recorded call: as in ``Call``, but what is closed over comes first."""
+
+    jvp: ClosedJvp | None
+    batch: tr.BatchingRule | None
+    #: Whether the rule uses what comes first.
+    closed: bool
+    key: int | None
+    holds: Sequence[object]
+    batch_rule: object = None
+    reverse: bool = False
+
+    def __repr__(self) -> str:
+        return "vmap" if self.jvp is None else "jvp"
+
+
+@attrs.frozen(eq=False, repr=False)
+class CustomCallParams(prim.Params):
+    """A recorded call.
+
+    Attributes:
+        jaxpr: the function; its first parameters are what it, or its rule, closes over.
+        num_consts: how many those are.
+        rule: its own rule; programs that differ in rules only compute the same.
+        name: the function's name.
+    """
+
+    jaxpr: jx.Jaxpr
+    num_consts: int
+    rule: StagedRule = attrs.field(eq=False)
+    name: str = attrs.field(eq=False)
+
+
+custom_call_p: prim.Primitive[CustomCallParams] = prim.Primitive("custom_call", CustomCallParams)
+
+# The rules being staged. One that applies its own function would be staged for ever; each level
+# is one more order of derivatives of a rule that closes over a value traced by jit.
+_staging: ContextVar[tuple[int, ...]] = ContextVar("tinyjax_rules_being_staged", default=())
+_MOST_LEVELS = 2
+
+
+def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Array]:
+    avals = [x.aval for x in args]
+    with tr.use_trace(trace), closures.each_searched_once():
+        staged = stage(call.fun, avals)
+        jaxpr, consts = staged.jaxpr, staged.consts
+        if not args and call.batch is None:  # there is nothing that a rule could differentiate in
+            return jx.eval_jaxpr(jaxpr, consts)
+        user_jvp = call.jvp
+        rule = StagedRule(
+            None if user_jvp is None else lambda _, primals, tangents: user_jvp(primals, tangents),
+            call.batch,
+            False,
+            call.key,
+            call.holds,
+            call.batch_rule,
+            call.reverse,
+        )
+        levels = _staging.get()
+        key = call.key
+        extra: tuple[Array, ...] = ()
+        if user_jvp is not None and call.closes_over_tracer:
+            # Later, when the derivative is wanted, the tracers it closes over may be gone.
+            if key is not None and levels.count(key) == _MOST_LEVELS:
+                rule = StagedRule(_no_rule(call.name), None, False, None, ())
+            else:
+                token = _staging.set(levels if key is None else (*levels, key))
+                try:
+                    try:
+                        jvp, extra = _stage_rule(user_jvp, avals, len(consts))
+                    except Exception as error:  # said where a derivative is taken, if one is
+                        jvp = _failed(error)
+                    rule = StagedRule(jvp, None, True, None, (), reverse=call.reverse)
+                finally:
+                    _staging.reset(token)
+            n = len(consts)
+            binders = jaxpr.in_binders
+            variables = tuple(jx.Var(c.aval) for c in extra)
+            jaxpr = jx.Jaxpr((*binders[:n], *variables, *binders[n:]), jaxpr.eqns, jaxpr.outs)
+            consts = (*consts, *extra)
+    params = CustomCallParams(jaxpr, len(consts), rule, call.name)
+    return trace.process(custom_call_p, (*consts, *args), params)
+
+
+def _stage_rule(
+    jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
+) -> tuple[ClosedJvp, tuple[Array, ...]]:
+    """Stage a rule; return it as a function of what it closes over, and that.
+
+    Results and tangents are staged apart, so that a linearization which meets the rule records no
+    results; unless the rule itself computes both with one program.
+    """
+    nonzero = [is_inexact(a.dtype) for a in avals]
+    split: list[tuple[int, tuple[bool, ...], jx.Jaxpr]] = []
+
+    def run(*primals: Array) -> list[Array]:
+        linear = linear_trace()
+        tangents_in = with_zeros(nonzero, linear.new_inputs(marked(avals, nonzero)))
+        with tr.Running(linear):
+            outs, tangents = jvp(primals, tangents_in)
+            if any(linear.owns(out) for out in outs):
+                return []
+            recorded = linear.build(present(tangents))
+        split.append((len(outs), nonzeros(tangents), recorded.jaxpr))
+        return [*outs, *recorded.consts]
+
+    staged = stage(run, avals)
+    if not split:
+        return _stage_joined(jvp, avals, skip)
+    jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
+    num_outs, nonzero_out, tangent = split[0]
+
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        results = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals])
+        tangents_in = marked(instantiate_all(tangents, avals), nonzero)
+        outs = jx.eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
+        return results[:num_outs], with_zeros(nonzero_out, outs)
+
+    return rule, staged.consts
+
+
+def _stage_joined(
+    jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
+) -> tuple[ClosedJvp, tuple[Array, ...]]:
+    """As ``_stage_rule``, results and tangents together."""
+    nonzero = [is_inexact(a.dtype) for a in avals]
+    nonzero_out: list[bool] = []
+
+    def run(*values: Array) -> list[Array]:
+        n = len(avals)
+        outs, tangents = jvp(values[:n], with_zeros(nonzero, values[n:]))
+        nonzero_out[:] = nonzeros(tangents)
+        return [*outs, *present(tangents)]
+
+    staged = stage(run, [*avals, *marked(avals, nonzero)])
+
+    jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
+
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        tangents_in = marked(instantiate_all(tangents, avals), nonzero)
+        outs = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
+        n = len(nonzero_out)
+        return outs[:n], with_zeros(nonzero_out, outs[n:])
+
+    return rule, staged.consts
+
+
+def _failed(error: Exception) -> ClosedJvp:
+    """A rule that could not be staged: it raises when it is applied."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
+
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        raise error.with_traceback(None)
+
+    return rule
+
+
+def _no_rule(name: str) -> ClosedJvp:
+    def rule(
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        raise DifferentiationError(
+            f"{name} was staged (by jit or a loop) with a rule that closes over a traced value and "
+            f"applies {name} itself. Such a rule has derivatives up to order {_MOST_LEVELS + 1}; "
+            f"make the value an argument of {name} to take more."
+        )
+
+    return rule
+
+
+def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
+    """The function of all operands that makes the call with callables again."""
+    n, rule = params.num_consts, params.rule
+
+    def fun(*operands: Array) -> Sequence[Array]:
+        consts, args = operands[:n], operands[n:]
+        rule_jvp = rule.jvp
+        jvp: tr.DerivativeRule | None = None
+        if rule_jvp is not None:
+
+            def jvp(
+                primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+            ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+                return rule_jvp(consts, primals, tangents)
+
+        call = Call(
+            lambda *xs: jx.eval_jaxpr(params.jaxpr, [*consts, *xs]),
+            params.name,
+            jvp,
+            rule.batch,
+            rule.key,
+            consts if rule.closed else rule.holds,
+            rule.batch_rule,
+            rule.reverse,
+            consts,
+        )
+        return tr.current_trace().process_custom_call(call, args)
+
+    return fun
+
+
+def_program(custom_call_p, lambda args, params, run: run(params.jaxpr, args))
+
+
+custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
+
+
+custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
+
+
+custom_call_p.def_rule(prim.FITS)(calls.fit_call)
+
+
+custom_call_p.def_rule(ASKED)(lambda params: params.rule.reverse)
+
+
+@custom_call_p.def_lowering
+def _custom_call_lowering(b: Lowering, operands: Values, params: CustomCallParams) -> Values:
+    return call_jaxpr(b, params.jaxpr, params.name, operands)
+
+
+@custom_call_p.def_jvp
+def _custom_call_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: CustomCallParams
+) -> prim.JvpResult:
+    return jv.jvp_flat(_reopened(params), primals, tangents)
+
+
+@custom_call_p.def_linearize
+def _custom_call_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: CustomCallParams
+) -> prim.LinearizeResult:
+    linearized = lz.linearize_flat(_reopened(params), primals, nonzero)
+    jaxpr, residuals = linearized.jaxpr, linearized.residuals
+    return (
+        linearized.primals_out,
+        linearized.nonzero_out,
+        lambda tangents: jx.eval_jaxpr(jaxpr, [*residuals, *tangents]),
+    )
+
+
+@custom_call_p.def_transpose
+def _custom_call_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: CustomCallParams
+) -> prim.Cotangents:
+    return calls.transpose_of_call(params.jaxpr, cotangents, operands)
+
+
+@custom_call_p.def_batch
+def _custom_call_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CustomCallParams
+) -> prim.BatchResult:
+    return bt.batch_flat(_reopened(params), mapped, values, axes)

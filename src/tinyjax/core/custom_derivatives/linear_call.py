@@ -1,0 +1,135 @@
+"""``linear_call``: a linear function that is given together with its transpose.
+
+Use it where transposing the single operations fails or is inefficient. An example is the flow of a
+differential equation, whose transpose is another flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyjax import errors, frames, tree
+from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitives import rules as ru
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import calling, list_partition as lp, primitive as prim, tangents as tg
+from tinyjax.core.tracing.jaxpr import eval_jaxpr
+from tinyjax.core.tracing.program_rules import def_program
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms import calls, jvp as jv, linearize as lz
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
+from tinyjax.tree.treedef import in_words
+
+linear_call_p: prim.Primitive[calls.LinearMapParams] = prim.Primitive(
+    "linear_call", calls.LinearMapParams
+)
+calls.def_linear_map(linear_call_p, "a linear function", "its residuals")
+
+
+def linear_call(
+    fun: Callable[[Any, Any], Any],
+    fun_transpose: Callable[[Any, Any], Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
+    """Apply a linear function whose transpose is given for reverse mode.
+
+    Args:
+        fun: takes residuals and operands; it may be applied to any residuals.
+        fun_transpose: takes residuals and cotangents of the result, and returns cotangents of the
+            operands, in their structure.
+        residual_args: the arguments in which it is not linear: arrays in any containers.
+        linear_args: the arguments in which it is linear.
+
+    Raises:
+        TreeMismatchError: the transpose returns another structure than that of the operands.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.custom_derivatives import linear_call
+        >>> def scale(x):
+        ...     return linear_call(lambda r, x: x / r, lambda r, ct: 10.0 * ct / r, 2.0, x)
+        >>> float(scale(6.0)), float(tinyjax.grad(scale)(6.0))
+        (3.0, 5.0)
+    """
+    residuals, residual_tree = tree.flatten(residual_args)
+    operands, operand_tree = tree.flatten(linear_args)
+    n = len(residuals)
+    in_tree = tree.structure(((residual_args, linear_args), {}))
+    arrays = calling.as_arrays([*residuals, *operands], fun, in_tree)
+    forward = calling.FlatFunction(fun, in_tree)
+    there = stage(forward, [x.aval for x in arrays], fun)
+    out_tree = forward.out_tree
+
+    def backward(*values: Array) -> list[Array]:
+        result = fun_transpose(residual_tree.unflatten(values[:n]), out_tree.unflatten(values[n:]))
+        leaves, result_tree = tree.flatten(result)
+        if result_tree != operand_tree:
+            raise errors.DifferentiationError(
+                "transpose output pytree structure must match that of linear inputs, but "
+                f"{frames.describe_function(fun_transpose)} returned "
+                f"{in_words(result_tree)}, and they are {in_words(operand_tree)}."
+            )
+        return [as_array(x) for x in leaves]
+
+    back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
+    return tree.unflatten(out_tree, calls.bind_linear_map(linear_call_p, there, back, arrays, n))
+
+
+def_program(linear_call_p, lambda args, params, run: run(params.forward, args))
+
+
+@linear_call_p.def_lowering
+def _call_lowering(b: Lowering, operands: Values, params: calls.LinearMapParams) -> Values:
+    return call_jaxpr(b, params.forward, "linear_call", operands)
+
+
+@linear_call_p.def_jvp
+def _call_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: calls.LinearMapParams
+) -> prim.JvpResult:
+    n = params.num_residuals
+    outs = bind(linear_call_p, primals, params)
+    _, change = jv.jvp_flat(
+        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(tangents[:n])
+    )
+    return outs, _add_own(primals, tangents[n:], change, params)
+
+
+def _add_own(
+    primals: Sequence[Array],
+    tangents: Sequence[prim.Tangent],
+    change: Sequence[prim.Tangent],
+    params: calls.LinearMapParams,
+) -> list[prim.Tangent]:
+    """Add the function of the operands' tangents to what the residuals' tangents make of it."""
+    n = params.num_residuals
+    if all(t is prim.ZERO for t in tangents):
+        return list(change)
+    tangents_in = [ru.instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
+    own = bind(linear_call_p, (*primals[:n], *tangents_in), params)
+    return [b if a is prim.ZERO else ru.add_arrays(a, b) for a, b in zip(change, own, strict=True)]
+
+
+@linear_call_p.def_linearize
+def _call_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: calls.LinearMapParams
+) -> prim.LinearizeResult:
+    n = params.num_residuals
+    outs = bind(linear_call_p, primals, params)
+    change = lz.linearize_flat(
+        lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(nonzero[:n])
+    )
+    own = any(nonzero[n:])
+    nonzero_out = [own or has for has in change.nonzero_out]
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        of_residuals, of_operands = lp.split_list(tangents, sum(nonzero[:n]))
+        own_tangents = tg.with_zeros(nonzero[n:], of_operands)
+        return tg.present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
+
+    return outs, nonzero_out, tangent_map

@@ -1,0 +1,15 @@
+# Written by `python -m exports` in tests/, from the table of the module beside it.
+
+from tinyjax.core.jit.decorator import jit as jit
+from tinyjax.core.jit.function import JitFunction as JitFunction
+from tinyjax.core.jit.program import JitParams as JitParams
+from tinyjax.core.jit.program import jit_p as jit_p
+from tinyjax.core.jit.traces import clear_traces as clear_traces
+
+__all__ = [
+    'JitFunction',
+    'JitParams',
+    'clear_traces',
+    'jit',
+    'jit_p',
+]

@@ -1,0 +1,226 @@
+"""``jit`` as users call it: checks of what it is told, and defaults.
+
+What becomes of a function is loaded when one is first given to it (``deferred.py``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import EllipsisType
+from typing import Any, Final, ParamSpec, TypeVar, overload
+
+from tinyjax import config, frames, tree
+from tinyjax.core import devices as dev, xla
+from tinyjax.core.jit import deferred, options
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
+from tinyjax.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Modules with what most jitted functions are made of. They are loaded with the first jitted
+#: function, so that its first call need not wait for them; programs without ``jit`` load what they
+#: use.
+companions: Final[list[str]] = []
+
+#: What ``control_flow="source"`` does to a function: handed in when the package is loaded.
+source_reader: Final[list[Callable[[Callable[..., Any]], Callable[..., Any]]]] = []
+
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
+    control_flow: options.ControlFlow = ...,
+    tier: config.Tier | None = ...,
+    compiler_options: options.CompilerOptions | None = ...,
+    inline: bool = ...,
+    keep_unused: bool = ...,
+    device: dev.Device | dev.Sharding | None = ...,
+    backend: str | None = ...,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+) -> deferred.JitFunction[P, R]: ...
+@overload
+def jit(
+    *,
+    static_argnums: int | Sequence[int] | None = ...,
+    static_argnames: str | Sequence[str] | None = ...,
+    donate_argnums: int | Sequence[int] | None = ...,
+    donate_argnames: str | Sequence[str] | None = ...,
+    control_flow: options.ControlFlow = ...,
+    tier: config.Tier | None = ...,
+    compiler_options: options.CompilerOptions | None = ...,
+    inline: bool = ...,
+    keep_unused: bool = ...,
+    device: dev.Device | dev.Sharding | None = ...,
+    backend: str | None = ...,
+    in_shardings: Any = ...,
+    out_shardings: Any = ...,
+) -> Callable[[Callable[P, R]], deferred.JitFunction[P, R]]: ...
+@checking.checked
+def jit(  # noqa: PLR0913 (JAX's signature)
+    fun: Callable[P, R] | EllipsisType = ...,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    control_flow: options.ControlFlow = "python",
+    tier: config.Tier | None = None,
+    compiler_options: options.CompilerOptions | None = None,
+    inline: bool = False,
+    keep_unused: bool = False,
+    device: dev.Device | dev.Sharding | None = None,
+    backend: str | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> deferred.JitFunction[P, R] | Callable[[Callable[P, R]], deferred.JitFunction[P, R]]:
+    """Compile a function with XLA.
+
+    The first call with a signature runs the function on tracers, to record its program; later calls
+    run the compiled program, also those of another ``jit`` of this function with the same options.
+    The function may depend only on its arguments and on the arrays it closes over. What else it
+    reads is read when it is traced, and again after ``clear_caches``. Its Python control flow may
+    depend only on static arguments, except with
+    ``control_flow="source"``.
+
+    Args:
+        fun: takes and returns arrays in any containers. Without it, ``jit`` returns a decorator.
+        static_argnums: positional arguments that are not arrays but hashable Python values. Each
+            new value compiles the function again.
+        static_argnames: static arguments by name; without ``static_argnums`` also where they are
+            given by position.
+        donate_argnums: positional arguments whose memory may be reused for the results; the arrays
+            passed for them cannot be used afterwards. A warning tells which cannot be reused.
+        donate_argnames: donated arguments by name.
+        control_flow: "source" reads the source of the function, and of functions that it calls,
+            and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
+            ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
+        tier: what computes the first calls. With "compiled", they wait for the compiler. With
+            "first", NumPy evaluates as many calls as cost less than compiling. With "ready", NumPy
+            evaluates calls until the compiled program is ready. The default is the setting
+            ``tier``. ``explain`` tells how many calls NumPy evaluates.
+        compiler_options: XLA flags and their values. They apply where the function is compiled on
+            its own and not as a part of another.
+        inline: write the operations of the function into a program that calls it, and not the
+            call.
+        keep_unused: has no effect: unused parameters are kept.
+        device: the device to run on; by default the one where the arguments are.
+        backend: the platform to run on, such as "cpu" or "gpu": on its first device.
+        in_shardings: how the positional arguments are divided: a sharding for all of them, or a
+            tuple of shardings or of trees of them, each for all leaves below it. An argument that
+            is divided otherwise is moved; None leaves it where it is. A ``PartitionSpec`` is one of
+            the current mesh.
+        out_shardings: how the result is divided, likewise; where it is None, XLA chooses.
+
+    Returns:
+        A function of the same signature, with ``lower(*args)`` to look at the program.
+
+    Raises:
+        ConcretizationError: when called, if the function needs the data of an argument.
+        StaticArgumentError: the function has no such static argument; or when called, if a static
+            argument is an array or not hashable.
+        SourceError: when called, if ``control_flow`` is "source" and the function uses Python that
+            cannot be staged.
+        ArgumentError: ``fun`` is not callable, or a generator function; ``control_flow`` or
+            ``tier`` is none of the words above; what is donated is static, or no argument of the
+            function; or there is no such backend. When called, if a compiler option is none of
+            XLA's.
+        ShardingError: when called, if there is no such device, an array cannot be divided as it is
+            to lie, or arguments lie on different devices.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.jit
+        ... def selu(x):
+        ...     return 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67)
+        >>> selu(jnp.array([1.0, 2.0]))
+        Array([1.05, 2.1 ], dtype=float32)
+    """
+    if isinstance(fun, EllipsisType):
+
+        def decorate(fun: Callable[P, R]) -> deferred.JitFunction[P, R]:
+            return jit(
+                fun,
+                static_argnums=static_argnums,
+                static_argnames=static_argnames,
+                donate_argnums=donate_argnums,
+                donate_argnames=donate_argnames,
+                control_flow=control_flow,
+                tier=tier,
+                compiler_options=compiler_options,
+                inline=inline,
+                keep_unused=keep_unused,
+                device=device,
+                backend=backend,
+                in_shardings=in_shardings,
+                out_shardings=out_shardings,
+            )
+
+        return decorate
+    _check_function(fun)
+    if backend is not None:
+        first, *_ = dev.devices_on(backend)
+        device = first if device is None and first != dev.first_device() else device
+    if device is not None and (in_shardings is not None or out_shardings is not None):
+        raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
+    if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
+        in_shardings = tuple(in_shardings)
+    ins, outs = _places(in_shardings, device), _places(out_shardings, device)
+    if control_flow == "source":
+        fun = source_reader[0](fun)
+    for module in companions:
+        import_module(module)
+    companions.clear()
+    if (tier or config.settings().tier) != "compiled":
+        import_module("tinyjax.core.xla.background")
+    parameters = deferred.Parameters(
+        fun,
+        _positions("static_argnums", static_argnums),
+        _names(static_argnames),
+        _positions("donate_argnums", donate_argnums),
+        _names(donate_argnames),
+        static_argnums is not None and static_argnames is not None,
+    )
+    flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
+    in_and_out = None if ins is None and outs is None else deferred.Shardings(ins, outs)
+    return deferred.JitFunction(fun, parameters, tier, flags, in_and_out, inline)
+
+
+def _check_function(fun: Callable[..., object]) -> None:
+    """Raise where a function that can be called cannot be jitted."""
+    if isinstance(fun, staticmethod):
+        raise ArgumentError(
+            "jit takes a function and not a staticmethod of it: put @staticmethod above @jit."
+        )
+    if inspect.isgeneratorfunction(fun):
+        raise ArgumentError(
+            f"jit takes a function that returns arrays, but got a generator function: "
+            f"{frames.describe_function(fun)}. Return a list."
+        )
+
+
+def _positions(name: str, numbers: int | Sequence[int] | None) -> tuple[int, ...]:
+    return () if numbers is None else ints.integers(ints.one_or_more(numbers, name), name)
+
+
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
+def _places(shardings: Any, device: dev.Device | dev.Sharding | None) -> Any:
+    """Where arguments or results lie; None where nothing else is said than the first device."""
+    place = device if shardings is None else shardings
+    if place is None:
+        return None
+    places = tree.leaves(place, dev.is_place)
+    first = (None, dev.first_device(), dev.on_first())
+    return None if all(where in first for where in places) else place

@@ -1,0 +1,13 @@
+"""What ``jit`` makes of a function, which is loaded when a function is first given to it."""
+
+from __future__ import annotations
+
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "tinyjax.core.jit.function": "JitFunction Shardings",
+        "tinyjax.core.jit.signatures": "Parameters",
+    },
+)

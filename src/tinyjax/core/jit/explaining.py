@@ -1,0 +1,160 @@
+"""Why a call of a jitted function was not like an earlier one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from tinyjax import records, tree
+from tinyjax.core.jit.signatures import Signature, same_value
+from tinyjax.core.tracing.calling import argument_path, parameter_name
+from tinyjax.core.tracing.primitive import MappedAxis
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.tree.treedef import first_difference
+
+
+@attrs.frozen(eq=False, repr=False)
+class Explanation(records.Record):
+    """Say what a call of a jitted function would do, and why.
+
+    Attributes:
+        function: the function, and where it is defined.
+        traces: whether the call would run the Python function, to record its program.
+        compiles: whether XLA would compile the program.
+        differences: how the call differs from the most similar earlier call: a line for each
+            argument, static value or setting that differs.
+        reasons: other reasons to trace or compile.
+    """
+
+    function: str
+    traces: bool
+    compiles: bool
+    differences: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        match self.traces, self.compiles:
+            case True, True:
+                verdict = "is traced and compiled"
+            case True, False:
+                verdict = "is traced, but not compiled"
+            case False, True:
+                verdict = "was traced before, and is compiled"
+            case _:
+                verdict = "runs a program that was traced and compiled before"
+        lines = [f"this call of {self.function} {verdict}"]
+        return "\n".join([*lines, *(f"  {line}" for line in (*self.differences, *self.reasons))])
+
+    def log(self) -> None:
+        """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
+        logging.getLogger("tinyjax").warning(str(self))
+
+
+def differences(
+    fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
+) -> tuple[str, ...]:
+    """Say how a call differs from the earlier one that it differs from least.
+
+    Args:
+        fun: the function, for the names of its parameters.
+        signature: the call.
+        earlier: the signatures of earlier calls.
+    """
+    changes = [tuple(_differences(fun, signature, other)) for other in earlier]
+    return min(changes, key=len, default=())
+
+
+def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
+    lines: list[str] = []
+    if new.in_tree is not old.in_tree and new.in_tree != old.in_tree:
+        lines += _structures(fun, new, old)
+    else:
+        for i, (a, b) in enumerate(zip(new.avals, old.avals, strict=True)):
+            if a is not b:
+                path = argument_path(fun, new.in_tree, i, new.static.positions)
+                lines.append(f"{path}: {a} instead of {b}{_advice(a, b)}")
+    lines += _values(
+        [(parameter_name(fun, i), value) for i, value in new.static.positional],
+        [(parameter_name(fun, i), value) for i, value in old.static.positional],
+    )
+    lines += _values(new.static.keywords, old.static.keywords)
+    if new.settings is not old.settings:
+        for name, a in attrs.asdict(new.settings).items():
+            b = getattr(old.settings, name)
+            if a != b:
+                lines.append(f"setting {name}: {a!r} instead of {b!r}")
+    if new.axes != old.axes:
+        lines.append(
+            f"named axes around the call: {_names(new.axes)} instead of {_names(old.axes)}"
+        )
+    return lines
+
+
+def _advice(new: ShapedArray, old: ShapedArray) -> str:
+    if new.shape == old.shape and new.dtype == old.dtype:
+        if new.weak_type:
+            return ": a Python number, where there was an array"
+        return ": an array, where there was a Python number"
+    return ""
+
+
+def _names(axes: Sequence[MappedAxis]) -> str:
+    return ", ".join(f"{axis.name!r} of length {axis.size}" for axis in axes) or "none"
+
+
+def _values(new: Sequence[tuple[str, Any]], old: Sequence[tuple[str, Any]]) -> list[str]:
+    before, now = dict(old), dict(new)
+    lines = []
+    for name in [*now, *(name for name in before if name not in now)]:
+        a, b = now.get(name, _MISSING), before.get(name, _MISSING)
+        if not same_value(a, b):
+            lines.append(f"static {name}: {a!r} instead of {b!r}")
+    return lines
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "its default"
+
+
+_MISSING = _Missing()
+
+
+def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
+    """Say where the structures of two calls' arguments differ, for each argument."""
+    old_args, old_kwargs = _arguments(fun, old)
+    new_args, new_kwargs = _arguments(fun, new)
+    lines = []
+    if len(new_args) != len(old_args):
+        lines.append(f"{len(new_args)} positional arguments instead of {len(old_args)}")
+    if new_kwargs.keys() != old_kwargs.keys():
+        lines.append(f"keywords {_keywords(new_kwargs)} instead of {_keywords(old_kwargs)}")
+    others = old_kwargs | old_args
+    for name, treedef in (new_args | new_kwargs).items():
+        if name in others and others[name] != treedef:
+            path, before, now = first_difference(others[name], treedef, name)
+            lines.append(f"{path}: {now} instead of {before}")
+    return lines
+
+
+_Arguments = dict[str, tree.PyTreeDef]
+
+
+def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
+    """The structures of the dynamic arguments, by name."""
+    treedef = signature.in_tree
+    args, kwargs = tree.unflatten(treedef, range(treedef.num_leaves))
+    arg_defs, kwarg_defs = treedef.children()
+    positions = signature.static.positions
+    free = [i for i in range(len(args) + len(positions)) if i not in positions]
+    positional = {
+        parameter_name(fun, i): child for i, child in zip(free, arg_defs.children(), strict=True)
+    }
+    return positional, dict(zip(map(str, sorted(kwargs)), kwarg_defs.children(), strict=True))
+
+
+def _keywords(kwargs: _Arguments) -> str:
+    return ", ".join(kwargs) or "none"

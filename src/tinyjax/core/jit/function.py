@@ -1,0 +1,695 @@
+"""``jit``: staging a function once per signature, and compiling it once per program.
+
+A call looks up its signature (the structure and types of its arguments, the values of static ones,
+the settings); a signature seen before runs the compiled program at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from operator import attrgetter, is_not
+from types import MethodType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    overload,
+)
+
+import attrs
+from numpy import ndarray
+
+from tinyjax import errors, tracebacks, tree
+from tinyjax.config import Process, Tier, is_tracing_forbidden, local_settings, settings
+from tinyjax.core import devices as dev, key_reuse, refs as rf, sharded_array as sa, xla
+from tinyjax.core.events import timed
+from tinyjax.core.jit.program import JitParams, jit_p
+from tinyjax.core.jit.signatures import Parameters, Signature, StaticArguments, make_signature
+from tinyjax.core.jit.traces import (
+    MOST_SIGNATURES,
+    NO_TRACES,
+    Entry,
+    Plan,
+    Plans,
+    Traces,
+    no_short_call,
+    traces_of,
+)
+from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapeDtypeStruct
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import PYTHON_NUMBERS
+from tinyjax.frames import describe_function, imitate, warn_user
+
+if TYPE_CHECKING:
+    from tinyjax.core.jit import stages
+    from tinyjax.core.jit.explaining import Explanation
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Shardings:
+    """How the arguments and the results of a function lie.
+
+    Attributes:
+        ins: of the positional arguments that are not static, a prefix of their tuple.
+        outs: of the result, a prefix of its tree.
+    """
+
+    ins: Any
+    outs: Any
+
+    def around(self, fun: Callable[..., R]) -> Callable[..., R]:
+        """The function with its arguments and results constrained."""
+        # Few programs ask for it.
+        from tinyjax.core.jit.constraint import constrained  # noqa: PLC0415
+
+        def placed(*args: Any, **kwargs: Any) -> R:
+            operands = constrained(args, self.ins, "jit's in_shardings", "args")
+            return constrained(fun(*operands, **kwargs), self.outs, "jit's out_shardings", "result")
+
+        return placed
+
+    @property
+    def options(self) -> Hashable:
+        """What tells them from others."""
+        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
+        return tuple(leaves), structure
+
+
+class _SignatureOfFunction:
+    """The signature of what ``jit`` was given, for those who do not follow ``__wrapped__``."""
+
+    def __get__(
+        self, instance: JitFunction[..., Any] | None, owner: type
+    ) -> inspect.Signature | None:
+        try:
+            return None if instance is None else inspect.signature(instance._fun)
+        except (TypeError, ValueError):  # some of those that C defines have none
+            return None
+
+
+class JitFunction(Generic[P, R]):
+    """Compile a function when it is called; made by ``jit``."""
+
+    __name__: str
+    __signature__: _SignatureOfFunction = _SignatureOfFunction()
+    __wrapped__: Callable[P, R]
+
+    def __init__(
+        self,
+        fun: Callable[P, R],
+        parameters: Parameters,
+        tier: Tier | None = None,
+        flags: xla.Flags = (),
+        shardings: Shardings | None = None,
+        inline: bool = False,
+    ) -> None:
+        imitate(self, fun)
+        self._fun = fun
+        name = getattr(fun, "__name__", None)
+        self._name = name if isinstance(name, str) else type(fun).__name__
+        self._parameters = parameters
+        self._all_dynamic = parameters.all_dynamic
+        self._tier = tier
+        self._flags = flags
+        self._shardings = shardings
+        self._inline = inline
+        self._traces: Traces = NO_TRACES
+        # References that the function has used from outside, and programs of their contents.
+        self._refs: tuple[rf.Ref, ...] = ()
+        self._with_refs: dict[tuple[Hashable, ...], Entry] = {}
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickle by name, as functions are, or else the function with what ``jit`` was told."""
+        name: str = getattr(self, "__qualname__", self._name)
+        try:
+            named = attrgetter(name)(sys.modules[self.__module__])
+        except (AttributeError, KeyError):
+            named = None
+        if named is self:
+            return name
+        return JitFunction, (
+            *(self._fun, self._parameters, self._tier, self._flags, self._shardings, self._inline),
+        )
+
+    def __copy__(self) -> JitFunction[P, R]:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction[P, R]:
+        """Copy what the function is bound to, as Python does: a function itself is not copied."""
+        fun = deepcopy(self._fun, memo)
+        if fun is self._fun:
+            return self
+        parameters = attrs.evolve(self._parameters, fun=fun)
+        return JitFunction(fun, parameters, self._tier, self._flags, self._shardings, self._inline)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            # A call like the last one, or like an earlier one, is made in short.
+            plans = self._traces.plans
+            trace = tr.current_trace()
+            if trace.evaluates and (plans.settings is (local_settings() or Process.settings)):
+                result: R = plans.short(args, kwargs)
+                if result is not NotImplemented:
+                    return result
+                plan: Plan | None
+                if plans.flat and not kwargs:
+                    key: list[Any] = []
+                    arg: Any
+                    for arg in args:
+                        kind = type(arg)
+                        if kind is ConcreteArray:
+                            key.append(arg._aval or arg.aval)
+                        elif kind is ndarray:
+                            key.append(arg.dtype)
+                            key.append(arg.shape)
+                        elif kind in PYTHON_NUMBERS:
+                            key.append(kind)
+                        else:
+                            break
+                    else:
+                        plan = plans.flat.get(tuple(key))
+                        if plan is not None:
+                            plans.short = plan.short
+                            result = plan.launch(args)
+                            if result is not NotImplemented:
+                                return result
+                if plans.nested:
+                    find = xla.call_key if self._all_dynamic else self._key
+                    call = find(args, kwargs)
+                    if call is not None:
+                        plan = plans.nested.get(call[1])
+                        if plan is not None:
+                            plans.short = plan.short
+                            result = plan.launch(call[0])
+                            if result is not NotImplemented:
+                                return result
+            return self._call(args, kwargs)
+        except (Exception, KeyboardInterrupt) as error:
+            tracebacks.fold(error, sys._getframe())
+            raise
+
+    def _key(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
+        """Return the leaves of a call's arguments, and what its plan is found by, if it has one."""
+        if self._all_dynamic:
+            return xla.call_key(args, kwargs)
+        static, dynamic, keywords = self._parameters.separate(args, kwargs)
+        call = xla.call_key(dynamic, keywords)
+        return call and (call[0], (*call[1], static))
+
+    @calling.watched
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        if settings().disable_jit:
+            return self._run(args, kwargs)
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        if rf.in_use():
+            holders = rf.Holders(leaves, in_tree)
+            if self._refs or holders:
+                return self._call_with_refs(holders, static)
+        arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
+        signature = make_signature(in_tree, [x.aval for x in arrays], static)
+        traces = self._find()
+        entry = traces.entries.get(signature)
+        if entry is None:
+            try:
+                entry = self._trace(signature)
+            except errors.OuterRefError:
+                return self._call_with_refs(rf.Holders(leaves, in_tree), static)
+        trace = tr.current_trace()
+        operands = (*entry.consts, *arrays)
+        if entry.uses is not stg.NOTHING_USED:
+            return self._call_with_keys(entry, operands)
+        if trace.evaluates:
+            tr.check_concrete(operands)
+            evaluated: R = entry.run(operands)
+            if signature in traces.entries:
+                self._plan(args, kwargs, leaves, in_tree, entry)
+            return evaluated
+        outs = (
+            jx.eval_jaxpr(entry.params.jaxpr, operands)
+            if self._inline
+            else trace.process(jit_p, operands, entry.params)
+        )
+        result: R = tree.unflatten(entry.out_tree, outs)
+        return result
+
+    def _call_with_keys(self, entry: Entry, operands: Sequence[Array]) -> R:
+        """Run a program that uses keys, and note which.
+
+        Raises:
+            KeyReuseError: one was used before.
+        """
+        jaxpr = entry.params.jaxpr
+        key_reuse.pass_on(jaxpr, operands, entry.uses)
+        outs = tr.bind(jit_p, operands, entry.params)
+        key_reuse.carry_over(jaxpr.outs, outs, entry.uses)
+        result: R = tree.unflatten(entry.out_tree, outs)
+        return result
+
+    def _call_with_refs(self, holders: rf.Holders, static: StaticArguments) -> R:
+        """Call the function where it uses references made outside of it.
+
+        The program takes their contents and returns what it leaves of them.
+
+        Args:
+            holders: the arguments.
+            static: the static arguments.
+        """
+        arrays = calling.as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
+        signature = make_signature(holders.in_tree, [x.aval for x in arrays], static)
+        entry, closed = self._find_with_refs(holders, signature)
+        operands = (*entry.consts, *[ref.contents for ref in closed], *arrays)
+        key_reuse.pass_on(entry.params.jaxpr, operands, entry.uses)
+        trace = tr.current_trace()
+        outcome: tuple[dict[int, Array], Sequence[rf.Refilled], R]
+        if trace.evaluates:
+            tr.check_concrete(operands)
+            outcome = entry.run(operands)
+        else:
+            outs = trace.process(jit_p, operands, entry.params)
+            outcome = tree.unflatten(entry.out_tree, outs)
+        return holders.keep(closed, outcome)
+
+    def _find_with_refs(
+        self, holders: rf.Holders, signature: Signature
+    ) -> tuple[Entry, tuple[rf.Ref, ...]]:
+        """Return the program of a function that uses references, and those not passed to it.
+
+        Raises:
+            RefError: a reference is passed twice, or is passed and used from outside as well.
+        """
+        passed = tuple([i for i, x in enumerate(holders.leaves) if isinstance(x, rf.Ref)])
+        while True:
+            self._refs = closed = tuple(filter(rf.can_be_used, self._refs))
+            rf.check_given_once((*closed, *holders.refs), describe_function(self._fun))
+            key = (signature, passed, closed)
+            entry = self._with_refs.get(key)
+            if entry is not None:
+                return entry, closed
+            entry, kept = self._stage_with_refs(signature, passed, closed)
+            if entry is not None:
+                if kept:
+                    self._with_refs[key] = entry
+                return entry, closed
+
+    def _stage_with_refs(
+        self, signature: Signature, passed: tuple[int, ...], closed: tuple[rf.Ref, ...]
+    ) -> tuple[Entry | None, bool]:
+        """Record the program of a function of references' contents and arrays.
+
+        It returns the contents that were written, by the references' numbers, the objects that got
+        another form, and the result. There is none where other references are used than was known;
+        these are known afterwards.
+        """
+        bound = signature.static.bind(self._fun)
+        inner = calling.FlatFunction(bound, signature.in_tree, user_fun=self._fun)
+        others: list[rf.Ref] = []
+
+        def program(
+            known: Sequence[Array], leaves: Sequence[Array]
+        ) -> tuple[dict[int, Array], list[rf.Refilled], R]:
+            own: dict[int, rf.Ref] = {}
+
+            def call() -> list[Array]:
+                own.update((i, rf.Ref(leaves[i])) for i in passed)
+                return inner(*[own.get(i, x) for i, x in enumerate(leaves)])
+
+            contents = dict(zip(closed, known, strict=True))
+            with rf.refilled() as changed:
+                kept, outs = rf.discharge(call, contents, others)
+            left = {i: kept[ref] for i, ref in enumerate(closed) if ref in kept}
+            for place, i in enumerate(passed, len(closed)):
+                if own[i].is_written:
+                    left[place] = rf.freeze(own[i])
+            return left, changed, tree.unflatten(inner.out_tree, outs)
+
+        avals = [ref.aval for ref in closed]
+        in_tree = tree.structure(((avals, list(signature.avals)), {}))
+        flat = calling.FlatFunction(program, in_tree, user_fun=self._fun)
+        before = stg.stand_ins.get()
+        staged = stg.stage(flat.__call__, [*avals, *signature.avals], self._fun)
+        if others:
+            self._refs = (*closed, *others)
+            return None, False
+        return self._entry_of(staged, flat.out_tree, (), before)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        arrays = [
+            x
+            if isinstance(x, Array | rf.Ref) or type(x) in rf.HOLDERS
+            else calling.as_argument(x, self._fun, in_tree, i, static.positions)
+            for i, x in enumerate(leaves)
+        ]
+        flat = calling.FlatFunction(static.bind(self._fun), in_tree, user_fun=self._fun)
+        outs = flat(*arrays)
+        result: R = tree.unflatten(flat.out_tree, outs)
+        return result
+
+    def _plan(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        in_tree: tree.PyTreeDef,
+        entry: Entry,
+    ) -> None:
+        """Prepare for calls like this one."""
+        program = entry.executable
+        placed = (
+            sa.any_sharded(leaves) or tr.current_trace() is tr.PLACED
+        )  # the program at hand is not the one that was run
+        if not placed and (program is None or program.host_program is not None or program.donated):
+            return
+        plans = self._traces.plan_for(entry.settings)
+        if not xla.register_nodes(in_tree):
+            return
+        call = self._key(args, kwargs)
+        if call is None or len(call[0]) != len(leaves) or any(map(is_not, call[0], leaves)):
+            return  # the function changed its arguments while it was traced
+        if placed:
+            self._plan_placed(plans, call[1], leaves, entry)
+            return
+        assert program is not None, "it was run"
+        # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
+        if (
+            not self._all_dynamic
+            or kwargs
+            or len(leaves) != len(args)
+            or any(map(is_not, leaves, args))
+        ):
+            table, key = plans.nested, call[1]
+        else:
+            table, key = plans.flat, call[1][1:]  # without the structure
+        known = table.get(key)
+        placements = known.launch if known is not None else None
+        if key in table and not isinstance(placements, xla.PlacedLaunch):
+            return  # the call was made in the usual way all the same
+        launch: xla.Launch | None
+        if all(type(x) is ConcreteArray for x in leaves):
+            launch = xla.launch_arrays(program, entry.consts, entry.out_tree)
+        else:
+            launch = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves)
+        if isinstance(placements, xla.PlacedLaunch):
+            placements.others = launch or xla.not_launched
+        elif launch is None:
+            table[key] = None
+        else:
+            static = self._parameters.separate(args, kwargs)[0]
+            short = xla.short_call(
+                *(program, entry.consts, in_tree, entry.out_tree, leaves),
+                (*static.positional, *static.keywords),
+            )
+            plan = table[key] = Plan(launch, short or no_short_call)
+            plans.short = plan.short
+        if len(table) > MOST_SIGNATURES:
+            table.clear()
+
+    def _plan_placed(
+        self, plans: Plans, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry
+    ) -> None:
+        """Prepare for calls whose arguments have these types and lie as these do."""
+        kinds = (ConcreteArray, sa.ShardedArray, ndarray, *PYTHON_NUMBERS)
+        if not all(type(x) in kinds for x in leaves):
+            return
+        params = entry.params
+        if xla.runs_on_host(params.jaxpr):
+            return
+        shardings = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
+        placement = xla.placement_of(params.jaxpr, shardings)
+        if placement is None:
+            return
+        program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
+        if not isinstance(program, xla.ShardedExecutable):
+            return
+        known = plans.nested.get(key)
+        launch = xla.not_launched if known is None else known.launch
+        if not isinstance(launch, xla.PlacedLaunch):
+            launch = xla.PlacedLaunch(launch)
+            plans.nested[key] = Plan(launch)
+            plans.short = no_short_call
+        launch.add(program, entry.consts, leaves, entry.out_tree)
+
+    def _find(self) -> Traces:
+        """What calls have become, for this object and others that are made of the same."""
+        if self._traces is NO_TRACES:
+            places = self._shardings and self._shardings.options
+            told = (self._parameters.options, self._tier, self._flags, places, self._inline)
+            self._traces = traces_of(self._fun, (self._name, *told))
+        return self._traces
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
+    ) -> calling.BoundMethod[Q, R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Bind as a method does, so that methods can be jitted."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {describe_function(self._fun)}>"
+
+    def without_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        """Return the function of the arguments that are not static, for a call, and these."""
+        static, dynamic, keywords = self._parameters.separate(args, kwargs)
+        return static.bind(self), dynamic, keywords
+
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> stages.Lowered:
+        """Stage and lower the function for these arguments without running it.
+
+        Args:
+            args: as in a call; a ``ShapeDtypeStruct`` may stand for an array.
+            kwargs: likewise.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> lowered = tinyjax.jit(jnp.sin).lower(1.0)
+            >>> "stablehlo.sine" in lowered.as_text()
+            True
+        """
+        from tinyjax.core.jit.stages import Lowered, References  # noqa: PLC0415 (most programs do not use it)
+
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        holders = rf.Holders(leaves, in_tree)
+        avals = calling.as_avals(holders.values, self._fun, holders.in_tree, static.positions)
+        signature = make_signature(holders.in_tree, avals, static)
+        entry: Entry | None = None
+        references: References | None = None
+        closed: tuple[rf.Ref, ...] = ()
+        if not (self._refs or holders):
+            with suppress(errors.OuterRefError):
+                entry = self._find().entries.get(signature) or self._trace(signature)
+        if entry is None:
+            entry, closed = self._find_with_refs(holders, signature)
+            passed = tuple([isinstance(x, rf.Ref) for x in holders.leaves])
+            references = References(closed, passed, entry.out_tree)
+        params = entry.params
+        captured = [*entry.consts, *[ref.contents for ref in closed]]
+        shardings = [*xla.on_devices(captured), *map(_sharding_of, holders.values)]
+        return Lowered(
+            attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, shardings)),
+            entry.consts,
+            signature.in_tree,
+            entry.out_tree.children()[2] if references else entry.out_tree,
+            references,
+        )
+
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> stages.Traced:
+        """Stage the function for these arguments without lowering it.
+
+        Args:
+            args: as in a call; a ``ShapeDtypeStruct`` may stand for an array.
+            kwargs: likewise.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> tinyjax.jit(jnp.sin).trace(1.0).jaxpr
+            { lambda a:float32[] .
+              let b:float32[] = sin a
+              in ( b ) }
+        """
+        from tinyjax.core.jit.stages import Traced  # noqa: PLC0415 (most programs do not use it)
+
+        return Traced(self.lower(*args, **kwargs))
+
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """Return the shapes and dtypes of the result without computing it."""
+        return self.trace(*args, **kwargs).out_info
+
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+        """Say whether a call with these arguments would trace or compile, and why.
+
+        The function is traced if the call would trace it, but nothing is compiled, run or kept.
+        With the setting ``explain`` every call that traces or compiles is reported to the logger
+        ``tinyjax``.
+
+        Args:
+            args: as in a call; a ``ShapeDtypeStruct`` may stand for an array.
+            kwargs: likewise.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> @tinyjax.jit
+            ... def scale(x, by):
+            ...     return x * by
+            >>> _ = scale(jnp.ones(3), 2.0)
+            >>> print(scale.explain(jnp.ones(3), jnp.ones(3)).differences)
+            ('by: float32[3] instead of float32[]',)
+        """
+        signature = self._signature(args, kwargs)
+        entry = self._find().entries.get(signature)
+        return self._explain(signature, entry, entry or self._stage(signature)[0])
+
+    def _explain(self, signature: Signature, known: Entry | None, entry: Entry) -> Explanation:
+        from tinyjax.core.jit.explaining import Explanation, differences  # noqa: PLC0415 (likewise)
+
+        different: tuple[str, ...] = ()
+        reasons: list[str] = []
+        if known is None:
+            earlier = [*self._find().entries]
+            different = differences(self._fun, signature, earlier)
+            if not earlier:
+                reasons.append("it is the first call of this function object")
+            elif not different:
+                reasons.append("the function closes over a value that is being traced")
+        params = entry.params
+        if entry.executable is None and (params.tier or settings().tier) != "compiled":
+            reasons.append(xla.decide(params.jaxpr).reason)
+        compiled = entry.executable is not None or xla.is_compiled(params.compilation)
+        if compiled and known is None:
+            reasons.append("an equal program was compiled before")
+        name = describe_function(self._fun)
+        return Explanation(name, known is None, not compiled, different, tuple(reasons))
+
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+        leaves, in_tree, static = self._parameters.split(args, kwargs)
+        avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
+        return make_signature(in_tree, avals, static)
+
+    def _cache_size(self) -> int:
+        """Count the signatures that have a program, by the name that tests written for JAX use."""
+        return len(self._find().entries)
+
+    def clear_cache(self) -> None:
+        """Forget every signature, also for other ``jit`` objects that were made of the same.
+
+        Compiled programs stay in the process-wide cache.
+        """
+        self._find().clear()
+        self._with_refs.clear()
+
+    def _trace(self, signature: Signature) -> Entry:
+        if is_tracing_forbidden():
+            raise errors.TracingForbiddenError(
+                f"{describe_function(self._fun)} would be traced for a call, but no_tracing is in "
+                "force here: it was not called before with arguments of these types."
+            )
+        entry, kept = self._stage(signature)
+        if signature.settings.explain:
+            self._explain(signature, None, entry).log()
+        if kept:
+            self._find().add(signature, entry)
+        return entry
+
+    def _stage(self, signature: Signature) -> tuple[Entry, bool]:
+        """Record the program of a signature; tell also whether it is good for later calls."""
+        in_tree, static = signature.in_tree, signature.static
+        bound = static.bind(self._fun)
+        watch = rf.Watch() if rf.in_use() else None
+        called = bound if watch is None else watch.over(bound)
+        if self._shardings is not None:
+            called = self._shardings.around(called)
+        flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
+        before = stg.stand_ins.get()
+        with timed("/jax/core/compile/jaxpr_trace_duration"):
+            staged = stg.stage(flat, signature.avals, self._fun)
+        if watch:
+            self._refs = tuple(watch.refs)
+            raise errors.OuterRefError(
+                f"{describe_function(self._fun)} uses a Ref that was made outside of it. It can be "
+                "called, but its program is no function of its arguments: pass in ref[...], and "
+                "return the new value."
+            )
+        donated: list[int] = []
+        if not signature.settings.debugging:  # which may have to run the program again
+            donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
+        if donated and isinstance(tr.current_trace(), tr.EvalTrace):
+            self._check_donations(staged.jaxpr, donated)
+        return self._entry_of(staged, flat.out_tree, tuple(donated), before)
+
+    def _check_donations(self, jaxpr: jx.Jaxpr, donated: Sequence[int]) -> None:
+        """Warn where the memory of an argument is given up in vain."""
+        taken = xla.match_donations(jaxpr, tuple(donated))
+        # As in JAX, of an argument with as many elements as a result nothing is said.
+        spare = Counter(x.size for i, x in enumerate(jaxpr.out_avals) if i not in taken)
+        left: list[str] = []
+        for aval in [jaxpr.in_avals[i] for i in donated if taken[i] is None]:
+            if not spare[aval.size]:
+                left.append(str(aval))
+            spare[aval.size] -= 1
+        if left:
+            warn_user(
+                f"Some donated buffers were not usable: {', '.join(left)}. An argument's memory is "
+                f"reused for a result of the same size, and {describe_function(self._fun)} returns "
+                "no further one. Donate what it updates."
+            )
+
+    def retraced(self, digests: Container[bytes]) -> Iterator[jx.Jaxpr]:
+        """Trace again, under the settings in force, what has given programs of these digests.
+
+        What the function gives another program for now, or nothing, is left out.
+        """
+        for signature, entry in self._find().entries.copy().items():
+            digest = entry.params.jaxpr.digest
+            if digest in digests:
+                with suppress(Exception):  # the function's own: what it closes over has changed
+                    jaxpr = self._stage(signature)[0].params.jaxpr
+                    if jaxpr.digest == digest:
+                        yield jaxpr
+
+    def _entry_of(
+        self, staged: stg.Staged, out_tree: tree.PyTreeDef, donated: tuple[int, ...], before: int
+    ) -> tuple[Entry, bool]:
+        """Make the entry of a program; tell also whether it is good for later calls.
+
+        Args:
+            staged: the program.
+            out_tree: the structure of its result.
+            donated: the parameters whose memory may be reused.
+            before: how many stand-ins there were before it was staged.
+        """
+        params = JitParams(staged.jaxpr, self._name, donated, self._tier, self._flags)
+        # A closed-over tracer is good for this call only: the next call must trace again.
+        # So is a program in which something stands in for a loop.
+        closed_over = any(isinstance(c, tr.Tracer) for c in staged.consts)
+        return Entry(params, staged, out_tree), stg.stand_ins.get() == before and not closed_over
+
+
+def _sharding_of(leaf: object) -> dev.Sharding | None:
+    """How an argument lies; None for one that goes where it is wanted."""
+    if not isinstance(leaf, sa.ShardedArray | ShapeDtypeStruct) or leaf.sharding == dev.on_first():
+        return None
+    return leaf.sharding if isinstance(leaf, ShapeDtypeStruct) or leaf.committed else None

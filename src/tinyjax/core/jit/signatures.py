@@ -1,0 +1,339 @@
+"""Signatures: the keys by which a jitted function finds the program of a call.
+
+Calls with equal signatures run one program. A signature holds everything that a program can depend
+on: the structure and the types of the arguments, the values of static ones, the settings, and the
+named axes around the call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Iterable
+from operator import is_
+from types import NoneType
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from tinyjax import config, errors, frames, records, tree
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@attrs.frozen(eq=False, repr=False)
+class StaticArguments:
+    """Static arguments as a key: equal where values and types are, and 0.0 is not -0.0.
+
+    Attributes:
+        positional: pairs of position and value.
+        keywords: pairs of name and value.
+    """
+
+    positional: tuple[tuple[int, Any], ...] = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Which positional arguments are static."""
+        return tuple([i for i, _ in self.positional])
+
+    def __hash__(self) -> int:
+        return hash((self.positional, self.keywords))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, StaticArguments)
+            and same_value(self.positional, other.positional)
+            and same_value(self.keywords, other.keywords)
+        )
+
+    def bind(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of the other arguments alone."""
+        static, keywords = dict(self.positional), dict(self.keywords)
+
+        @frames.wraps(fun)
+        def call(*dynamic: Any, **dynamic_keywords: Any) -> Any:
+            rest = iter(dynamic)
+            total = len(dynamic) + len(static)
+            full = [static[i] if i in static else next(rest) for i in range(total)]
+            return fun(*full, **keywords, **dynamic_keywords)
+
+        return call
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Say whether two static arguments are one: equal and of one type, and so are their parts.
+
+    Equal values of different types, such as 1 and True, are different programs, and so are 0.0 and
+    -0.0.
+    """
+    if a is b:
+        return True
+    if type(a) is tuple and type(b) is tuple:
+        # Most are the same objects, which map finds without Python.
+        return len(a) == len(b) and (all(map(is_, a, b)) or all(map(same_value, a, b)))
+    if type(a) is not type(b):
+        return False
+    try:
+        differ = bool(a != b)
+    except Exception as error:
+        raise errors.StaticArgumentError(
+            f"static arguments are compared by == at every call, but comparing two of type "
+            f"{type(a).__name__} raised {type(error).__name__}: {error}"
+        ) from error
+    if differ:
+        return False
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return all(map(same_value, a, b))
+    if isinstance(a, frozenset) and isinstance(b, frozenset):
+        return {(type(x), repr(x)) for x in a} == {(type(x), repr(x)) for x in b}
+    if names := _compared(type(a)):
+        return all(same_value(getattr(a, name), getattr(b, name)) for name in names)
+    return not isinstance(a, (float, complex)) or repr(a) == repr(b)
+
+
+_known: Final[WeakKeyDictionary[type[Any], tuple[str, ...]]] = WeakKeyDictionary()
+#: The files of ``==`` that dataclasses, attrs or this package wrote from the fields.
+_WRITTEN: Final = ("<string>", "<attrs generated", records.__file__)
+
+
+def _compared(kind: type[Any]) -> tuple[str, ...]:
+    """The fields that ``==`` compares, unless it is the user's own."""
+    names = _known.get(kind)
+    if names is None:
+        code = getattr(kind.__eq__, "__code__", None)
+        names = ()
+        if code is not None and code.co_filename.startswith(_WRITTEN):
+            from dataclasses import fields, is_dataclass  # noqa: PLC0415 (few need it)
+
+            if is_dataclass(kind):
+                names = tuple([field.name for field in fields(kind) if field.compare])
+            elif attrs.has(kind):
+                names = tuple([field.name for field in attrs.fields(kind) if field.eq])
+        _known[kind] = names
+    return names
+
+
+_NONE = StaticArguments()
+#: Types of static arguments that need no look.
+_HASHABLE: Final = frozenset((bool, int, float, complex, str, bytes, NoneType))
+
+
+@attrs.frozen(cache_hash=True, repr=False)
+class Signature:
+    """What a call is remembered by.
+
+    Attributes:
+        in_tree: the structure of ``(args, kwargs)``, less the static ones.
+        avals: the types of the leaves.
+        static: the static arguments.
+        settings: those in force.
+        axes: the named axes of each enclosing ``vmap``.
+    """
+
+    in_tree: tree.PyTreeDef
+    avals: tuple[av.ShapedArray, ...]
+    static: StaticArguments
+    settings: config.Settings
+    axes: tuple[prim.MappedAxis, ...]
+
+
+def make_signature(
+    in_tree: tree.PyTreeDef, avals: Iterable[av.ShapedArray], static: StaticArguments
+) -> Signature:
+    """The signature of a call that is made here."""
+    return Signature(in_tree, tuple(avals), static, config.settings(), tr.enclosing_axes())
+
+
+@attrs.frozen(eq=False, repr=False)
+class Parameters:
+    """Which arguments of a function are static, and which are donated.
+
+    Attributes:
+        fun: the function.
+        static_argnums: the static ones by position.
+        static_argnames: by name.
+        donate_argnums: the donated ones by position.
+        donate_argnames: by name.
+        as_given: whether positions and names were both given. Then neither says anything of
+            arguments that are passed the other way.
+    """
+
+    fun: Callable[..., Any]
+    static_argnums: tuple[int, ...] = ()
+    static_argnames: tuple[str, ...] = ()
+    donate_argnums: tuple[int, ...] = ()
+    donate_argnames: tuple[str, ...] = ()
+    as_given: bool = False
+    #: The static arguments' positions and names, by how many are passed by position.
+    _places: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = attrs.field(
+        factory=dict, init=False
+    )
+    #: What ``_parameters`` found. A ``cached_property`` would have attrs compile a ``__getattr__``.
+    _read: list[tuple[inspect.Parameter, ...] | None] = attrs.field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        static = (self.static_argnums, self.static_argnames)
+        donated = (self.donate_argnums, self.donate_argnames)
+        if not any((*static, *donated)) or self._parameters is None:
+            return
+        self._check("static", *static, errors.StaticArgumentError)
+        self._check("donate", *donated, errors.ArgumentError)
+        both = self._named(*static) & self._named(*donated)
+        if both:
+            raise errors.ArgumentError(
+                f"{' and '.join(sorted(both))} of {frames.describe_function(self.fun)} cannot be "
+                "both static and donated, static_argnames and donate_argnames cannot intersect: "
+                "what is static is no array, and has no memory to give up."
+            )
+
+    def _check(
+        self,
+        kind: str,
+        numbers: tuple[int, ...],
+        names: tuple[str, ...],
+        error: type[errors.StaticArgumentError | errors.ArgumentError],
+    ) -> None:
+        """Raise where the function has no such argument."""
+        kinds = {p.kind for p in self._parameters or ()}
+        count = len(self._names)
+        for i in numbers:
+            if not -count <= i < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+                raise error(
+                    f"{kind}_argnums names argument {i}, but {frames.describe_function(self.fun)} "
+                    f"only accepts {count} positional arguments."
+                )
+        by_name = [p.name for p in self._parameters or () if p.kind in _BY_NAME]
+        others = {p.name for p in self._parameters or ()}.difference(by_name)
+        for name in names:
+            unknown = name not in by_name and inspect.Parameter.VAR_KEYWORD not in kinds
+            if unknown or name in others:
+                raise error(
+                    f"invalid argnames: {kind}_argnames names '{name}', but "
+                    f"{frames.describe_function(self.fun)} takes by name "
+                    f"{', '.join(by_name) or 'nothing'}."
+                )
+
+    def _named(self, numbers: tuple[int, ...], names: tuple[str, ...]) -> set[str]:
+        """The names of the parameters that are meant, where they have some."""
+        count = len(self._names)
+        kinds = {p.kind for p in self._parameters or ()}
+        least = 0 if inspect.Parameter.VAR_POSITIONAL in kinds else -count
+        return {*names, *[self._names[i] for i in numbers if least <= i < count]}
+
+    @property
+    def options(self) -> Hashable:
+        """What was said of the function's arguments."""
+        static = (self.static_argnums, self.static_argnames, self.as_given)
+        return (*static, self.donate_argnums, self.donate_argnames)
+
+    @property
+    def all_dynamic(self) -> bool:
+        """Whether no argument is static."""
+        return not (self.static_argnums or self.static_argnames)
+
+    @property
+    def _parameters(self) -> tuple[inspect.Parameter, ...] | None:
+        if not self._read:
+            try:
+                self._read.append(tuple(inspect.signature(self.fun).parameters.values()))
+            except (TypeError, ValueError):
+                self._read.append(None)
+        return self._read[0]
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The names of the positional parameters."""
+        return tuple([p.name for p in self._parameters or () if p.kind in _POSITIONAL])
+
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], tree.PyTreeDef, StaticArguments]:
+        """Take the static arguments out of a call, and flatten what is left.
+
+        Raises:
+            StaticArgumentError: one is an array, or not hashable.
+        """
+        if self.all_dynamic:
+            leaves, in_tree = tree.flatten_arguments(args, kwargs)
+            return leaves, in_tree, _NONE
+        static, *dynamic = self.separate(args, kwargs)
+        leaves, in_tree = tree.flatten(tuple(dynamic))
+        return leaves, in_tree, static
+
+    def separate(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[StaticArguments, tuple[Any, ...], dict[str, Any]]:
+        """Return the static arguments of a call, and the others.
+
+        Raises:
+            StaticArgumentError: one is an array, or not hashable.
+        """
+        places = self._places.get(len(args))
+        if places is None:
+            places = self._places[len(args)] = self._static_places(len(args))
+        nums, names = places
+        positional = tuple([(i, self._hashable(args[i], i)) for i in nums])
+        dynamic = args
+        if nums:
+            dynamic = tuple([a for i, a in enumerate(args) if i not in nums])
+        if not kwargs:
+            return StaticArguments(positional), dynamic, kwargs
+        keywords = tuple([(n, self._hashable(kwargs[n], n)) for n in names if n in kwargs])
+        rest = {k: v for k, v in kwargs.items() if k not in names}
+        return StaticArguments(positional, keywords), dynamic, rest
+
+    def _static_places(self, num_args: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        nums = {i + num_args if i < 0 else i for i in self.static_argnums}
+        names = set(self.static_argnames)
+        if self.as_given:
+            return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
+        names.update(self._names[i] for i in nums if 0 <= i < len(self._names))
+        nums.update(i for i, name in enumerate(self._names) if name in self.static_argnames)
+        return tuple(sorted([i for i in nums if i < num_args])), tuple(sorted(names))
+
+    def _hashable(self, value: Any, at: int | str) -> Any:
+        if type(value) in _HASHABLE:
+            return value
+        place = f"argument {at}" if isinstance(at, int) else f"'{at}'"
+        if isinstance(value, Array):
+            raise errors.StaticArgumentError(
+                f"static {place} of {frames.describe_function(self.fun)} is an array of type "
+                f"{value.aval}. A static argument is compared by value at every call: leave arrays "
+                "out of static_argnums, or pass a Python number."
+            )
+        try:
+            hash(value)
+        except TypeError:
+            raise errors.StaticArgumentError(
+                f"static {place} of {frames.describe_function(self.fun)} is of type "
+                f"{type(value).__name__}, "
+                "which is not hashable. Non-hashable static arguments cannot be told apart. Pass a "
+                "tuple instead of a list, or a frozen class."
+            ) from None
+        return value
+
+    def donated(self, in_tree: tree.PyTreeDef, static: StaticArguments) -> list[int]:
+        """Which leaves of ``(args, kwargs)``, less the static ones, are donated."""
+        if not (self.donate_argnums or self.donate_argnames):
+            return []
+        args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
+        positions = static.positions
+        total = len(args) + len(positions)
+        nums = {i + total if i < 0 else i for i in self.donate_argnums}
+        dynamic = [i for i in range(total) if i not in positions]
+        leaves: list[int] = []
+        for i, value in zip(dynamic, args, strict=True):
+            name = self._names[i] if i < len(self._names) else None
+            if i in nums or name in self.donate_argnames:
+                leaves += tree.leaves(value)
+        for name, value in kwargs.items():
+            position = self._names.index(name) if name in self._names else None
+            if name in self.donate_argnames or position in nums:
+                leaves += tree.leaves(value)
+        return sorted(leaves)

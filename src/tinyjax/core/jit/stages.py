@@ -1,0 +1,518 @@
+"""The results of ``jit(f).lower(...)``: a program before and after it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.core import refs as rf, xla
+from tinyjax.core.devices import on_first
+from tinyjax.core.jit.options import CompilerOptions
+from tinyjax.core.lowering import location_text
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.integers import is_one_of
+from tinyjax.dtypes import DType
+from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
+from tinyjax.records import Record
+from tinyjax.tree.treedef import first_difference
+
+if TYPE_CHECKING:
+    from tinyjax.core.jit.collectives import Communication
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Wrapped(Protocol):
+    """The methods of a jitted function that look at it without a call."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+
+
+@attrs.frozen(eq=False, repr=False)
+class ArgInfo(Record):
+    """The type of an argument, and whether its memory may be reused."""
+
+    aval: av.ShapedArray
+    donated: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+
+class _Stage:
+    """The attributes of a program that every stage has."""
+
+    @property
+    def lowered(self) -> Lowered:
+        """The lowered program."""
+        raise NotImplementedError
+
+    @property
+    def in_tree(self) -> tree.PyTreeDef:
+        """The structure of ``(args, kwargs)``, less the static ones."""
+        return self.lowered.in_tree
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """The structure of the result."""
+        return self.lowered.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in their structure."""
+        return tree.unflatten(self.in_tree, self.lowered.arguments)
+
+    @property
+    def args_info(self) -> Any:
+        """The types of the arguments and whether they are donated, in their structure."""
+        lowered = self.lowered
+        first = lowered.num_captured
+        infos = [
+            ArgInfo(aval, first + i in lowered.donated) for i, aval in enumerate(lowered.arguments)
+        ]
+        return tree.unflatten(self.in_tree, infos)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results, in their structure."""
+        outs = self._of_result(self.lowered.jaxpr.out_avals)
+        return tree.unflatten(self.out_tree, [av.ShapeDtypeStruct.like(aval) for aval in outs])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Which of the arguments, counted by their leaves, are donated."""
+        return tuple([i - self.lowered.num_captured for i in self.lowered.donated])
+
+    def _of_result(self, outs: Sequence[T]) -> Sequence[T]:
+        """Leave out what the program returns of references."""
+        return outs[len(outs) - self.out_tree.num_leaves :]
+
+
+@attrs.frozen(eq=False, repr=False)
+class References(Record):
+    """The references that a function uses, whose contents its program takes and returns.
+
+    Attributes:
+        closed: those made outside of it that are no arguments.
+        passed: for each leaf of the arguments, whether it is one.
+        out_tree: the structure of what the program returns: of what it leaves of them and of
+            objects that hold some, and the result.
+    """
+
+    closed: tuple[rf.Ref, ...]
+    passed: tuple[bool, ...]
+    out_tree: tree.PyTreeDef
+
+
+@attrs.frozen(eq=False, repr=False)
+class Traced(_Stage):
+    """A function traced for one signature, before it is lowered."""
+
+    _lowered: Lowered
+
+    @property
+    def lowered(self) -> Lowered:
+        return self._lowered
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self.lowered.name
+
+    @property
+    def jaxpr(self) -> jx.ClosedJaxpr:
+        """The program."""
+        return jx.close(self.lowered.jaxpr, self.lowered.captured())
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Lower the program to StableHLO.
+
+        Args:
+            lowering_platforms: for which platforms; "cpu" is the only one.
+
+        Raises:
+            PlatformError: for another platform.
+        """
+        if lowering_platforms not in (None, ["cpu"], ("cpu",)):
+            raise PlatformError(f"programs are lowered for 'cpu', not for {lowering_platforms}.")
+        return self.lowered
+
+
+@attrs.frozen(eq=False, repr=False)
+class Lowered(_Stage):
+    """A function lowered to StableHLO for one signature, before it is compiled.
+
+    Attributes:
+        compilation: the program, and what is donated; the arrays that the function closed over are
+            its first parameters.
+        consts: the arrays that the function closed over.
+        in_tree: the structure of ``(args, kwargs)``, less the static ones.
+        out_tree: the structure of the result.
+        references: those that the function uses; None where it uses none.
+    """
+
+    compilation: xla.Compilation
+    consts: tuple[Array, ...]
+    in_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
+    references: References | None = None
+
+    @property
+    def lowered(self) -> Lowered:
+        return self
+
+    @property
+    def jaxpr(self) -> jx.Jaxpr:
+        """The program; its first parameters are the constants."""
+        return self.compilation.jaxpr
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.compilation.name
+
+    @property
+    def donated(self) -> tuple[int, ...]:
+        """The parameters whose memory may be reused."""
+        return self.compilation.donated
+
+    @property
+    def arguments(self) -> tuple[av.ShapedArray, ...]:
+        """The types of the arguments, in the order of ``in_tree``."""
+        return self.jaxpr.in_avals[self.num_captured :]
+
+    @property
+    def num_captured(self) -> int:
+        """How many parameters come before the arguments."""
+        return len(self.consts) + len(self.references.closed if self.references else ())
+
+    def captured(self) -> tuple[Array, ...]:
+        """The arrays that the function closed over, and the contents of references now."""
+        closed = self.references.closed if self.references else ()
+        return (*self.consts, *[ref.contents for ref in closed])
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program's text.
+
+        Args:
+            dialect: "stablehlo", or None for that; or "hlo": the same program as HLO, before XLA's
+                passes.
+            debug_info: whether each operation says which line of yours it comes from, and by which
+                primitive: ``loc("sin"("loss"("model.py":7:11 to 7:21)))``. HLO has no place for it.
+
+        Raises:
+            ArgumentError: it is another dialect.
+        """
+        if is_one_of(dialect, ("hlo",)):
+            return xla.to_computation(self.as_text()).as_hlo_text()
+        if not is_one_of(dialect, (None, "stablehlo")):
+            raise ArgumentError(
+                f"programs are lowered to 'stablehlo' or 'hlo', not to {shortened(dialect)}. The "
+                "HLO after XLA's passes is compile().as_text()."
+            )
+        locate = location_text if debug_info else None
+        placement = self.compilation.placement
+        if placement is not None:
+            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)[0]
+        aliases = xla.match_donations(self.jaxpr, self.donated)
+        return xla.lowered(self.jaxpr, self.name, aliases, locate)[0]
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """Return the program as one of jaxlib's objects.
+
+        Args:
+            dialect: "stablehlo", or None for that, gives a module of MLIR; "hlo" an
+                ``XlaComputation``, which has ``as_hlo_text()`` and ``as_hlo_dot_graph()``.
+
+        Raises:
+            ArgumentError: it is another dialect.
+
+        Example:
+            >>> import tinyjax
+            >>> lowered = tinyjax.jit(lambda x: x * x).lower(2.0)
+            >>> "multiply(" in lowered.compiler_ir("hlo").as_hlo_text()
+            True
+        """
+        if dialect == "hlo":
+            return xla.to_computation(self.as_text())
+        return xla.parse(self.as_text(dialect))
+
+    def cost_analysis(self) -> dict[str, object]:
+        """Compile the program, and return XLA's estimate of its work."""
+        return self.compile().cost_analysis()
+
+    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+        """Compile the program.
+
+        Args:
+            compiler_options: XLA flags and their values, besides those given to ``jit``.
+
+        Raises:
+            ArgumentError: XLA has no such flag, or it does not take the value.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> lowered = tinyjax.jit(jnp.sin).lower(1.0)
+            >>> quick = lowered.compile({"xla_backend_optimization_level": 0})
+            >>> print(f"{quick(1.0):.4f}")
+            0.8415
+        """
+        flags = {**dict(self.compilation.flags), **(compiler_options or {})}
+        compilation = attrs.evolve(self.compilation, flags=xla.as_flags(flags, "compile"))
+        return Compiled(attrs.evolve(self, compilation=compilation))
+
+
+class Compiled(_Stage):
+    """A function compiled for one signature."""
+
+    def __init__(self, lowered: Lowered, executable: xla.Executable | None = None) -> None:
+        if not isinstance(lowered, Lowered):
+            raise ArgumentError(f"Compiled takes a Lowered, but got {described(lowered)}.")
+        self._lowered = lowered
+        self._executable = executable or xla.compiled(lowered.compilation)
+
+    @property
+    def lowered(self) -> Lowered:
+        return self._lowered
+
+    @property
+    def _placement(self) -> xla.Placement | None:
+        """Where the program runs, with what XLA has chosen; None for the first device."""
+        executable = self._executable
+        return None if isinstance(executable, xla.Executable) else executable.placement
+
+    @calling.watched
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program on arguments of the types it was compiled for, without static arguments.
+
+        Raises:
+            ArgumentError: the arguments are of another structure or of other types, or traced.
+        """
+        lowered = self.lowered
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        references = lowered.references
+        if references is not None:
+            return self._call_with_refs(references, rf.Holders(leaves, in_tree))
+        return tree.unflatten(lowered.out_tree, self._run(leaves, in_tree))
+
+    def _call_with_refs(self, references: References, holders: rf.Holders) -> Any:
+        """Run a program of references' contents, and write what it leaves of them.
+
+        Raises:
+            RefError: an argument is a reference and was none, or was one and is none, or one is
+                given twice.
+        """
+        name = self.lowered.name
+        passed = tuple([isinstance(x, rf.Ref) for x in holders.leaves])
+        if passed != references.passed and holders.in_tree == self.in_tree:
+            first = [a == b for a, b in zip(passed, references.passed, strict=True)].index(False)
+            place = _place(self.in_tree, first)
+            kinds = ("an array", "a Ref")
+            raise RefError(
+                f"'{name}' was compiled for {kinds[references.passed[first]]} at {place}, but was "
+                f"called with {kinds[passed[first]]}."
+            )
+        rf.check_given_once((*references.closed, *holders.refs), f"'{name}'")
+        outs = self._run(holders.values, holders.in_tree)
+        return holders.keep(references.closed, tree.unflatten(references.out_tree, outs))
+
+    def _run(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> Sequence[Array]:
+        lowered = self.lowered
+        arrays = calling.as_arrays(leaves, self.__call__, in_tree)
+        for x in arrays:
+            if isinstance(x, tr.Tracer) and x._trace.live:
+                raise ArgumentError(
+                    f"'{lowered.name}' is compiled, which leaves nothing to transform, but was "
+                    f"called with a value traced by {x._trace.describe()}. Call the jitted "
+                    "function instead."
+                )
+        tr.check_concrete(arrays)
+        check_arguments(
+            lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
+        )
+        operands = (*lowered.captured(), *arrays)
+        if lowered.compilation.placement is not None:
+            return xla.call_sharded(self._executable, operands)
+        assert isinstance(self._executable, xla.Executable), "it has no placement"
+        operands = tuple(
+            [x if x.committed or type(x) is not ShardedArray else x.gathered for x in operands]
+        )
+        if lowered.donated or jx.effects(lowered.jaxpr).any:
+            return self._executable(operands)
+        evaluate = partial(jx.eval_jaxpr, lowered.jaxpr)
+        return tr.base_trace().run_program(self._executable, evaluate, operands)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results, and how they lie, in their structure."""
+        if self._placement is None:
+            return super().out_info
+        lies = zip(self.lowered.jaxpr.out_avals, self._placement.outs, strict=True)
+        outs = [
+            av.ShapeDtypeStruct(
+                aval.shape, aval.dtype, aval.weak_type, sharding=sharding and sharding.plain
+            )
+            for aval, sharding in lies
+        ]
+        return tree.unflatten(self.out_tree, self._of_result(outs))
+
+    @property
+    def input_shardings(self) -> Any:
+        """How the arguments lie that the program takes, in their structure."""
+        placement = self._placement
+        lowered = self.lowered
+        first = lowered.num_captured
+        shardings = (
+            (on_first(),) * len(lowered.arguments)
+            if placement is None
+            else [x.plain for x in placement.ins[first:]]
+        )
+        return tree.unflatten(self.in_tree, shardings)
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results lie, in their structure: where it was not said, as XLA has chosen."""
+        placement = self._placement
+        if placement is None:
+            return tree.unflatten(self.out_tree, (on_first(),) * self.out_tree.num_leaves)
+        outs = self._of_result(placement.outs)
+        return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
+
+    def runtime_executable(self) -> Any:
+        """XLA's own executable."""
+        return self._executable.loaded
+
+    def as_text(self, *, debug_info: bool = False) -> str:
+        """The optimised HLO.
+
+        Args:
+            debug_info: whether its metadata names your lines (``source_file``, ``source_line``).
+                The program is compiled once more for that; the setting ``locations`` has them in
+                what runs.
+        """
+        executable = self._executable
+        if debug_info:
+            executable = xla.compile_anew(self.lowered.compilation, location_text)
+        return executable.loaded.get_hlo_text()
+
+    def cost_analysis(self) -> dict[str, object]:
+        """XLA's estimate of work: floating-point operations, bytes accessed, and more."""
+        return dict(self._executable.loaded.cost_analysis())
+
+    def memory_analysis(self) -> Any:
+        """XLA's account of memory: of arguments, results, temporaries and code, in bytes.
+
+        Of a program on several devices, it is what each of them needs.
+        """
+        return self._executable.loaded.get_compiled_memory_stats()
+
+    def communication_analysis(self) -> Communication:
+        """What the program's devices tell each other, and how much memory each needs.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((64,), "data"), P("data"))
+            >>> x = tinyjax.ShapeDtypeStruct((1024, 8), jnp.float32, sharding=rows)
+            >>> found = tinyjax.jit(lambda x: x.sum(0)).lower(x).compile().communication_analysis()
+            >>> c = found.collectives[0]
+            >>> c.kind, c.axes, c.bytes, c.bytes_sent
+            ('all-reduce', ('data',), 32, 63)
+            >>> found.memory >= 1024 * 8 * 4 // 64
+            True
+        """
+        # Few programs are asked for this.
+        from tinyjax.core.jit.collectives import Communication, collectives_of  # noqa: PLC0415
+        from tinyjax.core.sharding import NamedSharding  # noqa: PLC0415
+
+        placement = self._placement
+        shardings = () if placement is None else (*placement.ins, *placement.outs)
+        meshes = [x.mesh.shape for x in shardings if isinstance(x, NamedSharding)]
+        count = 1 if placement is None else len(placement.ids)
+        mesh = meshes[0] if meshes else {"devices": count}
+        collectives, exact = collectives_of(self.as_text(), mesh)
+        memory = self.memory_analysis()
+        held = memory.argument_size_in_bytes + memory.output_size_in_bytes
+        held += memory.temp_size_in_bytes - memory.alias_size_in_bytes
+        return Communication(collectives, exact, held)
+
+
+@checking.explained
+def precompile(*programs: Lowered) -> list[Compiled]:
+    """Compile several programs in parallel; later calls of their functions find them compiled.
+
+    Args:
+        programs: the results of ``lower``, for all functions and types that you will need.
+
+    Returns:
+        The compiled programs, in the same order.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> step, loss = tinyjax.jit(lambda x: x * 0.9), tinyjax.jit(lambda x: (x**2).sum())
+        >>> x = tinyjax.ShapeDtypeStruct((3,), jnp.float32)
+        >>> _ = tinyjax.precompile(step.lower(x), loss.lower(x))
+        >>> step.explain(jnp.ones(3)).compiles
+        False
+    """
+    xla.compile_all([program.compilation for program in programs])
+    return [Compiled(program) for program in programs]
+
+
+def check_arguments(
+    name: str,
+    verb: str,
+    in_tree: tree.PyTreeDef,
+    in_avals: Sequence[av.ShapedArray],
+    given_tree: tree.PyTreeDef,
+    operands: Sequence[Array],
+) -> None:
+    """Check that a program is called with the structure and the types it was made for.
+
+    Args:
+        name: the function's name.
+        verb: what made the program: "compiled", or "exported".
+        in_tree: the structure of ``(args, kwargs)`` that it takes.
+        in_avals: the types it takes.
+        given_tree: the structure it was given.
+        operands: the arrays.
+
+    Raises:
+        ArgumentError: the structures or the types differ.
+    """
+    if given_tree != in_tree:
+        both = zip(("args", "kwargs"), in_tree.children(), given_tree.children(), strict=True)
+        place, made_for, came = next(first_difference(a, b, x) for x, a, b in both if a != b)
+        raise ArgumentError(
+            f"'{name}' was {verb} for {made_for} at {place}, but was called with {came}."
+        )
+    for i, (x, expected) in enumerate(zip(operands, in_avals, strict=True)):
+        if x.aval is not expected and (x.shape, x.dtype) != (expected.shape, expected.dtype):
+            raise ArgumentError(
+                f"'{name}' was {verb} for {expected} at {_place(in_tree, i)}, but was called with "
+                f"{x.aval}."
+            )
+
+
+def _place(in_tree: tree.PyTreeDef, position: int) -> str:
+    """Name a leaf of ``(args, kwargs)``, such as ``args[0]['w']``."""
+    numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
+    (which, *rest), _ = tree.leaves_with_path(numbered)[position]
+    return tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)

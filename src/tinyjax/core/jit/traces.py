@@ -1,0 +1,214 @@
+"""What calls of a function have become: kept by function, for all that ``jit`` makes of it.
+
+``jit(f)(x)`` in a loop makes a new object in each round, and so do libraries that call ``jit``
+where they need it. The function is the same, so its programs are found again. As in JAX, what a
+function reads beside its arguments is read when it is traced, and not again for another ``jit``.
+
+A function is remembered as long as it lives. Functions are compared by identity; so are other
+objects that can be called, unless they say themselves what equals them: these are not shared.
+Methods of one object are equal to Python, but each access makes a new one, which seldom outlives
+the ``jit`` that it was made for.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from itertools import count
+from operator import attrgetter
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from tinyjax import config, tree
+from tinyjax.core.sharded_array import any_sharded
+
+if TYPE_CHECKING:
+    from tinyjax.core import xla
+    from tinyjax.core.jit.program import JitParams
+    from tinyjax.core.jit.signatures import Signature
+    from tinyjax.core.tracing import staging as stg
+    from tinyjax.core.values.array import Array
+
+
+class Entry:
+    """One signature of a jitted function: its program, and how to run it."""
+
+    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "uses")
+
+    def __init__(self, params: JitParams, staged: stg.Staged, out_tree: tree.PyTreeDef) -> None:
+        self.params: JitParams = params
+        self.consts: tuple[Array, ...] = staged.consts
+        self.uses: stg.Uses = staged.uses
+        self.out_tree: tree.PyTreeDef = out_tree
+        self.settings: config.Settings = config.settings()
+        self.executable: xla.Executable | None = None
+
+    def run(self, operands: Sequence[Array]) -> Any:
+        """Run the compiled program; evaluate or compile it the first time."""
+        executable = self.executable
+        if executable is None or any_sharded(operands):
+            outs = self.params.run(operands, self.keep)
+        else:
+            outs = executable(operands)
+        return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
+
+    def keep(self, executable: xla.Executable) -> None:
+        """Remember the compiled program, which runs from now on."""
+        self.executable = executable
+
+
+#: The shortest way to make a call: of its positional and keyword arguments, where these have the
+#: types of the last call. It returns NotImplemented for others.
+ShortCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
+def no_short_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Leave every call to the longer ways."""
+    return NotImplemented
+
+
+class Plan:
+    """How calls of one signature are made in short.
+
+    Attributes:
+        launch: takes the leaves of the arguments.
+        short: takes the arguments.
+    """
+
+    __slots__ = ("launch", "short")
+
+    def __init__(self, launch: xla.Launch, short: ShortCall = no_short_call) -> None:
+        self.launch: xla.Launch = launch
+        self.short: ShortCall = short
+
+
+class Plans:
+    """How calls like earlier ones are made, under one record of settings.
+
+    What is planned anew is planned in another object: a thread that has this one goes on with it.
+
+    Attributes:
+        settings: the settings.
+        short: makes calls like the last one.
+        flat: of calls of arrays and numbers, by their types; None where there is no shorter way.
+        nested: likewise of calls with containers, by structure and types.
+    """
+
+    __slots__ = ("flat", "nested", "settings", "short")
+
+    def __init__(self, settings: config.Settings | None) -> None:
+        self.settings: config.Settings | None = settings
+        self.short: ShortCall = no_short_call
+        self.flat: dict[tuple[Hashable, ...], Plan | None] = {}
+        self.nested: dict[tuple[Hashable, ...], Plan | None] = {}
+
+
+class Traces:
+    """What calls of a function have become, under one set of ``jit``'s options.
+
+    Attributes:
+        entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
+            read as a whole while another thread writes to it: that asks for hashes in between.
+        plans: how calls like earlier ones are made.
+    """
+
+    __slots__ = ("__weakref__", "entries", "plans")
+
+    def __init__(self) -> None:
+        self.entries: dict[Signature, Entry] = {}
+        self.plans: Plans = Plans(None)
+
+    def add(self, signature: Signature, entry: Entry) -> None:
+        """Remember the program of a signature, and forget the oldest of too many."""
+        self.entries[signature] = entry
+        if len(self.entries) > MOST_SIGNATURES:
+            for oldest in [*self.entries][:-MOST_SIGNATURES]:
+                self.entries.pop(oldest, None)
+            self.forget_plans()
+        if not next(_added) % _LOOKED_AFTER:
+            _drop_oldest()
+
+    def plan_for(self, settings: config.Settings) -> Plans:
+        """Keep plans for these settings from now on."""
+        plans = self.plans
+        if plans.settings is not settings:
+            plans = self.plans = Plans(settings)
+        return plans
+
+    def forget_plans(self) -> None:
+        """Forget how calls are made in short, and not the programs."""
+        self.plans = Plans(None)
+
+    def clear(self) -> None:
+        """Forget every program."""
+        self.entries.clear()
+        self.forget_plans()
+
+
+_equality: Final = attrgetter("__eq__")
+_BY_IDENTITY: Final = _equality(object)
+
+#: What has not been called yet has none: it plans for no settings, so that a call finds its own.
+NO_TRACES: Final = Traces()
+
+MOST_SIGNATURES: Final = 4096
+#: How many programs are kept for functions that ``jit`` may be given again, and after how many
+#: more they are counted.
+_MOST_PROGRAMS: Final = 4096
+_LOOKED_AFTER: Final = 512
+_added: Final = count(1)
+
+_by_function: Final[OrderedDict[weakref.ref[Callable[..., Any]], dict[Hashable, Traces]]] = (
+    OrderedDict()
+)
+_others: Final[weakref.WeakSet[Traces]] = weakref.WeakSet()
+
+
+def traces_of(fun: Callable[..., Any], options: Hashable) -> Traces:
+    """Return what calls of a function have become, under the options that ``jit`` was given.
+
+    Args:
+        fun: the function.
+        options: all that its programs depend on beside it. Where they cannot be hashed, nothing is
+            shared.
+    """
+    kind = type(fun)
+    if kind is MethodType or _equality(kind) is _BY_IDENTITY:
+        with suppress(TypeError):  # not hashable, or without weak references
+            return _shared(fun, options)
+    traces = Traces()
+    _others.add(traces)
+    return traces
+
+
+def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
+    known = _by_function.get(weakref.ref(fun))
+    if known is None:
+        # no Python runs when the function dies, where Ctrl-C would be lost and leave this behind
+        known = _by_function.setdefault(weakref.ref(fun, _by_function.pop), {})
+    cached = known.get(options)
+    return known.setdefault(options, Traces()) if cached is None else cached
+
+
+def _all_shared() -> list[Traces]:
+    return [traces for known in [*_by_function.values()] for traces in [*known.values()]]
+
+
+def _drop_oldest() -> None:
+    """Leave the programs of the functions that were jitted first to the ``jit`` objects they have.
+
+    A process cannot hold any number of compiled programs.
+    """
+    programs = sum([len(traces.entries) for traces in _all_shared()])
+    while programs > _MOST_PROGRAMS and len(_by_function) > 1:
+        oldest = _by_function.popitem(last=False)[1]
+        programs -= sum([len(traces.entries) for traces in oldest.values()])
+        _others.update(oldest.values())
+
+
+def clear_traces() -> None:
+    """Forget every program of every function, so that each is traced at its next call."""
+    for traces in [*_all_shared(), *_others]:
+        traces.clear()

@@ -1,0 +1,1 @@
+"""The primitives that rules themselves are written with."""

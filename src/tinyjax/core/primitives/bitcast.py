@@ -1,0 +1,162 @@
+"""Reading the bits of elements as another type."""
+
+from __future__ import annotations
+
+from math import prod
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, errors
+from tinyjax.core import devices as dev, explicit
+from tinyjax.core.primitives import rules as ru, shape as sh
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing.primitive import DIVISION, Avals, Hosts, Kernel, Params, Primitive
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+
+
+@attrs.frozen(eq=False, repr=False)
+class BitcastParams(Params):
+    """The dtype that the bits are read as."""
+
+    dtype: dtypes.DType
+
+
+bitcast_convert_type_p: Primitive[BitcastParams] = Primitive("bitcast_convert_type", BitcastParams)
+
+
+def _bits(dtype: dtypes.DType) -> int:
+    return dtypes.STORED.get(dtype, 8 * dtype.itemsize)
+
+
+@bitcast_convert_type_p.def_impl
+def _bitcast_impl(operands: Hosts, params: BitcastParams) -> Hosts:
+    x = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
+    dtype, shape = params.dtype, _shape(x.shape, x.dtype, params.dtype)
+    if x.dtype in dtypes.STORED or dtype in dtypes.STORED:
+        x = _regrouped(x, _bits(x.dtype), _bits(dtype))
+        return (x.reshape(shape).view(dtype),)
+    return (np.frombuffer(x.tobytes(), dtype).reshape(shape),)
+
+
+def _regrouped(x: dtypes.HostArray, old: int, new: int) -> dtypes.HostArray:
+    """Put the bits of numbers of which a byte holds one into numbers of which it does, or bytes."""
+    if old >= 8:
+        x, old = np.frombuffer(x.tobytes(), np.uint8), 8
+    else:
+        x = dtypes.to_physical(x)
+    size = min(new, 8)
+    if size > old:
+        parts = x.reshape(-1, size // old) << np.arange(0, size, old, dtype=np.uint8)
+        x = np.bitwise_or.reduce(parts, axis=-1)
+    elif size < old:
+        x = x.reshape(-1, 1) >> np.arange(0, old, size, dtype=np.uint8) & ((1 << size) - 1)
+    return np.frombuffer(x.tobytes(), np.dtype(f"u{new // 8}")) if new > 8 else x
+
+
+@bitcast_convert_type_p.def_host
+def _bitcast_host(avals: Avals, params: BitcastParams) -> Kernel | None:
+    (x,), dtype = avals, params.dtype
+    return (lambda host: host.view(dtype)) if _bits(x.dtype) == _bits(dtype) else None
+
+
+@bitcast_convert_type_p.def_abstract_eval
+def _bitcast_type(avals: Avals, params: BitcastParams) -> Avals:
+    (x,), dtype = avals, params.dtype
+    ru.check_kind("bitcast_convert_type", x, "iufs")
+    if dtypes.kind(dtype) not in "iufs":
+        raise errors.DtypeError(
+            f"bitcast_convert_type makes integers and floats, but was asked for {dtype}."
+        )
+    old, size = _bits(x.dtype), _bits(dtype)
+    if old < size and (not x.shape or x.shape[-1] * old != size):
+        raise errors.ShapeError(
+            f"bitcast_convert_type of {x} to {dtype.name}: the last axis must have size "
+            f"{size // old}, so that its elements make one."
+        )
+    return (av.ShapedArray(_shape(x.shape, x.dtype, dtype), dtype),)
+
+
+def _shape(shape: tuple[int, ...], of: dtypes.DType, dtype: dtypes.DType) -> tuple[int, ...]:
+    old, size = _bits(of), _bits(dtype)
+    return shape if old == size else (*shape, old // size) if old > size else shape[:-1]
+
+
+@bitcast_convert_type_p.def_lowering
+def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) -> hlo.Values:
+    (x,), (result,) = operands, b.results
+    old, new = _bits(x.dtype), _bits(params.dtype)
+    if old == new or min(old, new) >= 8:
+        return b.emit("stablehlo.bitcast_convert", operands, b.results)
+    bits = b.reshape(_lower_regrouped(b, x, old, new), result.shape)
+    if params.dtype in dtypes.STORED:
+        return (hlo.Value(bits.name, result),)
+    return (b.bitcast(bits, params.dtype),)
+
+
+def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
+    """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
+    count = prod(x.shape)
+    if old > 8:
+        parts = hlo.tensor((*x.shape, old // 8), dtypes.uint8)
+        x, count, old = b.op("stablehlo.bitcast_convert", x, result=parts), count * old // 8, 8
+    elif x.dtype != dtypes.uint8:
+        x = b.bitcast(x, dtypes.uint8)
+    size = min(new, 8)
+    by = np.arange(0, max(old, size), min(old, size), dtype=np.uint8)
+    if size > old:
+        of = (count // len(by), len(by))
+        shift = b.broadcast_in_dim(b.constant(by), of, (1,))
+        zero = b.scalar(0, dtypes.uint8)
+        (x,) = b.reduce(
+            [b.shift_left(b.reshape(x, of), shift)], [zero], (1,), lambda b, pair: (b.or_(*pair),)
+        )
+    elif size < old:
+        of = (count, len(by))
+        shift = b.broadcast_in_dim(b.constant(by), of, (1,))
+        x = b.broadcast_in_dim(b.reshape(x, (count,)), of, (0,))
+        x = b.shift_right_logical(x, shift)
+        x = b.and_(x, b.full_like(x, (1 << size) - 1))
+    if new <= 8:
+        return x
+    wide = hlo.tensor((prod(x.shape) * 8 // new,), np.dtype(f"u{new // 8}"))
+    return b.op("stablehlo.bitcast_convert", b.reshape(x, (*wide.shape, new // 8)), result=wide)
+
+
+@bitcast_convert_type_p.def_rule(DIVISION)
+def _bitcast_division(params: BitcastParams, avals: Avals, outs: Avals) -> list[dev.Entries]:
+    entries, n = avals[0].entries, outs[0].ndim
+    explicit.whole(entries, range(n, len(entries)), "whose elements become one")
+    return [(*entries[:n], *explicit.undivided(n - len(entries)))]
+
+
+ru.def_constant(bitcast_convert_type_p)
+
+
+sh.def_simple_batch(bitcast_convert_type_p)
+
+
+def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
+    """Return the bits of ``x`` read as another type.
+
+    Args:
+        x: integers or floats; also integers of 2 and 4 bits.
+        dtype: another such type. Where it is narrower the result has one more axis at the end, for
+            the parts of each element (the low bits first); where it is wider the last axis of ``x``
+            holds the parts, and goes.
+
+    Raises:
+        ShapeError: the last axis does not hold the parts of one element.
+        DtypeError: a type is bool or complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> from tinyjax.core.primitives.bitcast import bitcast_convert_type
+        >>> bitcast_convert_type(jnp.array([1.0, -2.0]), dtypes.uint32)
+        Array([1065353216, 3221225472], dtype=uint32)
+    """
+    return tr.bind1(bitcast_convert_type_p, (x,), BitcastParams(dtype))

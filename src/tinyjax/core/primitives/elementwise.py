@@ -1,0 +1,1195 @@
+"""Elementwise primitives: arithmetic, powers, exponentials, trigonometry, comparison, selection.
+
+Each is one declaration in the table of its section, with its derivative, and is applied by a call.
+Formulas are the textbook ones; where a form is chosen for accuracy a comment says so.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Literal, TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.explicit import Sums, factors, together, whole_sums
+from tinyjax.core.primitives.families import (
+    Elementwise,
+    HloFormula,
+    HostFunction,
+    all_hold,
+    composed,
+    def_elementwise_batch,
+    def_elementwise_lowering,
+    elementwise,
+    elementwise_type,
+    type_rule,
+)
+from tinyjax.core.primitives.rules import check_kind, declare_addition, def_linear, def_transposes
+from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.tracing.cost_rules import ONE_AT_A_TIME, TRANSCENDENTAL
+from tinyjax.core.tracing.primitive import (
+    NO_PARAMS,
+    SUMS,
+    ZERO,
+    Avals,
+    HostCall,
+    Kernel,
+    NoParams,
+    Params,
+    Primitive,
+    Tangent,
+)
+from tinyjax.core.tracing.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
+from tinyjax.core.values.array import Array, followed
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import given_number, is_constant, met_splats, remember_splat
+from tinyjax.dtypes import DType, HostArray
+from tinyjax.errors import DtypeError, ShapeError
+
+T = TypeVar("T")
+
+
+def _constant(x: Array, value: float) -> Array:
+    """An operand of a formula; zeros, which may be all there is of a derivative, are made anew."""
+    entry = met_splats.get((value, type(value), x.aval))
+    if entry is not None:
+        return entry
+    array = full_like(x, value)
+    return remember_splat(value, type(value), array) if value else array
+
+
+def _bool(_: DType) -> DType:
+    return dtypes.bool_
+
+
+_NATIVE_FLOATS = (dtypes.float32, dtypes.float64)
+
+
+# Arithmetic
+
+
+# Of bools XLA folds sums and products as those of bits.
+
+
+def _lower_add(b: Lowering, x: Value, y: Value) -> Value:
+    if x.dtype == dtypes.bool_:
+        return b.or_(x, y)
+    if x is y and not x.shape and dtypes.is_integer(x.dtype):
+        # XLA dies where it asks how often a loop runs whose counter is added to itself
+        return b.mul(x, b.full_like(x, 2))
+    return _signed(b, b.add, x, y)
+
+
+def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Value) -> Value:
+    """Write a sum or difference of uint64 scalars as one of int64, whose bits are the same.
+
+    XLA dies where it asks how often a loop runs whose counter of uint64 changes by a constant of
+    64 bits. (It makes a sum with such a constant of a difference.)
+    """
+    if x.shape or x.dtype != dtypes.uint64 or (b.known(x) is None and b.known(y) is None):
+        return write(x, y)
+    return b.bitcast(write(b.bitcast(x, dtypes.int64), b.bitcast(y, dtypes.int64)), dtypes.uint64)
+
+
+add: Elementwise = elementwise(
+    "add",
+    np.add,
+    _lower_add,
+    "biufc",
+    lambda t, z, x, y: t,
+    lambda t, z, x, y: t,
+    transposes=[lambda ct, x, y: ct, lambda ct, x, y: ct],
+)
+declare_addition(add)
+add.def_rule(SUMS)(together())
+sub: Elementwise = elementwise(
+    "sub",
+    np.subtract,
+    lambda b, x, y: _signed(b, partial(b.op, "stablehlo.subtract"), x, y),
+    "iufc",
+    lambda t, z, x, y: t,
+    lambda t, z, x, y: neg(t),
+    transposes=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
+)
+sub.def_rule(SUMS)(together())
+mul: Elementwise = elementwise(
+    "mul",
+    np.multiply,
+    lambda b, x, y: b.and_(x, y) if x.dtype == dtypes.bool_ else b.mul(x, y),
+    "biufc",
+    lambda t, z, x, y: mul(t, y),
+    lambda t, z, x, y: mul(t, x),
+    transposes=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(ct, x)],
+    bilinear=True,
+)
+mul.def_rule(SUMS)(factors(0, 1))
+
+
+def _divide(x: HostArray, y: HostArray) -> HostArray:
+    if dtypes.kind(x.dtype) not in "iu":
+        return np.asarray(np.true_divide(x, y)).astype(x.dtype, copy=False)
+    # Toward zero, with XLA's answers where C has none: x / 0 is -1 and min / -1 is min.
+    zero = y == 0
+    safe = np.where(zero, np.ones_like(y), y)
+    quotient = np.floor_divide(x, safe)
+    inexact = (quotient * safe != x) & ((x < 0) != (safe < 0))
+    quotient = np.where(inexact, quotient + np.ones_like(y), quotient)
+    return np.where(zero, np.zeros_like(y) - np.ones_like(y), quotient).astype(x.dtype, copy=False)
+
+
+def _remainder(x: HostArray, y: HostArray) -> HostArray:
+    if all_hold(y) or dtypes.kind(x.dtype) not in "iu":
+        return np.asarray(np.fmod(x, y))
+    zero = y == 0
+    return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(
+        x.dtype, copy=False
+    )
+
+
+def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> HloFormula:
+    """A division that divides no integer by zero: XLA dies where it folds one of constants.
+
+    Args:
+        hlo: the operation.
+        of_zero: gives the result where the divisor is zero, from the dividend.
+    """
+
+    def divide(b: Lowering, x: Value, y: Value) -> Value:
+        if dtypes.kind(x.dtype) not in "iu" or b.nonzero(y):
+            return b.op(hlo, x, y)
+        is_zero = b.compare(y, b.full_like(y, 0), "EQ")
+        quotient = b.op(hlo, x, b.select(is_zero, b.full_like(y, 1), y))
+        return b.select(is_zero, of_zero(b, x), quotient)
+
+    return divide
+
+
+def _all_bits(b: Lowering, x: Value) -> Value:
+    return b.full_like(x, int(np.iinfo(x.dtype).max) if x.dtype.kind == "u" else -1)
+
+
+div: Elementwise = elementwise(
+    "div",
+    _divide,
+    _by_safe_divisor("stablehlo.divide", _all_bits),
+    "iufc",
+    lambda t, z, x, y: div(t, y),
+    lambda t, z, x, y: neg(div(mul(t, z), y)),
+    transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
+    broadcasts=True,
+)
+div.def_rule(SUMS)(factors(0))
+
+
+#: NumPy loops over the last axis, and each loop takes time to begin. From so many elements on, a
+#: last axis shorter than ``_SHORT`` is left to the loop around it if that is four times as long.
+_LARGE, _SHORT = 1000, 8
+
+
+def _by_rows(fun: np.ufunc, numbers: str, avals: Avals, params: NoParams) -> HostCall | Kernel:
+    """Choose what NumPy does for operands of which one may be broadcast along an axis.
+
+    Args:
+        fun: NumPy's function.
+        numbers: how Python computes it with numbers.
+        avals: the operands' types.
+        params: none.
+    """
+    shape, dtype = avals[0].shape, avals[0].dtype
+    ndim = len(shape)
+    if shape.count(1) == ndim and dtype.kind in "biuf":
+        return HostCall(fun, numbers=numbers, fresh=True)
+    if (
+        ndim < 2
+        or not 1 < shape[-1] < _SHORT
+        or shape[-2] < 4 * shape[-1]
+        or avals[0].size < _LARGE
+    ):
+        return fun
+    size, order = shape[-1], (ndim - 1, *range(ndim - 1))
+
+    def apply(x: HostArray, y: HostArray) -> HostArray:
+        a, b = x.strides, y.strides
+        if a[-2] == size * a[-1] and b[-2] == size * b[-1]:  # one loop for both axes
+            return np.asarray(fun(x, y))
+        out = np.empty(shape, dtype)
+        fun(x.transpose(order), y.transpose(order), out.transpose(order), order="C")
+        return out
+
+    return apply
+
+
+add.def_host(partial(_by_rows, np.add, "{0} + {1}"))
+sub.def_host(partial(_by_rows, np.subtract, "{0} - {1}"))
+mul.def_host(partial(_by_rows, np.multiply, "{0} * {1}"))
+
+
+@div.def_host
+def _div_host(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
+    if avals[0].dtype not in _DIVIDED_BY_NUMPY:
+        return None
+    return _by_rows(np.true_divide, "{0} / {1}", avals, params)
+
+
+#: Dtypes in which NumPy's quotient has the operands' dtype.
+_DIVIDED_BY_NUMPY = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+
+rem: Elementwise = elementwise(
+    "rem",
+    _remainder,
+    _by_safe_divisor("stablehlo.remainder", lambda b, x: x),
+    "iuf",
+    # x - y * trunc(x / y), whose quotient is locally constant
+    lambda t, z, x, y: t,
+    lambda t, z, x, y: neg(mul(t, _truncate(div(x, y)))),
+    broadcasts=True,
+)
+
+
+def _truncate(x: Array) -> Array:
+    return mul(sign(x), floor(abs_(x)))
+
+
+def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
+    """The tangent of an extremum: all to the winner, half to each where they tie.
+
+    The operands are compared with each other, since compilers round what they compute twice in two
+    ways, and then neither equals the result. Complex numbers have no other order than its.
+    """
+    half = mul(t, _constant(t, 0.5))
+    won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)
+    return select(eq(x, y), half, select(won, t, _constant(t, 0.0)))
+
+
+max_: Elementwise = elementwise(
+    "max",
+    np.maximum,
+    Lowering.max,
+    "biufc",
+    lambda t, z, x, y: _share(gt, t, z, x, y),
+    lambda t, z, x, y: _share(gt, t, z, y, x),
+)
+min_: Elementwise = elementwise(
+    "min",
+    np.minimum,
+    Lowering.min,
+    "biufc",
+    lambda t, z, x, y: _share(lt, t, z, x, y),
+    lambda t, z, x, y: _share(lt, t, z, y, x),
+)
+
+
+# Functions of complex numbers. XLA computes some of them by exponentials, in which small parts are
+# lost, and takes an imaginary part of -0.0 for 0.0, which is the other side of a cut. So the former
+# are written by functions of the parts, and the signs of the latter are those of the operand.
+
+
+def _by_parts(hlo: str, of_parts: Callable[[Array, Array], tuple[Array, Array]]) -> HloFormula:
+    """Lower to an operation for real numbers, and for complex ones to a formula of the parts."""
+    formula = composed(lambda x: complex_(*of_parts(real(x), imag(x))))
+    return lambda b, x: formula(b, x) if dtypes.is_complex(x.dtype) else b.op(hlo, x)
+
+
+def _times_zero(x: Array, zero: Array) -> Array:
+    """A product with zero, whose sign counts; it is zero though ``x`` may be infinite."""
+    return mul(sign(x), zero)
+
+
+def _sine_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(x, _constant(x, 0.0))
+    return select(on_axis, x, mul(sin(x), cosh(y))), mul(cos(x), sinh(y))
+
+
+def _cosine_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(x, _constant(x, 0.0))
+    lower = select(on_axis, _times_zero(y, x), mul(sin(x), sinh(y)))
+    return mul(cos(x), cosh(y)), neg(lower)
+
+
+def _sinh_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(y, _constant(y, 0.0))
+    return mul(sinh(x), cos(y)), select(on_axis, y, mul(cosh(x), sin(y)))
+
+
+def _cosh_of_parts(x: Array, y: Array) -> tuple[Array, Array]:
+    on_axis = eq(y, _constant(y, 0.0))
+    return mul(cosh(x), cos(y)), select(on_axis, _times_zero(x, y), mul(sinh(x), sin(y)))
+
+
+def _with_sign(x: Array, sign_of: Array) -> Array:
+    size = abs_(x)
+    return select(lt_to(sign_of, _constant(sign_of, 0.0)), neg(size), size)
+
+
+def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False) -> HloFormula:
+    """Lower to an operation one part of whose complex results has the sign of the operand's part.
+
+    Args:
+        hlo: the operation.
+        part: which one.
+        negative: whether it has the opposite sign.
+    """
+
+    def signed(out: Array, x: Array) -> Array:
+        if part == "real":
+            return complex_(_with_sign(real(out), real(x)), imag(out))
+        side = neg(imag(x)) if negative else imag(x)
+        return complex_(real(out), _with_sign(imag(out), side))
+
+    formula = composed(signed)
+
+    def write(b: Lowering, x: Value) -> Value:
+        out = b.op(hlo, x)
+        return formula(b, out, x) if dtypes.is_complex(x.dtype) else out
+
+    return write
+
+
+# One operand: signs, roots, exponentials
+
+neg: Elementwise = elementwise(
+    "neg", np.negative, "stablehlo.negate", "iufc", transposes=[lambda ct, x: neg(ct)]
+)
+
+
+def _sign(x: HostArray) -> HostArray:
+    if dtypes.is_complex(x.dtype):
+        size = np.abs(x)
+        return np.where(
+            size == 0, np.zeros_like(x), x / np.where(size == 0, np.ones_like(size), size)
+        )
+    return np.asarray(np.sign(x))
+
+
+def _sign_derivative(t: Array, z: Array, x: Array) -> Array:
+    if not dtypes.is_complex(x.dtype):
+        return _constant(t, 0.0)
+    # z = x / |x|, so dz = (dx - z * Re(conj(z) dx)) / |x|
+    along = mul(z, complex_(real(mul(conj(z), t)), _constant(real(t), 0.0)))
+    size = abs_(x)
+    slope = div(sub(t, along), complex_(size, _constant(size, 0.0)))
+    return select(eq(size, _constant(size, 0.0)), _constant(t, 0.0), slope)  # as for real x = 0
+
+
+# StableHLO has neither sign nor abs of unsigned integers.
+
+
+def _lower_sign(b: Lowering, x: Value) -> Value:
+    return b.min(x, b.full_like(x, 1)) if x.dtype.kind == "u" else b.op("stablehlo.sign", x)
+
+
+def _lower_abs(b: Lowering, x: Value) -> Value:
+    if x.dtype.kind == "u":
+        return x
+    if x.dtype.kind != "i":
+        return b.abs(x)
+    # not XLA's, which it takes for no less than 0, though that of the least integer is
+    return b.select(b.compare(x, b.full_like(x, 0), "LT"), b.neg(x), x)
+
+
+sign: Elementwise = elementwise("sign", _sign, _lower_sign, "iufc", _sign_derivative)
+
+
+floor: Elementwise = elementwise("floor", np.floor, "stablehlo.floor", "f")
+ceil: Elementwise = elementwise("ceil", np.ceil, "stablehlo.ceil", "f")
+round_: Elementwise = elementwise("round", np.rint, "stablehlo.round_nearest_even", "f")
+is_finite: Elementwise = elementwise(
+    "is_finite", np.isfinite, "stablehlo.is_finite", type_rule("is_finite", "f", _bool)
+)
+not_: Elementwise = elementwise("not", np.invert, "stablehlo.not", "biu")
+population_count: Elementwise = elementwise(
+    "population_count",
+    lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype),
+    "stablehlo.popcnt",
+    "iu",
+)
+
+
+def _abs_derivative(t: Array, z: Array, x: Array) -> Array:
+    if dtypes.is_complex(x.dtype):
+        return real(mul(t, conj(sign(x))))
+    return mul(t, sign(x))
+
+
+abs_: Elementwise = elementwise(
+    "abs", np.abs, _lower_abs, type_rule("abs", "iufc", dtypes.real_part), _abs_derivative
+)
+
+exp: Elementwise = elementwise(
+    "exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z)
+)
+
+
+def _exp2(x: HostArray) -> HostArray:
+    if dtypes.is_complex(x.dtype):
+        return np.asarray(np.exp(x * x.real.dtype.type(np.log(2.0))))
+    return np.asarray(np.exp2(x)).astype(x.dtype, copy=False)
+
+
+def _lower_exp2(b: Lowering, x: Value) -> Value:
+    if dtypes.is_complex(x.dtype):
+        return b.exp(b.mul(x, b.full_like(x, float(np.log(2.0)))))
+    # a power of two, unlike the exponential of a multiple of log 2, is exact for integers
+    return b.pow(b.full_like(x, 2), x)
+
+
+exp2: Elementwise = elementwise(
+    "exp2", _exp2, _lower_exp2, "fc", lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0))))
+)
+
+
+def _def_real_host(primitive: Elementwise, function: np.ufunc) -> None:
+    """Register NumPy's function for real numbers, where complex ones take another."""
+
+    @primitive.def_host
+    def host_rule(avals: Avals, params: NoParams) -> Kernel | None:
+        return None if dtypes.is_complex(avals[0].dtype) else function
+
+
+def _expm1(x: HostArray) -> HostArray:
+    if not dtypes.is_complex(x.dtype):
+        return np.asarray(np.expm1(x))
+    # NumPy's multiplies an infinite exponential by the sine of a zero angle
+    a, b = x.real, x.imag
+    out = np.empty_like(x)
+    grown, part, half = np.exp(a), np.cos(b), np.sin(b / 2)
+    near = np.expm1(a) * part - 2 * half * half  # the two cancel where the exponential is small
+    moved = np.where(grown < 0.5, grown * part - 1, near)
+    no_angle = np.isinf(a) & ~np.isfinite(b)
+    out.real = np.where((b == 0) | no_angle, np.expm1(a) + 0.0, moved)  # -0.0 becomes 0.0
+    turned = np.where(no_angle & (a < 0), np.copysign(0.0, b), grown * np.sin(b))
+    out.imag = np.where(b == 0, b, turned)
+    return out
+
+
+expm1: Elementwise = elementwise(
+    "expm1",
+    _expm1,
+    "stablehlo.exponential_minus_one",
+    "fc",
+    # not 1 more than the value, which for large negative numbers is 0
+    lambda t, z, x: mul(t, exp(x)),
+)
+
+
+_def_real_host(expm1, np.expm1)
+
+
+log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
+
+
+def _log1p(x: HostArray) -> HostArray:
+    out = np.asarray(np.log1p(x))
+    if dtypes.is_complex(x.dtype):
+        # NumPy's takes the logarithm of a sum, in which a small part is lost
+        a, b = x.real, x.imag
+        near = np.maximum(np.abs(a), np.abs(b)) < 0.5
+        out.real = np.where(near, 0.5 * np.log1p(a * (2 + a) + b * b), out.real)
+    return out
+
+
+log1p: Elementwise = elementwise(
+    "log1p",
+    _log1p,
+    "stablehlo.log_plus_one",
+    "fc",
+    lambda t, z, x: div(t, add(x, _constant(x, 1.0))),
+)
+
+
+_def_real_host(log1p, np.log1p)
+
+
+sqrt: Elementwise = elementwise(
+    "sqrt",
+    np.sqrt,
+    _on_its_side("stablehlo.sqrt", "imag"),
+    "fc",
+    lambda t, z, x: div(mul(t, _constant(t, 0.5)), z),
+)
+
+
+@lru_cache(maxsize=64)
+def _one(dtype: DType) -> HostArray:
+    """One as an array without axes, with which NumPy computes in half of the time."""
+    return np.ones((), dtype)
+
+
+def _rsqrt(x: HostArray) -> HostArray:
+    return np.asarray(np.divide(_one(x.dtype), np.sqrt(x)))
+
+
+rsqrt: Elementwise = elementwise(
+    "rsqrt",
+    _rsqrt,
+    "stablehlo.rsqrt",
+    "fc",
+    lambda t, z, x: mul(mul(t, _constant(t, -0.5)), div(z, x)),
+)
+
+
+def _cbrt(x: HostArray) -> HostArray:
+    return np.asarray(np.cbrt(x.astype(np.float64) if x.dtype == dtypes.float16 else x)).astype(
+        x.dtype, copy=False
+    )
+
+
+cbrt: Elementwise = elementwise(
+    "cbrt",
+    _cbrt,
+    "stablehlo.cbrt",
+    "f",
+    lambda t, z, x: div(mul(t, _constant(t, 1 / 3)), mul(z, z)),
+)
+
+
+def _logistic(x: HostArray) -> HostArray:
+    # in float16 the exponential overflows where the result is still a number
+    wide = x.astype(np.float32) if x.dtype == dtypes.float16 else x
+    one = _one(wide.dtype)
+    out = np.asarray(np.negative(wide))
+    np.exp(out, out)
+    np.add(one, out, out)
+    np.divide(one, out, out)
+    return out.astype(x.dtype, copy=False) if wide is not x else out
+
+
+def _lower_logistic(b: Lowering, x: Value) -> Value:
+    wide = b.convert(x, dtypes.float32) if x.dtype == dtypes.float16 else x
+    return b.convert(b.op("stablehlo.logistic", wide), x.dtype)
+
+
+logistic: Elementwise = elementwise(
+    "logistic",
+    _logistic,
+    _lower_logistic,
+    "fc",
+    lambda t, z, x: mul(t, mul(z, sub(_constant(z, 1.0), z))),
+)
+
+
+def lower_logaddexp(b: Lowering, x: Value, y: Value) -> Value:
+    """Write ``log(exp(x) + exp(y))``."""
+    difference = b.sub(x, y)
+    total = b.add(b.max(x, y), b.log1p(b.exp(b.neg(b.abs(difference)))))
+    # the difference of equal infinities is NaN; their sum is what is wanted
+    return b.select(b.compare(difference, difference, "NE"), b.add(x, y), total)
+
+
+def exp_share(x: Array, y: Array) -> Array:
+    """``exp(x) / (exp(x) + exp(y))``; of equal infinities each has a half."""
+    equal_infinities = and_(eq(x, y), not_(is_finite(x)))
+    return logistic(select(equal_infinities, _constant(x, 0.0), sub(x, y)))
+
+
+logaddexp: Elementwise = elementwise(
+    "logaddexp",
+    np.logaddexp,
+    lower_logaddexp,
+    "f",
+    lambda t, z, x, y: mul(t, exp_share(x, y)),
+    lambda t, z, x, y: mul(t, exp_share(y, x)),
+)
+
+
+# Trigonometry
+
+
+def _one_minus_square(x: Array) -> Array:
+    # (1 - x)(1 + x) keeps its digits near x = 1, where 1 - x^2 cancels
+    one = _constant(x, 1.0)
+    return mul(sub(one, x), add(one, x))
+
+
+def _one_plus_square(x: Array) -> Array:
+    return add(_constant(x, 1.0), mul(x, x))
+
+
+sin: Elementwise = elementwise(
+    "sin", np.sin, _by_parts("stablehlo.sine", _sine_of_parts), "fc", lambda t, z, x: mul(t, cos(x))
+)
+cos: Elementwise = elementwise(
+    "cos",
+    np.cos,
+    _by_parts("stablehlo.cosine", _cosine_of_parts),
+    "fc",
+    lambda t, z, x: neg(mul(t, sin(x))),
+)
+
+
+def _tan(x: HostArray) -> HostArray:
+    out = np.asarray(np.tan(x))
+    if dtypes.is_complex(x.dtype):
+        a, b = x.real, x.imag
+        out.real = np.where(np.isinf(b) & np.isfinite(a), np.copysign(0.0, a), out.real)
+    return out
+
+
+tan: Elementwise = elementwise(
+    "tan", _tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z))
+)
+
+
+_def_real_host(tan, np.tan)
+
+
+asin: Elementwise = elementwise(
+    "asin",
+    np.arcsin,
+    _on_its_side("chlo.asin", "imag"),
+    "fc",
+    lambda t, z, x: mul(t, rsqrt(_one_minus_square(x))),
+)
+acos: Elementwise = elementwise(
+    "acos",
+    np.arccos,
+    _on_its_side("chlo.acos", "imag", negative=True),
+    "fc",
+    lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
+)
+atan: Elementwise = elementwise(
+    "atan",
+    np.arctan,
+    _on_its_side("chlo.atan", "real"),
+    "fc",
+    lambda t, z, x: div(t, _one_plus_square(x)),
+)
+sinh: Elementwise = elementwise(
+    "sinh", np.sinh, _by_parts("chlo.sinh", _sinh_of_parts), "fc", lambda t, z, x: mul(t, cosh(x))
+)
+cosh: Elementwise = elementwise(
+    "cosh", np.cosh, _by_parts("chlo.cosh", _cosh_of_parts), "fc", lambda t, z, x: mul(t, sinh(x))
+)
+
+
+def _tanh(x: HostArray) -> HostArray:
+    out = np.asarray(np.tanh(x))
+    if dtypes.is_complex(x.dtype):
+        # the array API standard wants x's own sign at infinity, where C's turns on with the angle
+        a, b = x.real, x.imag
+        out.imag = np.where(np.isinf(a) & np.isfinite(b), np.copysign(0.0, b), out.imag)
+    return out
+
+
+tanh: Elementwise = elementwise(
+    "tanh",
+    _tanh,
+    "stablehlo.tanh",
+    "fc",
+    lambda t, z, x: mul(t, sub(_constant(z, 1.0), mul(z, z))),
+)
+
+
+_def_real_host(tanh, np.tanh)
+
+
+asinh: Elementwise = elementwise(
+    "asinh",
+    np.arcsinh,
+    _on_its_side("chlo.asinh", "real"),
+    "fc",
+    lambda t, z, x: mul(t, rsqrt(_one_plus_square(x))),
+)
+acosh: Elementwise = elementwise(
+    "acosh",
+    np.arccosh,
+    _on_its_side("chlo.acosh", "imag"),
+    "fc",
+    # two roots rather than one of x^2 - 1: the branch is right for complex x too
+    lambda t, z, x: mul(t, mul(rsqrt(sub(x, _constant(x, 1.0))), rsqrt(add(x, _constant(x, 1.0))))),
+)
+atanh: Elementwise = elementwise(
+    "atanh",
+    np.arctanh,
+    _on_its_side("chlo.atanh", "imag"),
+    "fc",
+    lambda t, z, x: div(t, _one_minus_square(x)),
+)
+
+
+def _atan2_denominator(x: Array, y: Array) -> Array:
+    return add(mul(x, x), mul(y, y))
+
+
+atan2: Elementwise = elementwise(
+    "atan2",
+    np.arctan2,
+    "stablehlo.atan2",
+    "f",
+    lambda t, z, x, y: mul(t, div(y, _atan2_denominator(x, y))),
+    lambda t, z, x, y: neg(mul(t, div(x, _atan2_denominator(x, y)))),
+)
+
+
+# Powers
+
+
+def _pow_in_x(t: Array, z: Array, x: Array, y: Array) -> Array:
+    # y x^(y-1), which is 0 for y = 0 whatever x is: 1 stands in for x where that is infinite
+    one = _constant(y, 1.0)
+    size = abs_(x)
+    finite = gt(size, _constant(size, float(dtypes.finfo(size.dtype).tiny)))
+    stands_in = and_(eq(y, _constant(y, 0.0)), not_(finite))
+    return mul(t, mul(y, pow_(select(stands_in, one, x), sub(y, one))))
+
+
+def _pow_in_y(t: Array, z: Array, x: Array, y: Array) -> Array:
+    # x^y log x, which is 0 for x = 0
+    safe = select(eq(x, _constant(x, 0.0)), _constant(x, 1.0), x)
+    return mul(t, mul(log(safe), z))
+
+
+def _power(x: HostArray, y: HostArray) -> HostArray:
+    out = np.asarray(np.power(x, y))
+    # NumPy takes the root where all exponents are 1/2, which C's pow is not at -0.0 and -inf
+    if (0 in y.strides or y.size == 1) and not dtypes.is_complex(x.dtype):
+        half = dtypes.without_repeats(y) == y.dtype.type(0.5)
+        if half.any():
+            return np.where(half & ((x == 0) | (x == -np.inf)), np.abs(x), out)
+    return out
+
+
+pow_: Elementwise = elementwise(
+    "pow", _power, "stablehlo.power", "fc", _pow_in_x, _pow_in_y, broadcasts=True
+)
+
+
+def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[T], T]) -> T:
+    result: T | None = None
+    while n:
+        if n & 1:
+            result = x if result is None else times(result, x)
+        n >>= 1
+        if n:
+            x = times(x, x)
+    return one(x) if result is None else result
+
+
+@attrs.frozen(eq=False, repr=False)
+class IntegerPowParams(Params):
+    """The exponent, which may be negative for floats."""
+
+    exponent: int
+
+
+def _integer_pow(x: HostArray, params: IntegerPowParams) -> HostArray:
+    n = params.exponent
+    power = _power_by_squaring(x, abs(n), lambda a, b: np.asarray(a * b), np.ones_like)
+    return np.asarray(x.dtype.type(1) / power if n < 0 else power).astype(x.dtype, copy=False)
+
+
+def _lower_integer_pow(b: Lowering, x: Value, params: IntegerPowParams) -> Value:
+    power = _power_by_squaring(x, abs(params.exponent), b.mul, lambda x: b.full_like(x, 1))
+    return b.div(b.full_like(x, 1), power) if params.exponent < 0 else power
+
+
+def _integer_pow_derivative(t: Array, z: Array, x: Array, params: IntegerPowParams) -> Tangent:
+    n = params.exponent
+    return mul(t, mul(_constant(x, n), integer_pow(x, n - 1))) if n else ZERO
+
+
+def _integer_pow_type(avals: Avals, params: IntegerPowParams) -> Avals:
+    check_kind("integer_pow", avals[0], "iufc" if params.exponent >= 0 else "fc")
+    return avals
+
+
+integer_pow_p: Elementwise = elementwise(
+    "integer_pow",
+    _integer_pow,
+    _lower_integer_pow,
+    _integer_pow_type,
+    _integer_pow_derivative,
+    params=IntegerPowParams,
+)
+
+
+for _function in (
+    *(exp, exp2, expm1, log, log1p, cbrt, logistic, logaddexp, sin, cos, tan, asin, acos, atan),
+    *(sinh, cosh, tanh, asinh, acosh, atanh, atan2, pow_),
+):
+    _function.def_rule(TRANSCENDENTAL)(lambda: 100.0)
+for _function in (cbrt, tan, pow_):
+    _function.def_rule(ONE_AT_A_TIME)(lambda: True)
+
+
+@integer_pow_p.def_host
+def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> Kernel | None:
+    multiply = np.multiply
+    return (lambda x: multiply(x, x)) if params.exponent == 2 else None
+
+
+def integer_pow(x: Array, exponent: int) -> Array:
+    """Return ``x`` to a fixed integer power, by repeated multiplication."""
+    return x if exponent == 1 else bind1(integer_pow_p, (x,), IntegerPowParams(exponent))
+
+
+# Bits and booleans
+
+and_: Elementwise = elementwise("and", np.bitwise_and, "stablehlo.and", "biu")
+or_: Elementwise = elementwise("or", np.bitwise_or, "stablehlo.or", "biu")
+xor_: Elementwise = elementwise("xor", np.bitwise_xor, "stablehlo.xor", "biu")
+
+
+def _bits(x: HostArray) -> int:
+    return x.dtype.itemsize * 8
+
+
+def _shift_right_logical(x: HostArray, y: HostArray) -> HostArray:
+    if x.dtype.kind == "u":
+        return np.asarray(np.right_shift(x, y))  # 0 for all bits and more
+    unsigned = f"u{x.dtype.itemsize}"
+    return np.asarray(np.right_shift(x.view(unsigned), y.view(unsigned))).view(x.dtype)
+
+
+def _shift_right_arithmetic(x: HostArray, y: HostArray) -> HostArray:
+    signed, by = x.view(f"i{x.dtype.itemsize}"), y.view(f"u{y.dtype.itemsize}")
+    most = np.minimum(by, by.dtype.type(_bits(x) - 1)).astype(signed.dtype)
+    return np.asarray(np.right_shift(signed, most)).view(x.dtype)
+
+
+shift_left: Elementwise = elementwise("shift_left", np.left_shift, "stablehlo.shift_left", "iu")
+shift_right_logical: Elementwise = elementwise(
+    "shift_right_logical", _shift_right_logical, "stablehlo.shift_right_logical", "iu"
+)
+shift_right_arithmetic: Elementwise = elementwise(
+    "shift_right_arithmetic", _shift_right_arithmetic, "stablehlo.shift_right_arithmetic", "iu"
+)
+
+
+@shift_right_logical.def_host
+def _shift_host(avals: Avals, params: NoParams) -> Kernel:
+    dtype = avals[0].dtype
+    if dtype.kind == "u":
+        return np.right_shift
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    return lambda x, y: np.right_shift(x.view(unsigned), y.view(unsigned)).view(dtype)
+
+
+nextafter: Elementwise = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
+
+
+# Comparison
+
+
+def _comparison(name: str, impl: HostFunction, kinds: str) -> Elementwise:
+    return elementwise(
+        name,
+        impl,
+        lambda b, x, y: b.compare(x, y, name.upper()),
+        type_rule(name, kinds, _bool),
+        broadcasts=True,
+    )
+
+
+# Python's operators, since NumPy's functions do not compare keys, nor derivatives of integers.
+eq: Elementwise = _comparison("eq", operator.eq, "biufckVs")
+ne: Elementwise = _comparison("ne", operator.ne, "biufckVs")
+lt: Elementwise = _comparison("lt", np.less, "biufs")
+le: Elementwise = _comparison("le", np.less_equal, "biufs")
+gt: Elementwise = _comparison("gt", np.greater, "biufs")
+ge: Elementwise = _comparison("ge", np.greater_equal, "biufs")
+
+
+def _ordered(x: HostArray) -> HostArray:
+    """Integers in the total order of floats: -NaN, ..., -0.0, 0.0, ..., NaN."""
+    if dtypes.kind(x.dtype) != "f":
+        return x
+    if x.dtype not in (dtypes.float16, *_NATIVE_FLOATS):
+        x = x.astype(np.float32)
+    width = 8 * x.dtype.itemsize
+    bits = x.view(f"i{x.dtype.itemsize}")
+    # all bits but the sign count downwards where that is set
+    return np.asarray(bits ^ (bits >> (width - 1) & np.iinfo(bits.dtype).max))
+
+
+def _total(direction: str, impl: Callable[[HostArray, HostArray], HostArray]) -> Elementwise:
+    """A comparison in the total order of floats, in which -0.0 is before 0.0 and NaN is equal."""
+
+    def compare(b: Lowering, x: Value, y: Value) -> Value:
+        is_narrow = dtypes.kind(x.dtype) == "f" and x.dtype.itemsize == 1
+        wide = dtypes.float32 if is_narrow else x.dtype
+        return b.compare(b.convert(x, wide), b.convert(y, wide), direction.upper(), total=True)
+
+    name = f"{direction}_to"
+    return elementwise(
+        name,
+        lambda x, y: impl(_ordered(x), _ordered(y)),
+        compare,
+        type_rule(name, "biuf", _bool),
+    )
+
+
+eq_to: Elementwise = _total("eq", np.equal)
+lt_to: Elementwise = _total("lt", np.less)
+le_to: Elementwise = _total("le", np.less_equal)
+
+
+# Selection
+
+select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
+
+
+@select_p.def_host
+def _select_host(avals: Avals, params: NoParams) -> HostCall:
+    if avals[0].ndim:
+        return HostCall(np.where, fresh=True)
+    return HostCall(lambda predicate, x, y: (x if predicate else y).copy(), fresh=True)
+
+
+@select_p.def_abstract_eval
+def _select_type(avals: Avals, params: NoParams) -> Avals:
+    predicate, on_true, on_false = avals
+    if predicate.dtype != dtypes.bool_:
+        raise DtypeError(f"select needs a bool predicate, but got {predicate}.")
+    if predicate.shape != on_true.shape:
+        raise ShapeError(
+            f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}."
+        )
+    return (elementwise_type("select", (on_true, on_false), "biufcks"),)
+
+
+def_elementwise_lowering(select_p, "stablehlo.select")
+def_linear(select_p, 1, 2)
+def_transposes(
+    select_p,
+    "the predicate",
+    lambda ct, predicate, x, y: select(predicate, ct, full_like(ct, 0)),
+    lambda ct, predicate, x, y: select(predicate, full_like(ct, 0), ct),
+)
+def_elementwise_batch(select_p)
+
+
+def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
+    """Return elements of ``on_true`` where the predicate holds, of ``on_false`` elsewhere.
+
+    Args:
+        predicate: bool, of the cases' shape.
+        on_true: any dtype.
+        on_false: of the same shape and dtype.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the predicate is not bool, or the cases' dtypes differ.
+    """
+    return bind1(select_p, (predicate, on_true, on_false), NO_PARAMS)
+
+
+def clamp(low: Array, x: Array, high: Array) -> Array:
+    """Return ``x`` kept between ``low`` and ``high``, elementwise."""
+    return min_(max_(x, low), high)
+
+
+def _def_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
+    """Say as well how Python computes it with numbers, of some kinds of dtype."""
+    arrays = primitive.rules.host
+
+    @primitive.def_host
+    def host_rule(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
+        host = None if arrays is None else arrays(avals, params)
+        shape = avals[-1].shape
+        if host is None or avals[-1].dtype.kind not in kinds or shape.count(1) < len(shape):
+            return host
+        call = host.call if isinstance(host, HostCall) else host
+        return HostCall(call, numbers=text, fresh=True)
+
+
+for _operation, _operator in (
+    *((and_, "&"), (or_, "|"), (xor_, "^")),
+    *((eq, "=="), (ne, "!="), (lt, "<"), (le, "<="), (gt, ">"), (ge, ">=")),
+):
+    _def_numbers(_operation, f"{{0}} {_operator} {{1}}")
+_def_numbers(not_, "not {0}", "b")
+_def_numbers(neg, "-{0}", "if")
+_def_numbers(abs_, "abs({0})", "if")
+_def_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
+_def_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
+_def_numbers(select_p, "{1} if {0} else {2}")
+
+
+# Complex numbers and their parts. Transposes, not adjoints: complex numbers are pairs (x, y) with
+# the pairing x x' - y y'.
+
+real: Elementwise = elementwise(
+    "real",
+    lambda x: x.real,
+    "stablehlo.real",
+    type_rule("real", "c", dtypes.real_part),
+    transposes=[lambda ct, x: complex_(ct, full_like(ct, 0))],
+)
+imag: Elementwise = elementwise(
+    "imag",
+    lambda x: x.imag,
+    "stablehlo.imag",
+    type_rule("imag", "c", dtypes.real_part),
+    transposes=[lambda ct, x: complex_(full_like(ct, 0), neg(ct))],
+)
+
+
+def _complex(x: HostArray, y: HostArray) -> HostArray:
+    out = np.empty(x.shape, dtypes.to_complex(x.dtype))
+    out.real = x
+    out.imag = y
+    return out
+
+
+def _complex_type(avals: Avals, params: NoParams) -> Avals:
+    aval = elementwise_type("complex", avals, "f")
+    if aval.dtype not in (dtypes.float32, dtypes.float64):
+        raise DtypeError(f"complex takes float32 or float64, but got {aval.dtype.name}.")
+    return (ShapedArray(aval.shape, dtypes.to_complex(aval.dtype), aval.weak_type),)
+
+
+complex_: Elementwise = elementwise(
+    "complex",
+    _complex,
+    "stablehlo.complex",
+    _complex_type,
+    transposes=[lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))],
+)
+
+
+conj: Elementwise = elementwise(
+    "conj", np.conj, "chlo.conj", "c", transposes=[lambda ct, x: conj(ct)]
+)
+
+
+# Conversion of types
+
+
+@attrs.frozen(eq=False, repr=False)
+class ConvertParams(Params):
+    """The dtype to convert to, and whether the result of a weakly typed operand is one too."""
+
+    dtype: DType
+    weak_type: bool
+
+
+def _convert(x: HostArray, params: ConvertParams) -> HostArray:
+    dtype = params.dtype
+    if dtype != dtypes.bool_ and dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+        x = x.real
+    if dtypes.is_float(x.dtype) and dtypes.is_whole(dtype):
+        return _float_to_int(x, dtype)
+    if x.dtype in dtypes.STORED and dtype in dtypes.STORED:
+        x = x.astype(np.int8)
+    return x.astype(dtype)
+
+
+_NATIVE_INTS = (dtypes.int32, dtypes.int64)
+
+
+def _float_to_int(x: HostArray, dtype: DType) -> HostArray:
+    # C leaves out-of-range conversions undefined; XLA saturates, and sends NaN to 0. For these
+    # types the processor notices them, so that the usual case takes one pass instead of ten.
+    if dtype in _NATIVE_INTS and x.dtype in _NATIVE_FLOATS:
+        token = set_errors(RAISE_INVALID)
+        try:
+            return x.astype(dtype)
+        except FloatingPointError:
+            pass
+        finally:
+            reset_errors(token)
+    wide = x.astype(np.float64)
+    info = dtypes.iinfo(dtype)
+    inside = (wide > float(info.min) - 1) & (wide < float(info.max) + 1)
+    converted = np.where(inside, wide, 0).astype(dtype)
+    ends = np.where(wide > 0, dtype.type(info.max), dtype.type(info.min))
+    return np.where(inside | np.isnan(wide), converted, ends).astype(dtype, copy=False)
+
+
+def _lower_convert(b: Lowering, x: Value, params: ConvertParams) -> Value:
+    dtype = params.dtype
+    if dtype == dtypes.bool_ and x.dtype != dtype:
+        return b.compare(x, b.full_like(x, 0), "NE")
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+        x = b.real(x)
+    if x.dtype in dtypes.STORED:
+        x = b.unpack(x)
+    return b.pack(x, dtype) if dtype in dtypes.STORED else b.convert(x, dtype)
+
+
+def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> Tangent:
+    inexact = dtypes.is_inexact(params.dtype)
+    return bind1(convert_element_type_p, (t,), params) if inexact else ZERO
+
+
+def _convert_sums(params: ConvertParams, avals: Avals, outs: Avals) -> list[Sums]:
+    of, to = avals[0].dtype, params.dtype
+    # of integers sums may have wrapped around, which wider ones do not
+    is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
+    is_linear = is_narrower or (dtypes.is_inexact(of) and dtypes.is_inexact(to))
+    return (together() if is_linear else whole_sums)(params, avals, outs)
+
+
+def _convert_type(avals: Avals, params: ConvertParams) -> Avals:
+    (x,), dtype = avals, params.dtype
+    if x.dtype != dtype and (dtypes.is_key(x.dtype) or dtypes.is_key(dtype)):
+        raise DtypeError(
+            f"{dtypes.dtype_name(x.dtype)} cannot be converted to {dtypes.dtype_name(dtype)}: keys "
+            "are no numbers. tinyjax.random.key_data gives their words, and wrap_key_data makes "
+            "keys of words."
+        )
+    return (ShapedArray(x.shape, dtype, params.weak_type),)
+
+
+convert_element_type_p: Elementwise = elementwise(
+    "convert_element_type",
+    _convert,
+    _lower_convert,
+    _convert_type,
+    _convert_derivative,
+    transposes=[lambda ct, x, p: convert_element_type(ct, x.aval.dtype, x.aval.weak_type)],
+    params=ConvertParams,
+)
+
+
+convert_element_type_p.def_rule(SUMS)(_convert_sums)
+
+
+@convert_element_type_p.def_host
+def _convert_host(avals: Avals, params: ConvertParams) -> Kernel | None:
+    (x,), dtype = avals, params.dtype
+    if dtype in dtypes.STORED or dtypes.is_complex(x.dtype):
+        return None
+    if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
+        return lambda x: _float_to_int(x, dtype)
+    return lambda x: x.astype(dtype)
+
+
+def convert_host(host: HostArray, dtype: DType) -> HostArray:
+    """Convert data as ``convert_element_type`` does."""
+    token = set_errors(IGNORE)
+    try:
+        return _convert(host, ConvertParams(dtype, False))
+    finally:
+        reset_errors(token)
+
+
+def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Array:
+    """Return ``x`` with its elements converted to another dtype.
+
+    Floats become integers by truncation, saturating at the ends; complex numbers become real by
+    dropping the imaginary part; anything becomes bool by comparison with zero. What was made of a
+    Python number is that number in the dtype.
+    """
+    aval = x.aval
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    if (
+        aval.weak_type
+        and not aval.shape
+        and is_constant(x)
+        and id(x) not in followed
+        and not dtypes.is_key(dtype)
+    ):
+        # a number, converted at once, so that it is rounded once and stays a literal
+        host = convert_host(given_number(x), dtype)
+        return ConcreteArray(host, ShapedArray((), dtype, weak_type))
+    return bind1(convert_element_type_p, (x,), ConvertParams(dtype, weak_type))

@@ -1,0 +1,244 @@
+"""Elementwise primitives, each one declaration.
+
+It says how NumPy computes it, what StableHLO calls it, the kinds of dtype it takes (``b`` bool,
+``i`` and ``u`` integers, ``f`` floats, ``c`` complex), and the derivatives. Operands have equal
+shapes and dtypes; broadcasting and promotion happen before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax.core.explicit import same
+from tinyjax.core.primitives.rules import (
+    Derivative,
+    Transpose,
+    check_kind,
+    def_constant,
+    def_derivatives,
+    def_linear,
+    def_transposes,
+    has_params,
+)
+from tinyjax.core.primitives.shape import move_batch_axis
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value, Values
+from tinyjax.core.tracing.primitive import (
+    DIVISION,
+    NO_PARAMS,
+    AbstractEvalRule,
+    Arrays,
+    Avals,
+    BatchAxes,
+    BatchResult,
+    MappedAxis,
+    NoParams,
+    Primitive,
+)
+from tinyjax.core.tracing.trace import bind, current_trace, evaluate_broadcast
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.dtypes import DType, HostArray, is_inexact, kind
+from tinyjax.errors import DtypeError, ShapeError
+
+P = TypeVar("P")
+
+HostFunction = Callable[..., HostArray]
+#: ``(builder, *operands) -> result``.
+HloFormula = Callable[..., Value]
+
+
+def all_hold(x: HostArray) -> bool:
+    """Say whether all elements are true, or not zero: of few, in a third of the time of ``all``."""
+    return int(np.count_nonzero(x)) == x.size
+
+
+@attrs.frozen(eq=False, repr=False)
+class Elementwise(Primitive[Any]):
+    """A primitive that works element by element, applied by a call: ``sin(x)``."""
+
+    @property
+    def multiple_results(self) -> bool:
+        """Whether ``bind`` returns a list: it returns the one result."""
+        return False
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, *operands: Array) -> Array:
+        """Apply it to arrays of one shape and dtype; ``bind1`` does where there are parameters."""
+        (out,) = current_trace().process(self, operands, NO_PARAMS)
+        return out
+
+
+def elementwise(
+    name: str,
+    impl: HostFunction,
+    hlo: str | HloFormula,
+    kinds: str | AbstractEvalRule[Any],
+    *derivatives: Derivative,
+    transposes: Sequence[Transpose] = (),
+    bilinear: bool = False,
+    params: type[Any] = NoParams,
+    broadcasts: bool = False,
+) -> Elementwise:
+    """Declare an elementwise primitive with one operand, or two of one type.
+
+    Functions and formulas take the operands, and the parameters last where there are any.
+
+    Args:
+        name: the primitive's name.
+        impl: the NumPy function.
+        hlo: the StableHLO (or CHLO) operation, or ``(builder, *operands) -> result``.
+        kinds: the kinds of dtype it takes, and gives; or its typing rule.
+        derivatives: for each operand ``(tangent, out, *operands) -> tangent``. Without any it is
+            linear if it has transposes, and its derivative is zero everywhere if not.
+        transposes: for each operand that it is linear in ``(cotangent, *operands) -> cotangent``,
+            for others what errors call it.
+        bilinear: whether it is linear in either operand, but not in both together.
+        params: the class of its parameters.
+        broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
+    """
+    primitive = Elementwise(name, params)
+    if has_params(primitive):
+        primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
+    else:
+        primitive.def_numpy(impl)
+    primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
+    def_elementwise_lowering(primitive, hlo)
+    if derivatives:
+        def_derivatives(primitive, *derivatives)
+    elif transposes:
+        def_linear(primitive)
+    else:
+        def_constant(primitive)
+    if transposes:
+        def_transposes(primitive, *transposes, bilinear=bilinear)
+    def_elementwise_batch(primitive, broadcasts or isinstance(impl, np.ufunc))
+    return primitive
+
+
+def type_rule(
+    name: str, kinds: str, result: Callable[[DType], DType] | None = None
+) -> AbstractEvalRule[Any]:
+    """Make the typing rule for operands of one type.
+
+    Args:
+        name: the primitive's name.
+        kinds: the kinds of dtype that it takes.
+        result: the dtype of the result; that of the operands by default.
+    """
+
+    def rule(avals: Avals, params: Any) -> Avals:
+        x = avals[0]
+        if x is not avals[-1] or kind(x.dtype) not in kinds:  # hardly ever
+            x = elementwise_type(name, avals, kinds)
+        if result is None:
+            return (x,)
+        dtype = result(x.dtype)
+        weak = x.weak_type and (dtype == x.dtype or is_inexact(dtype))
+        return (ShapedArray(x.shape, dtype, weak),)
+
+    return rule
+
+
+def elementwise_type(name: str, avals: Avals, kinds: str) -> ShapedArray:
+    """The common type of operands that must have one shape and dtype.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ, or are not of the kinds taken.
+    """
+    first = avals[0]
+    for aval in avals:
+        if aval is first:
+            continue
+        if aval.shape != first.shape:
+            raise ShapeError(
+                f"{name} needs operands of one shape, but got {' and '.join(map(str, avals))}. "
+                f"The function of tinyjax.numpy broadcasts; this primitive does not."
+            )
+        if aval.dtype != first.dtype:
+            raise DtypeError(
+                f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}. "
+                "The function of tinyjax.numpy promotes; this primitive does not."
+            )
+    check_kind(name, first, kinds)
+    if first.weak_type and not all(a.weak_type for a in avals):
+        return first.strip_weak()
+    return first
+
+
+def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> None:
+    """Register how a primitive that works element by element is batched, and divided.
+
+    Args:
+        primitive: the primitive.
+        broadcasts: whether its ``impl`` rule broadcasts as NumPy does. What has no batch axis is
+            then evaluated as it is, beside what has it in front.
+    """
+    primitive.def_rule(DIVISION)(same)
+
+    @primitive.def_batch
+    def elementwise_batch(
+        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
+    ) -> BatchResult:
+        first = axes[0]
+        axis = first if first is not None else next(a for a in axes if a is not None)
+        if len(values) > 1:
+            if broadcasts and axis == 0:
+                result = evaluate_broadcast(primitive, values, axes, params)
+                if result is not None:
+                    return (result,), (0,)
+            # a loop runs faster than a comprehension's frame
+            moved: list[Array] = []
+            for x, a in zip(values, axes, strict=True):
+                moved.append(x if a == axis else move_batch_axis(x, a, axis, mapped.size))
+            values = moved
+        outs = bind(primitive, values, params)
+        return outs, [axis] * len(outs)
+
+
+def def_elementwise_lowering(primitive: Primitive[P], hlo: str | HloFormula) -> None:
+    """Register the lowering to one operation without attributes, or by a formula."""
+    if isinstance(hlo, str):
+        primitive.def_lowering(lambda b, operands, params: b.emit(hlo, operands, b.results))
+    elif has_params(primitive):
+        primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands, params),))
+    else:
+        primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands),))
+
+
+def composed(fun: Callable[..., Array]) -> HloFormula:
+    """Make a formula of StableHLO of a function that applies other primitives.
+
+    Args:
+        fun: takes the operands, and returns the one result.
+    """
+
+    def formula(b: Lowering, *operands: Value) -> Value:
+        (out,) = lower_formula(b, lambda *xs: [fun(*xs)], operands)
+        return out
+
+    return formula
+
+
+def lower_formula(b: Lowering, fun: Callable[..., Sequence[Array]], operands: Values) -> Values:
+    """Write what a function does with other primitives.
+
+    Args:
+        b: where.
+        fun: takes and returns arrays.
+        operands: its arguments.
+    """
+    from tinyjax.core.lowering import lower_jaxpr  # noqa: PLC0415 (for programs to compile)
+    from tinyjax.core.tracing.staging import stage  # noqa: PLC0415
+
+    staged = stage(fun, [ShapedArray(x.shape, x.dtype) for x in operands], fun)
+    assert not staged.consts, "the formula of a lowering holds scalars only"
+    return lower_jaxpr(b, staged.jaxpr, operands)

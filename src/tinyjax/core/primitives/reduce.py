@@ -1,0 +1,302 @@
+"""Reductions other than sums: products, extrema and their places, logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Final
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, errors
+from tinyjax.core import devices as dev, explicit
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives.slicing import pad
+from tinyjax.core.stablehlo import builder, types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+
+
+def restore(x: Array, like: Array, axes: tuple[int, ...]) -> Array:
+    """Repeat a reduction's result along the axes that it reduced away."""
+    return bc.broadcast_in_dim(x, like.shape, bc.kept_axes(like.ndim, axes))
+
+
+def _product(x: dtypes.HostArray, axes: tuple[int, ...]) -> dtypes.HostArray:
+    if dtypes.is_narrow_float(x.dtype):
+        return np.asarray(np.multiply.reduce(x.astype(np.float32), axis=axes)).astype(x.dtype)
+    return np.asarray(np.multiply.reduce(x, axis=axes, dtype=x.dtype))
+
+
+def lowest(dtype: dtypes.DType) -> builder.Scalar:
+    """The least value of a type: minus infinity for floats that have it."""
+    if dtype == dtypes.bool_:
+        return False
+    if dtypes.is_whole(dtype):
+        return int(dtypes.iinfo(dtype).min)
+    return -highest(dtype)
+
+
+def highest(dtype: dtypes.DType) -> builder.Scalar:
+    """The greatest value of a type: infinity for floats that have it."""
+    if dtype == dtypes.bool_:
+        return True
+    if dtypes.is_whole(dtype):
+        return int(dtypes.iinfo(dtype).max)
+    if dtypes.is_complex(dtype):
+        return complex(np.inf, np.inf)
+    if np.isinf(np.array(np.inf).astype(dtype)):
+        return float("inf")
+    return float(dtypes.finfo(dtype).max)
+
+
+def _extremum(
+    ufunc: np.ufunc, start: Callable[[dtypes.DType], builder.Scalar]
+) -> Callable[..., dtypes.HostArray]:
+    def impl(x: dtypes.HostArray, axes: tuple[int, ...]) -> dtypes.HostArray:
+        if x.size:
+            return np.asarray(ufunc.reduce(x, axis=axes))
+        return np.asarray(ufunc.reduce(x, axis=axes, initial=x.dtype.type(start(x.dtype))))
+
+    return impl
+
+
+def _all_ones(dtype: dtypes.DType) -> bool | int:
+    if dtype == dtypes.bool_:
+        return True
+    return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1
+
+
+#: Up to so many numbers ``reduceat`` of NumPy is faster along the last axis than ``reduce``.
+_SMALL: Final = 1 << 12
+_NUMBERS: Final = frozenset(map(np.dtype, "bhilqBHILQfd"))
+
+
+def _extremum_host(ufunc: np.ufunc) -> prim.HostRule[bc.ReduceParams]:
+    def host_rule(avals: prim.Avals, params: bc.ReduceParams) -> prim.Kernel | None:
+        (x,), axes, reduce, reduceat = avals, params.axes, ufunc.reduce, ufunc.reduceat
+        if not x.size:
+            return None
+        if axes != (x.ndim - 1,) or x.size > _SMALL or x.dtype not in _NUMBERS:
+            return lambda host: reduce(host, axes)
+        starts, shape = np.arange(0, x.size, x.shape[-1]), x.shape[:-1]
+        if not shape:
+            return lambda host: reduceat(host, starts).reshape(shape)
+
+        def by_rows(host: dtypes.HostArray) -> dtypes.HostResult:
+            is_plain = host.flags.c_contiguous
+            result = reduceat(host.reshape(-1), starts) if is_plain else reduce(host, axes)
+            return np.asarray(result).reshape(shape)
+
+        return by_rows
+
+    return host_rule
+
+
+reduce_prod_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+    "reduce_prod", _product, Lowering.mul, "iufc", lambda _: 1
+)
+reduce_max_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+    "reduce_max",
+    _extremum(np.maximum, lowest),
+    Lowering.max,
+    "biufc",
+    lowest,
+    _extremum_host(np.maximum),
+)
+reduce_min_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+    "reduce_min",
+    _extremum(np.minimum, highest),
+    Lowering.min,
+    "biufc",
+    highest,
+    _extremum_host(np.minimum),
+)
+reduce_and_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+    "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones
+)
+reduce_or_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+    "reduce_or",
+    np.bitwise_or.reduce,
+    Lowering.or_,
+    "biu",
+    lambda d: False if d == dtypes.bool_ else 0,
+)
+reduce_xor_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
+    "reduce_xor",
+    np.bitwise_xor.reduce,
+    Lowering.xor,
+    "biu",
+    lambda d: False if d == dtypes.bool_ else 0,
+)
+
+
+def _extremum_derivative(t: Array, out: Array, x: Array, params: bc.ReduceParams) -> prim.Tangent:
+    if not x.size:  # of nothing it is a constant
+        return prim.ZERO
+    # equal elements share the tangent
+    chosen = ew.convert_element_type(ew.eq(x, restore(out, x, params.axes)), x.dtype)
+    count = bc.reduce_sum(chosen, params.axes)
+    return ew.div(bc.reduce_sum(ew.mul(t, chosen), params.axes), count)
+
+
+ru.def_derivatives(reduce_max_p, _extremum_derivative, compares=True)
+ru.def_derivatives(reduce_min_p, _extremum_derivative, compares=True)
+ru.def_derivatives(
+    reduce_prod_p,
+    lambda t, out, x, params: bc.reduce_sum(
+        ew.mul(t, _product_of_others(x, params.axes)), params.axes
+    ),
+)
+for _bitwise in (reduce_and_p, reduce_or_p, reduce_xor_p):
+    ru.def_constant(_bitwise)
+
+
+def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
+    """For each element the product of all others along the axes; right where elements are zero.
+
+    Dividing the product by the element fails at zero, so the products of the elements before and
+    after each one are multiplied instead.
+    """
+    kept = bc.kept_axes(x.ndim, axes)
+    perm = (*kept, *axes)
+    moved = sh.transpose(x, perm)
+    flat = sh.reshape(moved, (*moved.shape[: len(kept)], prod(moved.shape[len(kept) :])))
+    last = (flat.ndim - 1,)
+    others = ew.mul(_products_before(flat), sh.rev(_products_before(sh.rev(flat, last)), last))
+    inverse = tuple(sorted(range(x.ndim), key=perm.__getitem__))
+    return sh.transpose(sh.reshape(others, moved.shape), inverse)
+
+
+def _products_before(x: Array) -> Array:
+    """For each element the product of those before it along the last axis, by doubling."""
+    n = x.shape[-1]
+    one = sh.full((), 1, x.dtype)
+
+    def shifted(y: Array, by: int) -> Array:
+        config = [(0, 0, 0)] * (y.ndim - 1) + [(by, -by, 0)]
+        return pad(y, one, config)
+
+    products = shifted(x, 1) if n else x
+    step = 1
+    while step < n:
+        products = ew.mul(products, shifted(products, step))
+        step *= 2
+    return products
+
+
+def reduce_prod(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the product over the given (increasing) axes, in ``x``'s dtype."""
+    return tr.bind1(reduce_prod_p, (x,), bc.over(axes)) if axes else x
+
+
+def reduce_max(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the maximum over the given (increasing) axes; NaN where any element is."""
+    return tr.bind1(reduce_max_p, (x,), bc.over(axes)) if axes else x
+
+
+def reduce_min(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the minimum over the given (increasing) axes; NaN where any element is."""
+    return tr.bind1(reduce_min_p, (x,), bc.over(axes)) if axes else x
+
+
+def reduce_and(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the bitwise and over the given (increasing) axes."""
+    return tr.bind1(reduce_and_p, (x,), bc.over(axes)) if axes else x
+
+
+def reduce_or(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the bitwise or over the given (increasing) axes."""
+    return tr.bind1(reduce_or_p, (x,), bc.over(axes)) if axes else x
+
+
+def reduce_xor(x: Array, axes: tuple[int, ...]) -> Array:
+    """Return the bitwise exclusive or over the given (increasing) axes."""
+    return tr.bind1(reduce_xor_p, (x,), bc.over(axes)) if axes else x
+
+
+# argmax and argmin
+
+
+@attrs.frozen(eq=False, repr=False)
+class ArgParams(prim.Params):
+    """The axis that is searched, and the dtype of the indices."""
+
+    axis: int
+    dtype: dtypes.DType
+
+
+def _arg_reducer(
+    name: str, impl: Callable[..., dtypes.HostArray], direction: str
+) -> prim.Primitive[ArgParams]:
+    primitive: prim.Primitive[ArgParams] = prim.Primitive(name, ArgParams)
+    start = lowest if direction == "GT" else highest
+
+    @primitive.def_impl
+    def arg_impl(operands: prim.Hosts, params: ArgParams) -> prim.Hosts:
+        (x,) = operands
+        if dtypes.is_extended(x.dtype):
+            x = x.astype(np.float32)
+        return (np.asarray(impl(x, axis=params.axis)).astype(params.dtype),)
+
+    @primitive.def_host
+    def arg_host(avals: prim.Avals, params: ArgParams) -> prim.Kernel | None:
+        (x,), axis, dtype = avals, params.axis, params.dtype
+        if dtypes.is_extended(x.dtype):
+            return None
+        if direction == "GT":
+            return lambda x: x.argmax(axis).astype(dtype)
+        return lambda x: x.argmin(axis).astype(dtype)
+
+    @primitive.def_abstract_eval
+    def arg_type(avals: prim.Avals, params: ArgParams) -> prim.Avals:
+        (x,) = avals
+        ru.check_kind(name, x, "biuf")
+        shape = bc.reduced_shape(name, x, (params.axis,))
+        if x.shape[params.axis] == 0:
+            raise errors.ShapeError(
+                f"{name} along axis {params.axis} of {x}: there is no element to choose."
+            )
+        return (av.ShapedArray(shape, params.dtype),)
+
+    @primitive.def_rule(prim.DIVISION)
+    def arg_division(params: ArgParams, avals: prim.Avals, outs: prim.Avals) -> list[dev.Entries]:
+        return [explicit.kept(avals[0], (params.axis,))]
+
+    @primitive.def_lowering
+    def arg_lowering(b: Lowering, operands: hlo.Values, params: ArgParams) -> hlo.Values:
+        # A reduction over (value, index) pairs; NaN wins, and among equals the least index.
+        (x,) = operands
+
+        def body(b: Lowering, args: list[hlo.Value]) -> hlo.Values:
+            x0, i0, x1, i1 = args
+            better = b.or_(b.compare(x0, x1, direction), b.compare(x0, x0, "NE"))
+            tie = b.and_(b.compare(x0, x1, "EQ"), b.compare(i0, i1, "LT"))
+            return b.select(better, x0, x1), b.select(b.or_(better, tie), i0, i1)
+
+        positions = b.iota(hlo.tensor(x.shape, params.dtype), params.axis)
+        initial = b.scalar(start(x.dtype), x.dtype), b.scalar(0, params.dtype)
+        return b.reduce((x, positions), initial, (params.axis,), body)[1:]
+
+    ru.def_constant(primitive)
+
+    sh.def_simple_batch(primitive, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
+
+    return primitive
+
+
+argmax_p: prim.Primitive[ArgParams] = _arg_reducer("argmax", np.argmax, "GT")
+argmin_p: prim.Primitive[ArgParams] = _arg_reducer("argmin", np.argmin, "LT")
+
+
+def argmax(x: Array, axis: int, dtype: dtypes.DType) -> Array:
+    """Return the index of the first maximum along an axis; of the first NaN where there is one."""
+    return tr.bind1(argmax_p, (x,), ArgParams(axis, dtype))
+
+
+def argmin(x: Array, axis: int, dtype: dtypes.DType) -> Array:
+    """Return the index of the first minimum along an axis; of the first NaN where there is one."""
+    return tr.bind1(argmin_p, (x,), ArgParams(axis, dtype))

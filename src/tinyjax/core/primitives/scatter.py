@@ -1,0 +1,308 @@
+"""scatter: updates to many slices of one array at once, at places that are data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tinyjax import dtypes, errors
+from tinyjax.core.primitives import elementwise as ew, gather_scatter as gs, shape as sh
+from tinyjax.core.primitives.modes import GatherScatterMode, Mode
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+
+
+def _scatter(
+    primitive: prim.Primitive[gs.ScatterParams],
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Mode,
+) -> Array:
+    x, indices, values = opd.as_array(operand), opd.as_array(scatter_indices), opd.as_array(updates)
+    if values.weak_type and values.dtype != x.dtype:
+        values = ew.convert_element_type(values, x.dtype)
+    if not isinstance(dimension_numbers, gs.ScatterDimensionNumbers):
+        raise errors.ArgumentError(
+            f"dimension_numbers of {primitive.name} must be ScatterDimensionNumbers, but got "
+            f"{errors.described(dimension_numbers)}."
+        )
+    params = gs.ScatterParams(
+        dimension_numbers, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices
+    )
+    return tr.bind1(primitive, (x, indices, values), params)
+
+
+def scatter(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Return a copy of an array in which windows are replaced, at starts that are data.
+
+    Args:
+        operand: any dtype.
+        scatter_indices: integers; the last axis holds index vectors.
+        updates: of ``operand``'s dtype; a window for each index vector.
+        dimension_numbers: which axes belong together.
+        indices_are_sorted: a promise that the index vectors are in order.
+        unique_indices: a promise that no two windows overlap.
+        mode: of windows out of bounds; they are dropped by default.
+
+    Returns:
+        An array of ``operand``'s shape and dtype.
+
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.lax import ScatterDimensionNumbers, scatter
+        >>> rows = ScatterDimensionNumbers((1,), (0,), (0,))
+        >>> scatter(jnp.zeros((2, 2)), jnp.array([[1]]), jnp.array([[7.0, 8.0]]), rows)
+        Array([[0., 0.],
+               [7., 8.]], dtype=float32)
+    """
+    return _scatter(
+        gs.scatter_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_add(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Return a copy of an array with updates added to windows; see ``scatter``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_add
+        >>> elements = ScatterDimensionNumbers((), (0,), (0,))
+        >>> scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.array([2.0, 3.0]), elements)
+        Array([0., 5., 0.], dtype=float32)
+
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+    """
+    return _scatter(
+        gs.scatter_add_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_sub(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Subtract windows from an array, at starts that are data; see ``scatter_add``."""
+    return _scatter(
+        gs.scatter_sub_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_mul(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Return a copy of an array with windows multiplied by updates; see ``scatter``.
+
+    There is a derivative in the updates only where no two windows overlap: where
+    ``unique_indices`` says so, or the indices are known when the derivative is taken.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_mul
+        >>> elements = ScatterDimensionNumbers((), (0,), (0,))
+        >>> scatter_mul(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([2.0, 3.0]), elements)
+        Array([1., 6., 1.], dtype=float32)
+
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+        DifferentiationError: when differentiated where windows may overlap.
+    """
+    return _scatter(
+        gs.scatter_mul_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_min(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Return a copy of an array with the minimum of windows and updates; see ``scatter``.
+
+    Whatever equals the minimum, in operand and updates, shares its derivative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_min
+        >>> elements = ScatterDimensionNumbers((), (0,), (0,))
+        >>> scatter_min(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([0.0, -3.0]), elements)
+        Array([ 1., -3.,  1.], dtype=float32)
+
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+    """
+    return _scatter(
+        gs.scatter_min_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_max(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Return a copy of an array with the maximum of windows and updates; see ``scatter``.
+
+    Whatever equals the maximum, in operand and updates, shares its derivative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_max
+        >>> elements = ScatterDimensionNumbers((), (0,), (0,))
+        >>> scatter_max(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([0.0, 3.0]), elements)
+        Array([1., 3., 1.], dtype=float32)
+
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+    """
+    return _scatter(
+        gs.scatter_max_p,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_apply(
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Array], Array],
+    dimension_numbers: gs.ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """Return a copy of an array with a function applied to the elements of windows.
+
+    It is applied once to each element, in however many windows that lies, where JAX's applies it
+    for each window. It has derivatives, where JAX's has none.
+
+    Args:
+        operand: any dtype.
+        scatter_indices: integers; the last axis holds index vectors.
+        func: takes an array and returns one of its type; it works element by element.
+        dimension_numbers: which axes belong together, as in ``scatter``.
+        update_shape: the shape of the updates that ``scatter`` would have.
+        indices_are_sorted: a promise that the index vectors are in order.
+        unique_indices: a promise that no two windows overlap.
+        mode: of windows out of bounds; they are dropped by default.
+
+    Raises:
+        ShapeError: the dimension numbers do not fit, or ``func`` changes the shape.
+        DtypeError: the indices are not integers, or ``func`` changes the dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_apply
+        >>> rows = ScatterDimensionNumbers((), (0,), (0,))
+        >>> x, at = jnp.array([2, 3, 4]), jnp.array([[1], [1]])
+        >>> scatter_apply(x, at, lambda x: x * x, rows, update_shape=(2,))
+        Array([2, 9, 4], dtype=int32)
+    """
+    x = opd.as_array(operand)
+    shape = ints.integers(update_shape, "update_shape")
+    named = _scatter(
+        gs.scatter_p,
+        sh.full(x.shape, False, dtypes.bool_),
+        scatter_indices,
+        sh.full(shape, True, dtypes.bool_),
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+    return ew.select(named, opd.as_array(func(x)), x)

@@ -1,0 +1,409 @@
+"""Primitives that rearrange elements: reshape, transpose, rev, and what counts places, iota."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import prod
+from typing import TypeVar
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core import explicit
+from tinyjax.core.devices import Entries
+from tinyjax.core.primitives import broadcast as bc, rules as ru
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values, int_array
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.tracing.program_rules import VIEW
+from tinyjax.core.values import integers as ints
+from tinyjax.core.values.array import Array, followed
+from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import first_element, is_splat, splat
+from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened
+from tinyjax.primitives.constraint import lie_as
+
+P = TypeVar("P")
+
+
+def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: dtypes.DType) -> Array:
+    """Return an array of one value; a literal when staged."""
+    aval = ShapedArray(tuple(shape), dtype)
+    try:
+        return splat(value, aval)
+    except InconclusiveDimensionOperation:
+        return _full_of_size(value, aval)
+
+
+def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Array:
+    """Return an array of a symbolic size."""
+    if not isinstance(value, ints.SymbolicSize):
+        raise InconclusiveDimensionOperation(
+            f"an array of type {aval} is made outside of a function that is exported, where its "
+            "sizes are not known."
+        )
+    from tinyjax.core.primitives.dimension import (  # noqa: PLC0415 (for programs of all sizes)
+        DimensionParams,
+        dim_as_value_p,
+    )
+
+    number = tr.bind1(dim_as_value_p, (), DimensionParams(value, aval.dtype))
+    return bc.broadcast_in_dim(number, aval.shape, ())
+
+
+def full_like(x: Array, value: bool | int | float | complex) -> Array:
+    """Return an array of ``x``'s type that holds one value; a literal when staged."""
+    try:
+        return splat(value, x.aval)
+    except InconclusiveDimensionOperation:
+        return _full_of_size(value, x.aval)
+
+
+def zeros_like(x: Array) -> Array:
+    """Return zeros of ``x``'s shape and dtype."""
+    return full_like(x, 0)
+
+
+def zero_tangent(aval: ShapedArray) -> Array:
+    """Return the zero tangent of values of a type: of float0 where they have no derivative."""
+    if dtypes.is_inexact(aval.dtype):
+        return lie_as(splat(0, aval.plain), aval) if type(aval) is ExplicitArray else splat(0, aval)
+    return ConcreteArray(np.zeros(aval.shape, dtypes.float0))
+
+
+def zero_cotangent(aval: ShapedArray) -> Array:
+    """Return the zero cotangent of values of a type, which are of an inexact dtype."""
+    if aval.cotangent() is aval and type(aval) is not ExplicitArray:
+        return full(aval.shape, 0, aval.dtype)
+    return zero_tangent(aval.cotangent())
+
+
+# reshape
+
+
+@attrs.frozen(eq=False, repr=False)
+class ReshapeParams(prim.Params):
+    """The shape of the result."""
+
+    shape: tuple[int, ...]
+
+
+#: The parameters for this shape: looking them up takes a third of the time of making them.
+_to_shape = lru_cache(maxsize=1024)(ReshapeParams)
+
+reshape_p: prim.Primitive[ReshapeParams] = prim.Primitive("reshape", ReshapeParams)
+
+
+@reshape_p.def_host
+def _reshape_host(avals: prim.Avals, params: ReshapeParams) -> prim.HostCall:
+    shape = params.shape
+    return prim.HostCall(lambda x: x.reshape(shape), repeats=shape)
+
+
+@reshape_p.def_abstract_eval
+def _reshape_type(avals: prim.Avals, params: ReshapeParams) -> prim.Avals:
+    (x,) = avals
+    if prod(params.shape) != x.size or any(n < 0 for n in params.shape):
+        raise ShapeError(
+            f"reshape cannot make shape {shortened(params.shape)} "
+            f"({shortened(prod(params.shape))} elements) of {x.shape} ({x.size} elements)."
+        )
+    return (x.with_shape(params.shape),)
+
+
+@reshape_p.def_rule(prim.DIVISION)
+def _reshape_division(params: ReshapeParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
+    return [explicit.reshaped(avals[0], params.shape)]
+
+
+@reshape_p.def_lowering
+def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> Values:
+    return (b.reshape(operands[0], params.shape),)
+
+
+reshape_p.def_rule(VIEW)(lambda first, second: second)
+
+
+ru.def_linear(reshape_p)
+
+
+ru.def_transposes(reshape_p, lambda ct, x, params: reshape(ct, x.aval.shape))
+
+
+def reshape(x: Array, shape: tuple[int, ...]) -> Array:
+    """Return ``x`` with the same elements, in row-major order, in another shape.
+
+    Args:
+        x: any dtype.
+        shape: as many elements as ``x`` has; no ``-1`` here.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+    """
+    shape = tuple(shape)
+    if x.shape == shape:
+        return x
+    return tr.bind1(reshape_p, (x,), _to_shape(shape))
+
+
+def expand_dims(x: Array, axes: tuple[int, ...]) -> Array:
+    """Insert axes of size one so that they stand at the given (sorted) places of the result."""
+    shape = list(x.shape)
+    for axis in axes:
+        shape.insert(axis, 1)
+    return reshape(x, tuple(shape))
+
+
+def squeeze(x: Array, axes: tuple[int, ...]) -> Array:
+    """Remove the given axes, which must have size one."""
+    return reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+# transpose
+
+
+@attrs.frozen(eq=False, repr=False)
+class TransposeParams(prim.Params):
+    """Which axis of the operand each axis of the result is."""
+
+    perm: tuple[int, ...]
+
+
+_permuted = lru_cache(maxsize=256)(TransposeParams)
+
+transpose_p: prim.Primitive[TransposeParams] = prim.Primitive("transpose", TransposeParams)
+
+
+@transpose_p.def_host
+def _transpose_host(avals: prim.Avals, params: TransposeParams) -> prim.Kernel:
+    perm = params.perm
+    return lambda x: x.transpose(perm)
+
+
+@transpose_p.def_abstract_eval
+def _transpose_type(avals: prim.Avals, params: TransposeParams) -> prim.Avals:
+    (x,) = avals
+    if sorted(params.perm) != list(range(x.ndim)):
+        raise ShapeError(
+            f"transpose needs a permutation of the {x.ndim} axes of {x.shape}, but got "
+            f"{shortened(params.perm)}."
+        )
+    return (x.with_shape(tuple([x.shape[i] for i in params.perm])),)
+
+
+@transpose_p.def_rule(prim.DIVISION)
+def _transpose_division(
+    params: TransposeParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
+    entries = avals[0].entries
+    return [tuple([entries[i] for i in params.perm])]
+
+
+@transpose_p.def_lowering
+def _transpose_lowering(b: Lowering, operands: Values, params: TransposeParams) -> Values:
+    return b.emit(
+        "stablehlo.transpose", operands, b.results, {"permutation": int_array(params.perm)}
+    )
+
+
+ru.def_linear(transpose_p)
+
+
+ru.def_transposes(
+    transpose_p,
+    lambda ct, x, params: transpose(ct, sorted(range(ct.ndim), key=params.perm.__getitem__)),
+)
+
+
+@transpose_p.def_batch
+def _transpose_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: TransposeParams
+) -> prim.BatchResult:
+    (x,), (axis,) = values, axes
+    assert axis is not None, "a batch rule runs only where an operand is batched"
+    rest = [i for i in range(x.ndim) if i != axis]
+    return (transpose(x, (axis, *(rest[p] for p in params.perm))),), (0,)
+
+
+def transpose(x: Array, perm: Sequence[int]) -> Array:
+    """Permute axes: axis ``i`` of the result is axis ``perm[i]`` of ``x``.
+
+    Raises:
+        ShapeError: ``perm`` is not a permutation of ``x``'s axes.
+    """
+    perm = tuple(perm)
+    if perm == tuple(range(x.ndim)):
+        return x
+    return tr.bind1(transpose_p, (x,), _permuted(perm))
+
+
+def moveaxis(x: Array, source: int, destination: int) -> Array:
+    """Move one axis to another place, keeping the order of the rest."""
+    if source == destination:
+        return x
+    perm = [i for i in range(x.ndim) if i != source]
+    perm.insert(destination, source)
+    return transpose(x, tuple(perm))
+
+
+def move_batch_axis(x: Array, axis: int | None, destination: int, size: int) -> Array:
+    """Bring a batch axis to a place, making one by repetition where there is none."""
+    if axis is None:
+        shape = (*x.shape[:destination], size, *x.shape[destination:])
+        if (
+            isinstance(x, ConcreteArray)
+            and is_splat(x)
+            and 0 not in x.shape
+            and id(x) not in followed
+        ):
+            aval = x.aval.with_shape(shape) if destination else x.aval.stacked(size)
+            return splat(first_element(x.host), aval)
+        dims = tuple(i if i < destination else i + 1 for i in range(x.ndim))
+        return bc.broadcast_in_dim(x, shape, dims)
+    return moveaxis(x, axis, destination)
+
+
+def batch_axes_in_front(values: prim.Arrays, axes: prim.BatchAxes) -> list[Array]:
+    """Bring every batch axis to the front, of operands that have one."""
+    return [
+        x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(values, axes, strict=True)
+    ]
+
+
+def def_simple_batch(
+    primitive: prim.Primitive[P], at_front: Callable[[P, int], P] = lambda params, size: params
+) -> None:
+    """Register a batch rule that brings every batch axis to the front, where results have theirs.
+
+    Args:
+        primitive: the primitive.
+        at_front: the parameters for operands with one more axis in front, of the given size.
+    """
+
+    @primitive.def_batch
+    def batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
+    ) -> prim.BatchResult:
+        moved = [
+            move_batch_axis(x, axis, 0, mapped.size) for x, axis in zip(values, axes, strict=True)
+        ]
+        outs = tr.bind(primitive, moved, at_front(params, mapped.size))
+        return outs, [0] * len(outs)
+
+
+def_simple_batch(reshape_p, lambda params, size: ReshapeParams((size, *params.shape)))
+
+
+# rev
+
+
+@attrs.frozen(eq=False, repr=False)
+class RevParams(prim.Params):
+    """The axes along which the order is reversed."""
+
+    axes: tuple[int, ...]
+
+
+rev_p: prim.Primitive[RevParams] = prim.Primitive("rev", RevParams)
+
+
+@rev_p.def_host
+def _rev_host(avals: prim.Avals, params: RevParams) -> prim.Kernel:
+    index = tuple([slice(None, None, -1 if i in params.axes else 1) for i in range(avals[0].ndim)])
+    return lambda x: x[index]
+
+
+@rev_p.def_abstract_eval
+def _rev_type(avals: prim.Avals, params: RevParams) -> prim.Avals:
+    (x,) = avals
+    if any(not 0 <= a < x.ndim for a in params.axes) or len(set(params.axes)) != len(params.axes):
+        raise ShapeError(f"rev needs distinct axes of {x.shape}, but got {params.axes}.")
+    return (x,)
+
+
+rev_p.def_rule(prim.DIVISION)(explicit.same)
+
+
+@rev_p.def_lowering
+def _rev_lowering(b: Lowering, operands: Values, params: RevParams) -> Values:
+    return b.emit("stablehlo.reverse", operands, b.results, {"dimensions": int_array(params.axes)})
+
+
+ru.def_linear(rev_p)
+
+
+ru.def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
+
+
+def_simple_batch(rev_p, lambda params, _size: RevParams(tuple(a + 1 for a in params.axes)))
+
+
+def rev(x: Array, axes: Sequence[int]) -> Array:
+    """Reverse the order of elements along the given axes.
+
+    Raises:
+        ShapeError: the axes are not distinct axes of ``x``.
+    """
+    return tr.bind1(rev_p, (x,), RevParams(tuple(axes)))
+
+
+# iota
+
+
+@attrs.frozen(eq=False, repr=False)
+class IotaParams(prim.Params):
+    """The type of the result, and the axis along which it counts."""
+
+    shape: tuple[int, ...]
+    dtype: dtypes.DType
+    axis: int
+
+
+iota_p: prim.Primitive[IotaParams] = prim.Primitive("iota", IotaParams)
+
+
+@iota_p.def_impl
+def _iota_impl(operands: prim.Hosts, params: IotaParams) -> prim.Hosts:
+    line = np.arange(params.shape[params.axis]).astype(params.dtype)
+    column = line.reshape([-1 if i == params.axis else 1 for i in range(len(params.shape))])
+    return (np.broadcast_to(column, params.shape),)
+
+
+@iota_p.def_abstract_eval
+def _iota_type(avals: prim.Avals, params: IotaParams) -> prim.Avals:
+    if not 0 <= params.axis < len(params.shape):
+        raise ShapeError(f"iota needs an axis of {params.shape}, but got {params.axis}.")
+    if any(n < 0 for n in params.shape):
+        raise ShapeError(f"iota needs a shape without negative sizes, but got {params.shape}.")
+    if params.dtype == dtypes.bool_:
+        raise DtypeError(
+            "iota does not count in bool. Count in int32, and convert with .astype(bool)."
+        )
+    return (ShapedArray(params.shape, params.dtype),)
+
+
+@iota_p.def_lowering
+def _iota_lowering(b: Lowering, operands: Values, params: IotaParams) -> Values:
+    return b.emit("stablehlo.iota", operands, b.results, {"iota_dimension": f"{params.axis} : i64"})
+
+
+ru.def_constant(iota_p)
+
+
+@iota_p.def_batch
+def _iota_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: IotaParams
+) -> prim.BatchResult:
+    return (tr.bind1(iota_p, (), params),), (None,)
+
+
+def iota(shape: tuple[int, ...], dtype: dtypes.DType, axis: int) -> Array:
+    """Return an array whose elements are their own index along an axis.
+
+    Raises:
+        ShapeError: ``axis`` is not an axis of ``shape``.
+    """
+    return tr.bind1(iota_p, (), IotaParams(tuple(shape), dtype, axis))

@@ -1,0 +1,445 @@
+"""A function of StableHLO under construction.
+
+Operations are methods; their operands and results are values that carry their types, so that the
+type of a result is written out only where it does not follow. All are printed in MLIR's generic
+form, which needs one printer for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import ClassVar, Final, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes
+from tinyjax.core.stablehlo.types import TensorType, Value, dense, int_array, integer, tensor
+
+Scalar: TypeAlias = bool | int | float | complex
+#: Writes a block: takes its parameters, returns what the block returns.
+Block: TypeAlias = Callable[[list[Value]], Sequence[Value]]
+
+
+_BYTE: Final = dtypes.uint8
+_WORD: Final = dtypes.uint32
+_HALVED: Final = frozenset(d for d, held in dtypes.PHYSICAL.items() if held == dtypes.complex128)
+
+
+class _Writer(Protocol):
+    """What the methods below need of the builder, whose class is made of them."""
+
+    def op(
+        self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
+    ) -> Value: ...
+
+
+def _unary(name: str) -> Callable[[_Writer, Value], Value]:
+    def write(self: _Writer, x: Value) -> Value:
+        return self.op(name, x)
+
+    return write
+
+
+def _binary(name: str) -> Callable[[_Writer, Value, Value], Value]:
+    def write(self: _Writer, x: Value, y: Value) -> Value:
+        return self.op(name, x, y)
+
+    return write
+
+
+def _part(name: str) -> Callable[[_Writer, Value], Value]:
+    def write(self: _Writer, x: Value) -> Value:
+        return self.op(name, x, result=tensor(x.shape, dtypes.real_part(x.dtype)))
+
+    return write
+
+
+class Builder:
+    """Writes operations.
+
+    Attributes:
+        lines: the operations written so far.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._count = 0
+        self._constants: dict[tuple[str, str], Value] = {}
+        self._known: dict[str, dtypes.HostArray] = {}
+        self._regions: list[str] = []
+
+    # Elementwise operations on operands of one type
+
+    neg: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.negate")
+    exp: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.exponential")
+    log1p: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.log_plus_one")
+    not_: ClassVar[Callable[[_Writer, Value], Value]] = _unary("stablehlo.not")
+    real: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.real")
+    imag: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.imag")
+    abs: ClassVar[Callable[[_Writer, Value], Value]] = _part("stablehlo.abs")
+    add: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.add")
+    sub: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.subtract")
+    div: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.divide")
+    pow: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.power")
+    and_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.and")
+    or_: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.or")
+    xor: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.xor")
+    shift_left: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary("stablehlo.shift_left")
+    shift_right_logical: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
+        "stablehlo.shift_right_logical"
+    )
+    shift_right_arithmetic: ClassVar[Callable[[_Writer, Value, Value], Value]] = _binary(
+        "stablehlo.shift_right_arithmetic"
+    )
+
+    def mul(self, x: Value, y: Value) -> Value:
+        """Write a product.
+
+        XLA takes a square for no less than 0, also that of an integer, which wraps around. So that
+        is a product of bits.
+        """
+        if x.name == y.name and dtypes.kind(x.dtype) == "i":
+            bits = self.bitcast(x, np.dtype(f"u{x.dtype.itemsize}"))
+            return self.bitcast(self.op("stablehlo.multiply", bits, bits), x.dtype)
+        return self.op("stablehlo.multiply", x, y)
+
+    def max(self, x: Value, y: Value) -> Value:
+        """Write the greater of two; see ``_extremum`` for complex numbers."""
+        return self._extremum("maximum", "GT", x, y)
+
+    def min(self, x: Value, y: Value) -> Value:
+        """Write the lesser of two; see ``_extremum`` for complex numbers."""
+        return self._extremum("minimum", "LT", x, y)
+
+    def _extremum(self, name: str, direction: str, x: Value, y: Value) -> Value:
+        """Write an extremum of two values.
+
+        XLA does not order complex numbers: the greater one has the greater real part, or where
+        these are equal the greater imaginary one. A NaN in either wins, as among real numbers.
+        """
+        if x.dtype.kind != "c":
+            return self.op(f"stablehlo.{name}", x, y)
+        a, b = self.real(x), self.real(y)
+        imaginary = self.compare(self.imag(x), self.imag(y), direction.replace("T", "E"))
+        tied = self.and_(self.compare(a, b, "EQ"), imaginary)
+        first = self.or_(self.compare(a, b, direction), tied)
+        first = self.and_(first, self.compare(y, y, "EQ"))
+        return self.select(self.or_(first, self.compare(x, x, "NE")), x, y)
+
+    def compare(self, x: Value, y: Value, direction: str, *, total: bool = False) -> Value:
+        """Write a comparison: ``EQ``, ``NE``, ``LT``, ``LE``, ``GT`` or ``GE``.
+
+        Args:
+            x: what is compared.
+            y: what with.
+            direction: how.
+            total: whether floats are compared in their total order, which has places for NaN.
+        """
+        if x.dtype in _HALVED:  # the halves of a number that is only moved are no floats
+            same, both = ("NE", self.or_) if direction == "NE" else ("EQ", self.and_)
+            halves = zip(self._halves(x), self._halves(y), strict=True)
+            return both(*[self.compare(a, b, same) for a, b in halves])
+        if x.dtype in dtypes.STORED:
+            x, y = self.unpack(x), self.unpack(y)
+        floats = not total and dtypes.kind(x.dtype) == "f"
+        if floats and direction in ("GE", "LE") and not (self.nonzero(x) or self.nonzero(y)):
+            # XLA takes it for true that what has no sign, as ``abs(x)``, is at least 0; it may be
+            # NaN.
+            strictly = self.compare(x, y, direction.replace("E", "T"))
+            return self.or_(strictly, self.compare(x, y, "EQ"))
+        kind = "TOTALORDER" if total else "FLOAT"
+        order = {"f": kind, "c": kind, "i": "SIGNED"}.get(dtypes.kind(x.dtype), "UNSIGNED")
+        return self.op(
+            "stablehlo.compare",
+            x,
+            y,
+            result=tensor(x.shape, dtypes.bool_),
+            comparison_direction=f"#stablehlo<comparison_direction {direction}>",
+            compare_type=f"#stablehlo<comparison_type {order}>",
+        )
+
+    def select(self, predicate: Value, on_true: Value, on_false: Value) -> Value:
+        """Write a choice, element by element."""
+        return self.op("stablehlo.select", predicate, on_true, on_false, result=on_true.type)
+
+    def convert(self, x: Value, dtype: dtypes.DType) -> Value:
+        """Write a conversion to another element type; none where that is the same."""
+        if x.dtype == dtype:
+            return x
+        return self.op("stablehlo.convert", x, result=tensor(x.shape, dtype))
+
+    def bitcast(self, x: Value, dtype: dtypes.DType) -> Value:
+        """Write the reading of the bits as another type of the same size."""
+        return self.op("stablehlo.bitcast_convert", x, result=tensor(x.shape, dtype))
+
+    # Integers of 2 and 4 bits, each of which is held in the low bits of a byte
+
+    def pack(self, x: Value, dtype: dtypes.DType) -> Value:
+        """Write a conversion to a type in ``dtypes.STORED``: floats saturate, integers wrap."""
+        info = dtypes.iinfo(dtype)
+        if dtypes.is_float(x.dtype):
+            x = self.convert(x, _BYTE if info.min == 0 else dtypes.int8)
+            x = self.max(x, self.full_like(x, int(info.min)))
+            x = self.min(x, self.full_like(x, int(info.max)))
+        bits = self.bitcast(x, _BYTE) if x.dtype == dtypes.int8 else self.convert(x, _BYTE)
+        mask = self.full_like(bits, (1 << dtypes.STORED[dtype]) - 1)
+        return Value(self.and_(bits, mask).name, tensor(x.shape, dtype))
+
+    def unpack(self, x: Value) -> Value:
+        """Write numbers of a type in ``dtypes.STORED`` as integers of 8 bits."""
+        bits = Value(x.name, tensor(x.shape, _BYTE))
+        if dtypes.iinfo(x.dtype).min == 0:
+            return bits
+        signed = self.bitcast(bits, dtypes.int8)
+        by = self.full_like(signed, 8 - dtypes.STORED[x.dtype])
+        return self.shift_right_arithmetic(self.shift_left(signed, by), by)
+
+    # Keys of random numbers, which are held in one number each (``dtypes.PHYSICAL``)
+
+    def unwrap_key(self, x: Value) -> Value:
+        """Write the words of keys, along a new last axis."""
+        shape = (*x.shape, x.dtype.itemsize // 4)
+        result = tensor(shape, dtypes.uint32)
+        if x.dtype not in _HALVED:
+            return self.op("stablehlo.bitcast_convert", x, result=result)
+        halves = [self.reshape(half, (*x.shape, 1)) for half in self._halves(x)]
+        words = [
+            self.op("stablehlo.bitcast_convert", half, result=tensor((*half.shape, 2), _WORD))
+            for half in halves
+        ]
+        return self.reshape(
+            self.op(
+                "stablehlo.concatenate",
+                *words,
+                result=tensor((*x.shape, 2, 2), _WORD),
+                dimension=integer(x.ndim),
+            ),
+            shape,
+        )
+
+    def wrap_key(self, words: Value, dtype: dtypes.DType) -> Value:
+        """Write the keys whose words lie along the last axis."""
+        shape = words.shape[:-1]
+        result = tensor(shape, dtype)
+        if dtype not in _HALVED:
+            return self.op("stablehlo.bitcast_convert", words, result=result)
+        halves = self.reshape(words, (*shape, 2, 2))
+        wide = tensor((*shape, 2), dtypes.float64)
+        floats = self.op("stablehlo.bitcast_convert", halves, result=wide)
+        zeros = (0,) * len(shape)
+        parts = [
+            self.reshape(self.slice(floats, (*zeros, i), (*shape, i + 1)), shape) for i in range(2)
+        ]
+        return self.op("stablehlo.complex", *parts, result=result)
+
+    def _halves(self, x: Value) -> list[Value]:
+        """Write the two halves of keys of 128 bits, as integers."""
+        halves = tensor(x.shape, dtypes.float64)
+        return [
+            self.bitcast(self.op(f"stablehlo.{part}", x, result=halves), dtypes.uint64)
+            for part in ("real", "imag")
+        ]
+
+    # Constants
+
+    def constant(self, value: dtypes.HostArray) -> Value:
+        """Write a constant, once per value and block."""
+        kind = tensor(value.shape, value.dtype)
+        text = dense(value)
+        entry = self._constants.get((text, kind.text))
+        if entry is None:
+            entry = self._constants[text, kind.text] = self.fresh(kind)
+            self._known[entry.name] = value
+            self.lines.append(
+                f'{entry.name} = "stablehlo.constant"() '
+                f"{{value = {text} : {kind.text}}} : () -> {kind.text}"
+            )
+        return entry
+
+    def known(self, value: Value) -> dtypes.HostArray | None:
+        """Return what a value is, where it is a constant."""
+        return self._known.get(value.name)
+
+    def nonzero(self, value: Value) -> bool:
+        """Whether a value is a constant none of whose elements is 0."""
+        host = self.known(value)
+        return host is not None and bool(dtypes.without_repeats(host).all())
+
+    def scalar(self, value: Scalar, dtype: dtypes.DType) -> Value:
+        """Write a scalar constant."""
+        return self.constant(np.asarray(value, dtype))
+
+    def full(self, value: Scalar, of: TensorType) -> Value:
+        """Write a constant of one element, repeated."""
+        host = np.array(value, of.dtype)
+        if of.shape:
+            host = np.ndarray(of.shape, of.dtype, host, 0, (0,) * len(of.shape))
+        return self.constant(host)
+
+    def full_like(self, x: Value, value: Scalar) -> Value:
+        """Write a constant of the type of a value."""
+        return self.full(value, x.type)
+
+    def iota(self, of: TensorType, axis: int) -> Value:
+        """Write an array whose elements are their own index along an axis."""
+        return self.op("stablehlo.iota", result=of, iota_dimension=integer(axis))
+
+    # Rearrangements
+
+    def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
+        """Write the same elements in another shape."""
+        return self.op("stablehlo.reshape", x, result=tensor(shape, x.dtype))
+
+    def broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
+        """Write a broadcast: axis ``i`` of the operand becomes axis ``dims[i]``."""
+        return self.op(
+            "stablehlo.broadcast_in_dim",
+            x,
+            result=tensor(shape, x.dtype),
+            broadcast_dimensions=int_array(dims),
+        )
+
+    def slice(
+        self, x: Value, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] = ()
+    ) -> Value:
+        """Write a slice with fixed bounds; the strides are ones by default."""
+        steps = strides or (1,) * x.ndim
+        sizes = [-((a - b) // s) for a, b, s in zip(starts, limits, steps, strict=True)]
+        return self.op(
+            "stablehlo.slice",
+            x,
+            result=tensor(tuple(sizes), x.dtype),
+            start_indices=int_array(starts),
+            limit_indices=int_array(limits),
+            strides=int_array(steps),
+        )
+
+    def dynamic_slice(self, x: Value, starts: Sequence[Value], sizes: tuple[int, ...]) -> Value:
+        """Write a slice that starts where scalars say."""
+        result = tensor(sizes, x.dtype)
+        name = "stablehlo.dynamic_slice"
+        return self.op(name, x, *starts, result=result, slice_sizes=int_array(sizes))
+
+    def dynamic_update_slice(self, x: Value, update: Value, starts: Sequence[Value]) -> Value:
+        """Write an array with a slice replaced that starts where scalars say."""
+        return self.op("stablehlo.dynamic_update_slice", x, update, *starts)
+
+    # Operations with regions
+
+    def reduce(
+        self,
+        operands: Sequence[Value],
+        initial: Sequence[Value],
+        axes: Sequence[int],
+        combine: Callable[[Self, list[Value]], Sequence[Value]],
+    ) -> list[Value]:
+        """Write a reduction of several arrays together.
+
+        Args:
+            operands: the arrays.
+            initial: for each a scalar, with which nothing changes.
+            axes: the axes that go.
+            combine: writes one step: of scalars so far and scalars to add, one of each array.
+        """
+        shape = tuple([n for i, n in enumerate(operands[0].shape) if i not in axes])
+        scalars = [x.type for x in initial]
+        region = self.region((*scalars, *scalars), lambda args: combine(self, args))
+        return self.emit(
+            "stablehlo.reduce",
+            (*operands, *initial),
+            [tensor(shape, x.dtype) for x in operands],
+            {"dimensions": int_array(axes)},
+            (region,),
+        )
+
+    def while_(self, state: Sequence[Value], condition: Block, body: Block) -> list[Value]:
+        """Write a loop; the condition and the body take the state."""
+        types = [x.type for x in state]
+        regions = [self.region(types, condition), self.region(types, body)]
+        return self.emit("stablehlo.while", state, types, {}, regions)
+
+    # Any operation
+
+    def op(
+        self, name: str, *operands: Value, result: TensorType | None = None, **attributes: str
+    ) -> Value:
+        """Write an operation with one result, by default of the type of the first operand."""
+        of = operands[0].type if result is None else result
+        return self.emit(name, operands, (of,), attributes)[0]
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[TensorType],
+        attributes: Mapping[str, str] | None = None,
+        regions: Sequence[str] = (),
+    ) -> list[Value]:
+        """Write an operation, given the types of its results."""
+        names = ", ".join([x.name for x in operands])
+        in_types = ", ".join([x.type.text for x in operands])
+        text = f'"{name}"({names})'
+        if regions:
+            text += f" ({', '.join(regions)})"
+        if attributes:
+            text += " {" + ", ".join([f"{k} = {v}" for k, v in attributes.items()]) + "}"
+        text += f" : ({in_types}) -> "
+        if len(results) == 1:  # nearly always
+            result = self.fresh(results[0])
+            self.lines.append(f"{result.name} = {text}({result.type.text})")
+            return [result]
+        text += f"({', '.join([of.text for of in results])})"
+        if not results:
+            self.lines.append(text)
+            return []
+        self._count += 1
+        self.lines.append(f"%{self._count}:{len(results)} = {text}")
+        return [Value(f"%{self._count}#{i}", of) for i, of in enumerate(results)]
+
+    def fresh(self, of: TensorType) -> Value:
+        """Return a value whose name was not used before in this function."""
+        self._count += 1
+        return Value(f"%{self._count}", of)
+
+    def region(
+        self, parameters: Sequence[TensorType], body: Block, end: str = "stablehlo.return"
+    ) -> str:
+        """Write a region: one block with parameters of the given types, and how it ends."""
+        values = [self.fresh(of) for of in parameters]
+        with self._block() as lines:
+            self.emit(end, body(values), ())
+        header = ", ".join(f"{x.name}: {x.type.text}" for x in values)
+        block = f"^bb0({header}):\n      " if values else "\n      "
+        self._regions.append("{\n    " + block + "\n      ".join(lines) + "\n    }")
+        return f"\0{len(self._regions) - 1}\0"
+
+    @contextmanager
+    def _block(self) -> Iterator[list[str]]:
+        """Collect what is written into lines of its own; constants written inside stay inside."""
+        outer_lines, outer_constants = self.lines, self._constants
+        self.lines, self._constants = [], dict(outer_constants)
+        try:
+            yield self.lines
+        finally:
+            self.lines, self._constants = outer_lines, outer_constants
+
+    def assembled(self, text: str) -> str:
+        """Return a text with the regions that its marks stand for.
+
+        A region is written once, however many others it is in: with each copied into the next, a
+        thousand nested loops took seven times as long.
+        """
+        pieces: list[str] = []
+        pending = [iter(text.split("\0"))]
+        while pending:
+            # text, the number of a region, text, and so on
+            for part in pending[-1]:
+                pieces.append(part)
+                number = next(pending[-1], None)
+                if number is not None:
+                    pending.append(iter(self._regions[int(number)].split("\0")))
+                    break
+            else:
+                pending.pop()
+        return "".join(pieces)

@@ -1,0 +1,348 @@
+"""What lowering rules write with: a builder that knows where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from tinyjax import dtypes, errors
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.builder import Block, Builder
+from tinyjax.core.stablehlo.module import HostFunction, Module
+from tinyjax.dtypes import DType, HostArray
+
+#: The axes of a mesh of devices, with their sizes.
+Axes: TypeAlias = tuple[tuple[str, int], ...]
+
+
+class Lowering(Builder):
+    """A function under construction, and the equation being lowered.
+
+    Attributes:
+        module: the module that the function belongs to.
+        platform: what the program runs on, such as ``"cpu"``.
+        manual: the axes of a mesh, with their sizes, each of whose devices runs this function on
+            values of its own; none where it is one program of them all.
+        partly: whether it is one program of those along the other axes of the mesh.
+        free: these axes, but for those along which a program around it is of one device.
+        mesh: the mesh as Shardy writes it, where there are such axes.
+        results: the types of the current equation's results.
+        counter: the number of the iteration, in the body of a loop that counts.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        platform: str,
+        manual: Axes = (),
+        partly: bool = False,
+        free: tuple[str, ...] = (),
+        mesh: str = "",
+    ) -> None:
+        super().__init__()
+        self.module = module
+        self.platform = platform
+        self.manual = manual
+        self.partly = partly
+        self.free = free
+        self.mesh = mesh
+        self.results: Sequence[hlo.TensorType] = ()
+        self.counter: hlo.Value | None = None
+        # What the ordered callbacks written so far in this block leave to the next one.
+        self._token: hlo.Value | None = None
+
+    def beside(self) -> Lowering:
+        """Return a builder of another function of the same module."""
+        return Lowering(self.module, self.platform, self.manual, self.partly, self.free, self.mesh)
+
+    # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
+    # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
+
+    @property
+    def token(self) -> hlo.Value:
+        """What the last ordered callback before this place left; an int32."""
+        return self._token or self.scalar(0, dtypes.int32)
+
+    @token.setter
+    def token(self, value: hlo.Value) -> None:
+        self._token = value
+
+    def region(
+        self, parameters: Sequence[hlo.TensorType], body: Block, end: str = "stablehlo.return"
+    ) -> str:
+        """Write a region: one block with parameters of the given types.
+
+        Raises:
+            EffectOrderError: ordered callbacks are called inside, and the block does not return the
+                token (``token``), so that nothing says which callbacks outside come after.
+        """
+
+        def ordered(values: list[hlo.Value]) -> Sequence[hlo.Value]:
+            outs = body(values)
+            if self._token is not None and self._token not in outs:
+                raise errors.EffectOrderError(_ORDER_LOST)
+            return outs
+
+        outer, self._token = self._token, None
+        try:
+            return super().region(parameters, ordered, end)
+        finally:
+            self._token = outer
+
+    def loop(
+        self, state: Sequence[hlo.Value], condition: Block, body: Block, ordered: bool
+    ) -> list[hlo.Value]:
+        """Write a ``while``.
+
+        Args:
+            state: the first state.
+            condition: writes the condition, given the state; a bool.
+            body: writes a token of the loop, given the state; the new state.
+            ordered: whether the body makes ordered callbacks; the condition must not.
+
+        Returns:
+            The last state.
+        """
+        if not ordered:
+            return self.while_(state, condition, body)
+
+        def ordered_body(values: list[hlo.Value]) -> list[hlo.Value]:
+            *state, self.token = values
+            return [*body(state), self.token]
+
+        initial = (*state, self.token)
+        *last, self.token = self.while_(
+            initial, lambda values: condition(values[:-1]), ordered_body
+        )
+        return last
+
+    def host_call(
+        self,
+        fun: HostFunction,
+        operands: Sequence[hlo.Value],
+        results: Sequence[hlo.TensorType],
+        effectful: bool = False,
+        ordered: bool = False,
+    ) -> list[hlo.Value]:
+        """Write a call of a Python function.
+
+        Args:
+            fun: the function; it is called on the host while the program runs.
+            operands: its arguments.
+            results: the types of what it returns.
+            effectful: whether it must be called even where its results are not used.
+            ordered: whether it must be called after the ordered ones written before it.
+        """
+        if any(of.dtype in dtypes.PHYSICAL for of in (*(x.type for x in operands), *results)):
+            fun = _of_own_types(fun, [x.dtype for x in operands], [of.dtype for of in results])
+        if ordered:
+            fun, operands = _passing_token(fun), (self.token, *operands)
+            results = [hlo.tensor((), dtypes.int32), *results]
+        self.module.host_functions.append(fun)
+        outs = self.custom_call(
+            f"xla_ffi_python_{'gpu' if self.platform == 'cuda' else 'cpu'}_callback",
+            operands,
+            results,
+            {"index": f"{len(self.module.host_functions) - 1} : ui64"},
+            effectful=effectful or ordered,
+        )
+        if not ordered:
+            return outs
+        self.token = outs[0]
+        return outs[1:]
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether XLA divides what is written here over devices."""
+        return self.module.a_mesh() is not None and (self.partly or not self.manual)
+
+    def undivided(self, x: hlo.Value, axes: Iterable[int]) -> hlo.Value:
+        """Return a value some of whose axes are not divided over devices.
+
+        It is for operations that XLA refuses to divide so, or divides wrongly.
+        """
+        mesh = self.module.a_mesh()
+        if mesh is None or not self.is_divided:
+            return x
+        entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
+        text = f"#sdy.sharding<@{mesh}, [{entries}]>"
+        return self.op("sdy.sharding_constraint", x, sharding=text)
+
+    def outlined(
+        self,
+        name: str,
+        operands: Sequence[hlo.Value],
+        results: Sequence[hlo.TensorType],
+        write: Callable[[Lowering, list[hlo.Value]], Sequence[hlo.Value]],
+    ) -> list[hlo.Value]:
+        """Write a call of a function that XLA compiles by itself.
+
+        XLA puts other called functions into their callers, and elementwise operations once more
+        into each operation that reads them. What is long and read often is better computed once.
+
+        Args:
+            name: which function it is. A module has one of a name and types.
+            operands: its arguments.
+            results: the types of its results.
+            write: writes it, given its parameters.
+        """
+
+        def define(name: str) -> None:
+            b = self.beside()
+            parameters = [hlo.Value(f"%arg{i}", x.type) for i, x in enumerate(operands)]
+            outs = write(b, parameters)
+            self.module.define(function_text(b, f"private @{name}", parameters, outs))
+
+        types = [name, *[x.type.text for x in operands], *[of.text for of in results]]
+        function = self.module.called("\0".join(types).encode(), name, define)
+        attributes = {
+            "callee": f"@{function}",
+            "mhlo.frontend_attributes": '{inlineable = "false"}',
+        }
+        return self.emit("func.call", operands, results, attributes)
+
+    def custom_call(  # noqa: PLR0913 (as StableHLO has it)
+        self,
+        target: str,
+        operands: Sequence[hlo.Value],
+        results: Sequence[hlo.TensorType],
+        config: Mapping[str, str] | str,
+        layouts: tuple[Sequence[hlo.Layout], Sequence[hlo.Layout]] | None = None,
+        effectful: bool = False,
+        aliases: Sequence[tuple[int, int]] = (),
+        version: int = 4,
+        *,
+        batch: int = 0,
+    ) -> list[hlo.Value]:
+        """Write a call of a function of XLA's foreign function interface.
+
+        Args:
+            target: the name it is registered under.
+            operands: its arguments.
+            results: the types of its results.
+            config: its attributes; the text that it is given where the version is below 4.
+            layouts: of the arguments and of the results; by default as NumPy has them.
+            effectful: whether it must be called even where its results are not used.
+            aliases: pairs of an argument and a result that share memory.
+            version: of the interface.
+            batch: how many axes all have in front that count problems, each of which is by itself:
+                devices may divide these.
+        """
+        if layouts is None:
+            layouts = (
+                [row_major(x.shape) for x in operands],
+                [row_major(of.shape) for of in results],
+            )
+        if isinstance(config, str):
+            config_text = hlo.string(config)
+        else:
+            config_text = f"{{{', '.join(f'{k} = {v}' for k, v in config.items())}}}"
+        attributes = {
+            "call_target_name": hlo.string(target),
+            "api_version": hlo.integer(version, 32),
+            "has_side_effect": hlo.boolean(effectful),
+            "backend_config": config_text,
+            "operand_layouts": hlo.layout_list(layouts[0]),
+            "result_layouts": hlo.layout_list(layouts[1]),
+        }
+        if aliases:
+            several = len(results) > 1
+            texts = [
+                f"#stablehlo.output_operand_alias<output_tuple_indices = [{j if several else ''}], "
+                f"operand_index = {i}, operand_tuple_indices = []>"
+                for i, j in aliases
+            ]
+            attributes["output_operand_aliases"] = f"[{', '.join(texts)}]"
+        types = [*[x.type for x in operands], *results]
+        if batch and self.is_divided and all(0 not in of.shape for of in types):
+            attributes["sdy.sharding_rule"] = _batched_rule(types, len(operands), batch)
+            attributes["mhlo.frontend_attributes"] = f'{{num_batch_dims = "{batch}"}}'
+        return self.emit("stablehlo.custom_call", operands, results, attributes)
+
+
+def _batched_rule(types: Sequence[hlo.TensorType], operands: int, batch: int) -> str:
+    """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
+    sizes = [*types[0].shape[:batch]]
+    texts: list[str] = []
+    for of in types:
+        own = [*range(batch), *range(len(sizes), len(sizes) + len(of.shape) - batch)]
+        sizes += of.shape[batch:]
+        texts.append(f"[{', '.join(map(_factor, own))}]")
+    lengths = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
+    ins, outs = ", ".join(texts[:operands]), ", ".join(texts[operands:])
+    return f"#sdy.op_sharding_rule<({ins})->({outs}) {{{lengths}}}, custom>"
+
+
+def _factor(number: int) -> str:
+    """The name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
+    return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
+
+
+def function_text(
+    b: Lowering,
+    name: str,
+    parameters: Sequence[hlo.Value],
+    outs: Sequence[hlo.Value],
+    attributes: Sequence[str] = (),
+    result_attributes: Sequence[str] = (),
+) -> str:
+    """Return the text of a function.
+
+    Args:
+        b: what has written its operations.
+        name: with its visibility, such as ``"private @f"``.
+        parameters: its parameters.
+        outs: its results.
+        attributes: for each parameter its attributes, or an empty text; none by default.
+        result_attributes: the same for each result.
+    """
+    out_types = ", ".join([x.type.text for x in outs])
+    results = [x.type.text for x in outs]
+    if result_attributes:
+        results = [head + text for head, text in zip(results, result_attributes, strict=True)]
+    heads = [f"{x.name}: {x.type.text}" for x in parameters]
+    if attributes:
+        heads = [head + text for head, text in zip(heads, attributes, strict=True)]
+    names = ", ".join([x.name for x in outs])
+    returned = f"func.return {names} : {out_types}" if outs else "func.return"
+    body = b.assembled("\n".join(f"    {line}" for line in (*b.lines, returned)))
+    heading = f"func.func {name}({', '.join(heads)}) -> ({', '.join(results)})"
+    return f"  {heading} {{\n{body}\n  }}"
+
+
+_ORDER_LOST: Final = (
+    "a primitive's lowering rule writes a region that makes ordered callbacks and does not return "
+    "the token, so that their order among others would be lost. Return lowering.token from the "
+    "region and set it from the operation's result, as cond does, or write a loop with "
+    "lowering.loop."
+)
+
+
+def _passing_token(fun: HostFunction) -> HostFunction:
+    def call(token: HostArray, *args: HostArray) -> Sequence[HostArray]:
+        return (token, *fun(*args))
+
+    return call
+
+
+def _of_own_types(fun: HostFunction, ins: Sequence[DType], outs: Sequence[DType]) -> HostFunction:
+    """Give a function data of the types it knows, where XLA holds them otherwise."""
+
+    def call(*args: HostArray) -> Sequence[HostArray]:
+        arrays = [
+            dtypes.of_physical(x, dtype) if dtype in dtypes.PHYSICAL else x
+            for x, dtype in zip(args, ins, strict=True)
+        ]
+        return [
+            dtypes.to_physical(np.asarray(x)) if dtype in dtypes.PHYSICAL else x
+            for x, dtype in zip(fun(*arrays), outs, strict=True)
+        ]
+
+    return call
+
+
+def row_major(shape: tuple[int, ...]) -> hlo.Layout:
+    """Return how NumPy lays out an array: the elements along the last axis are neighbours."""
+    return tuple(reversed(range(len(shape))))

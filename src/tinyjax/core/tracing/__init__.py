@@ -1,0 +1,1 @@
+"""Primitives, the traces that interpret them, and the jaxprs that record them."""

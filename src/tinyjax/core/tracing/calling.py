@@ -1,0 +1,269 @@
+"""Calling user functions: from nested containers to flat lists of arrays and back.
+
+Transformations know functions of arrays only. ``FlatFunction`` makes one of a user's function: it
+rebuilds the containers, calls, and takes the result apart again, remembering its structure.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from tinyjax import config, frames, tracebacks, tree
+from tinyjax.core import refs as rf
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.errors import ArgumentError, TinyjaxError, described
+from tinyjax.tree import PyTreeDef
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Q = ParamSpec("Q")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class BoundMethod(Protocol[Q, S_co]):
+    """A method of an object, made of a transformed function; to be called with the rest."""
+
+    def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
+
+
+def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
+    """Fold the tracebacks of a transformed function, and look for NaNs in its results if asked to.
+
+    Args:
+        call: the transformed function.
+        named: the function whose name and signature it has; by default its own.
+    """
+    shown: Callable[..., Any] = call if named is None else named
+
+    @frames.wraps(shown)
+    def watch(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if not config.settings().debugging:
+                return call(*args, **kwargs)
+            return tr.base_trace().watch(call, shown, args, kwargs)
+        except (Exception, KeyboardInterrupt) as error:
+            tracebacks.fold(error, sys._getframe())
+            raise
+
+    return watch
+
+
+class FlatFunction:
+    """A user's function of containers as a function of arrays.
+
+    Attributes:
+        fun: the function to call.
+        user_fun: the function to name in messages, where that is another.
+        in_tree: the structure of ``(args, kwargs)``.
+        static: the positional arguments that are no leaves.
+        out_tree: the structure of the result of the last call.
+        aux: where ``has_aux``, the second part of that result.
+    """
+
+    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree", "static", "user_fun")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        in_tree: PyTreeDef,
+        has_aux: bool = False,
+        user_fun: Callable[..., Any] | None = None,
+        static: Collection[int] = (),
+    ) -> None:
+        self.fun: Callable[..., Any] = fun
+        self.user_fun: Callable[..., Any] = fun if user_fun is None else user_fun
+        named: object = self.user_fun
+        if not callable(named):
+            raise ArgumentError(f"fun must be a function (callable), but got {described(named)}.")
+        self.in_tree: PyTreeDef = in_tree
+        self.static: Collection[int] = static
+        self._has_aux = has_aux
+        self._out_tree: PyTreeDef | None = None
+        self._aux: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Array]:
+        args, kwargs = tree.unflatten_arguments(self.in_tree, leaves)
+        out = self.fun(*args, **kwargs)
+        if self._has_aux:
+            out, self._aux = split_aux(self.user_fun, out)
+        outs, self._out_tree = tree.flatten(out)
+        return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(outs)]
+
+    def argument(self, position: int) -> str:
+        """Name a leaf of the arguments, such as ``params['w'][0]``."""
+        return argument_path(self.user_fun, self.in_tree, position, self.static)
+
+    def _convert(self, leaf: object, position: int) -> Array:
+        if type(leaf) in rf.HOLDERS:
+            raise ArgumentError(
+                f"{frames.describe_function(self.user_fun)} must return arrays, but at "
+                f"{leaf_path('result', self.out_tree, position)} returned a {type(leaf).__name__}, "
+                "which holds them in place. Return its contents."
+            )
+        try:
+            return opd.as_array(leaf)
+        except TinyjaxError as error:
+            path = leaf_path("result", self.out_tree, position)
+            raise type(error)(
+                f"{frames.describe_function(self.user_fun)} must return arrays, but at {path}: "
+                f"{error.message}"
+            ) from None
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        assert self._out_tree is not None, "the function has not been called yet"
+        return self._out_tree
+
+    @property
+    def aux(self) -> Any:
+        return self._aux
+
+
+def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:
+    """Take apart the result of a function with auxiliary data.
+
+    Raises:
+        ArgumentError: it is not a pair.
+    """
+    if not (isinstance(out, tuple) and len(out) == 2):
+        raise ArgumentError(
+            f"with has_aux=True, {frames.describe_function(fun)} must return a pair (output, "
+            f"auxiliary data), a two-element tuple, but it returned {_describe(out)}."
+        )
+    return out
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, Array):
+        return f"an array of type {value.aval}"
+    if isinstance(value, tuple):
+        return f"a tuple of length {len(value)}"
+    return f"a value of type {type(value).__name__}"
+
+
+def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
+    """Name a leaf by its place in a tree, such as ``params['w'][0]``."""
+    numbered = tree.unflatten(treedef, range(treedef.num_leaves))
+    path, _ = tree.leaves_with_path(numbered)[position]
+    return tree.path_str(name, path)
+
+
+def argument_path(
+    fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int] = ()
+) -> str:
+    """Name a leaf of ``(args, kwargs)`` by its parameter, such as ``params['w'][0]``.
+
+    Args:
+        fun: the function that has the parameter.
+        in_tree: the structure of ``(args, kwargs)``.
+        position: which of its leaves.
+        static: the positional arguments that were taken out of ``args``.
+    """
+    numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
+    path, _ = tree.leaves_with_path(numbered)[position]
+    if len(path) < 2:  # only positional arguments were flattened
+        return tree.path_str("args", path)
+    kind, which, *rest = path
+    if getattr(kind, "idx", None) == 1:
+        return tree.path_str(str(getattr(which, "key", which)), rest)
+    index = int(getattr(which, "idx", 0))
+    for taken_out in sorted(static):
+        index += taken_out <= index
+    return tree.path_str(parameter_name(fun, index), rest)
+
+
+def parameter_name(fun: Callable[..., Any], index: int) -> str:
+    """The name of a function's positional parameter, or its number where it has no name."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError, RecursionError):  # the last of what it would show as none
+        return f"argument {index}"
+    positional = [
+        p
+        for p in parameters
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if index < len(positional):
+        return positional[index].name
+    for p in parameters:
+        if p.kind is inspect.Parameter.VAR_POSITIONAL:
+            return f"{p.name}[{index - len(positional)}]"
+    return f"argument {index}"
+
+
+def as_arrays(
+    leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef, static: Collection[int] = ()
+) -> list[Array]:
+    """Convert the leaves of ``(args, kwargs)``, less the static ones, to arrays.
+
+    Raises:
+        ArgumentError: one is not an array or a number; the message names its path.
+    """
+    return [
+        x if isinstance(x, Array) else as_argument(x, fun, in_tree, i, static)
+        for i, x in enumerate(leaves)
+    ]
+
+
+def is_data(leaf: object) -> bool:
+    """Say whether an argument becomes an array, if it can: others are functions, text, objects."""
+    return isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex) or hasattr(
+        leaf, "__jax_array__"
+    )
+
+
+def as_argument(
+    x: object,
+    fun: Callable[..., Any],
+    in_tree: PyTreeDef,
+    position: int,
+    static: Collection[int] = (),
+) -> Array:
+    """Convert one of those leaves to an array."""
+    try:
+        return opd.as_array(x)
+    except TinyjaxError as error:
+        path = argument_path(fun, in_tree, position, static)
+        raise type(error)(f"{path} of {frames.describe_function(fun)}: {error.message}") from None
+
+
+def as_avals(
+    leaves: Sequence[Any], fun: Callable[..., Any], in_tree: PyTreeDef, static: Collection[int] = ()
+) -> list[av.ShapedArray]:
+    """Return the types of the leaves of ``(args, kwargs)``, less the static ones.
+
+    A ``ShapeDtypeStruct``, a type itself, or anything with a shape and a dtype may stand for an
+    array.
+
+    Raises:
+        ArgumentError: a leaf is neither; the message names its path.
+    """
+    return [
+        x.aval
+        if isinstance(x, (Array, av.ShapeDtypeStruct))
+        else x
+        if isinstance(x, av.ShapedArray)
+        else _aval_of_other(x, fun, in_tree, i, static)
+        for i, x in enumerate(leaves)
+    ]
+
+
+def _aval_of_other(
+    x: Any, fun: Callable[..., Any], in_tree: PyTreeDef, position: int, static: Collection[int]
+) -> av.ShapedArray:
+    """The type of a leaf of another class; to have a shape and a dtype is enough."""
+    if (
+        not isinstance(x, np.ndarray | np.generic | rf.Ref)
+        and hasattr(x, "shape")
+        and hasattr(x, "dtype")
+    ):
+        weak_type: bool = getattr(x, "weak_type", False)
+        return av.ShapeDtypeStruct(x.shape, x.dtype, weak_type).aval
+    return as_argument(x, fun, in_tree, position, static).aval

@@ -1,0 +1,162 @@
+"""Encodings of parameters, from which structural digests are made: the same in every process.
+
+Parameters are encoded field by field from their attrs class; a field declared with ``eq=False`` (a
+name, for instance) is left out. Every encoding starts with a tag and ends where its length says, so
+different values have different encodings.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable
+from enum import Enum
+from operator import attrgetter
+from types import NoneType
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, errors, tree
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.values.concrete import ConcreteArray
+
+_tokens: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
+_next_token = itertools.count()
+_aval_encodings: dict[av.ShapedArray, bytes] = {}
+
+
+class Digested:
+    """A value that is encoded by a digest of its own: a program."""
+
+    __slots__ = ()
+
+    @property
+    def digest(self) -> bytes:
+        """Some bytes, always as many."""
+        raise NotImplementedError
+
+
+def encode_aval(aval: av.ShapedArray) -> bytes:
+    """Encode a type."""
+    encoding = _aval_encodings.get(aval)
+    if encoding is None:
+        name = f"{dtypes.dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
+        text = f"{name}{sorted(map(str, aval.across)) if aval.across else ''}".encode()
+        if isinstance(aval, av.ExplicitArray):
+            text += encode(aval.sharding)
+        encoding = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
+    return encoding
+
+
+def _sizes(aval: av.ShapedArray) -> list[object]:
+    return [n.identity if isinstance(n, ints.SymbolicSize) else n for n in aval.shape]
+
+
+def encode(value: object) -> bytes:
+    """Encode a parameter, or anything a parameter may hold."""
+    kind = type(value)
+    rule = _rules.get(kind)
+    if rule is None:
+        rule = _rules[kind] = _rule(kind)
+    return rule(value)
+
+
+#: How values of a class are encoded. Most of a program are a few classes.
+_rules: dict[type, Callable[[Any], bytes]] = {}
+
+
+def _rule(kind: type) -> Callable[[Any], bytes]:
+    """Return what encodes values of a class."""
+    for base, rule in _RULES:
+        if issubclass(kind, base):
+            return rule
+    if attrs.has(kind):
+        return _record(kind)
+    return _token
+
+
+def _record(kind: type[attrs.AttrsInstance]) -> Callable[[Any], bytes]:
+    """Return what encodes records of a class, field by field."""
+    names = [field.name for field in attrs.fields(kind) if field.eq]
+    head = b"r%s(" % kind.__qualname__.encode()
+    if not names:
+        whole = head + b")"
+        return lambda value: whole
+    if len(names) == 1:
+        get = attrgetter(names[0])
+        return lambda value: b"%s%s)" % (head, encode(get(value)))
+    get = attrgetter(*names)
+    return lambda value: b"%s%s)" % (head, b"".join(map(encode, get(value))))
+
+
+def _float(value: float) -> bytes:
+    return b"f" + struct.pack("<d", value)
+
+
+def _complex(value: complex) -> bytes:
+    return b"c" + struct.pack("<dd", value.real, value.imag)
+
+
+def _tuple(value: tuple[object, ...]) -> bytes:
+    return b"t%d:%s" % (len(value), b"".join(map(encode, value)))
+
+
+def _array(value: ConcreteArray) -> bytes:
+    host = value.host
+    if opd.is_splat(value) and host.size:
+        return b"x" + encode_aval(value.aval) + np.asarray(opd.first_element(host)).tobytes()
+    return encode_aval(value.aval) + host.tobytes()
+
+
+def _structure(treedef: tree.PyTreeDef) -> object:
+    """What tells a structure from others; metadata is known by its text."""
+    data = treedef.node_data()
+    if data is None:
+        return None
+    node_type, metadata = data
+    return node_type, repr(metadata), tuple(map(_structure, treedef.children()))
+
+
+def _text(tag: bytes, text: str) -> bytes:
+    data = text.encode()
+    return b"%s%d:%s" % (tag, len(data), data)
+
+
+def _token(value: object) -> bytes:
+    """A function has no structure to encode: it is itself, and only in this process."""
+    if not callable(value):
+        raise errors.ArgumentError(
+            f"a primitive's parameter holds a {type(value).__name__}, which has no structural "
+            "encoding. Parameters may hold numbers, strings, tuples, enums, dtypes, types, "
+            "jaxprs, tree definitions, functions, and attrs classes of these."
+        )
+    token = _tokens.get(value)
+    if token is None:
+        token = _tokens[value] = b"k%d;" % next(_next_token)
+    return token
+
+
+#: What encodes values of a class and of those below it; the first that fits.
+_RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
+    (NoneType, lambda _: b"N"),
+    (bool, lambda value: b"b1" if value else b"b0"),
+    (ints.SymbolicSize, lambda value: _text(b"z", value.identity)),
+    (int, lambda value: b"i%d;" % value),
+    (float, _float),
+    (complex, _complex),
+    (Enum, lambda value: _text(b"e", f"{type(value).__qualname__}.{value.name}")),
+    (str, lambda value: _text(b"s", value)),
+    (bytes, lambda value: b"y%d:%s" % (len(value), value)),
+    (np.generic, lambda value: encode((value.dtype, value.tobytes()))),
+    (tuple, _tuple),
+    (frozenset, lambda value: b"m" + _tuple(tuple(sorted(map(encode, value))))),
+    (av.ShapedArray, encode_aval),
+    (np.dtype, lambda value: _text(b"d", dtypes.dtype_name(value))),
+    (Digested, lambda value: b"J" + value.digest),
+    (ConcreteArray, _array),
+    (tree.PyTreeDef, lambda value: b"T" + encode(_structure(value))),
+    (type, lambda value: _text(b"q", f"{value.__module__}.{value.__qualname__}")),
+)

@@ -1,0 +1,679 @@
+"""Primitives and their rules.
+
+A primitive is a name, a class of parameters, and the rules registered on it. Rules all have one
+shape: operands first, as a sequence, then the parameters; results come as a sequence too. The rules
+of the built-in transformations are typed by the primitive's parameter class; a third party's
+transformation brings its own typed ``RuleKey``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from enum import Enum
+from importlib import import_module
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
+
+import attrs
+import numpy as np
+
+from tinyjax import dtypes, errors, records
+from tinyjax.core import devices as dev
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArray
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Zero(Enum):
+    """The tangent or cotangent that is known to be zero, and is therefore never computed."""
+
+    ZERO = 0
+
+
+ZERO: Final = Zero.ZERO
+Tangent: TypeAlias = Array | Literal[Zero.ZERO]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Participation:
+    """Which examples take part in a branch or iteration that is computed for all of them.
+
+    Attributes:
+        mask: a bool for each example.
+        batched: what was made of programs for these examples, by program and the way it was mapped.
+            It closes over the mask, so that it is not kept on the programs.
+    """
+
+    mask: Array
+    batched: dict[Hashable, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(eq=False, repr=False)
+class MappedAxis(records.Record):
+    """The axis that ``vmap`` maps over.
+
+    Attributes:
+        size: its size.
+        name: its name for collectives.
+        of_devices: whether it is an axis of a mesh, inside the function given to ``shard_map``.
+        partly: whether along another axis of that mesh it is one program.
+        checks: whether it is checked there what differs between devices; or if not, whether
+            ``shard_map`` was told that the function sees to it.
+        shares: whether types say along it of sums of which devices have parts.
+        of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
+        one_by_one: whether it goes over devices that are imitated: each calls Python functions by
+            itself.
+        taking_part: which examples do; None where all do, or it makes no difference.
+        divided: the axes of a mesh over which types say that it is divided.
+        spmd: those over which constraints inside of it are to divide it (``spmd_axis_name``).
+    """
+
+    size: int
+    name: Hashable | None = None
+    of_basis: bool = False
+    of_devices: bool = attrs.field(default=False, kw_only=True)
+    partly: bool = attrs.field(default=False, kw_only=True)
+    checks: bool = attrs.field(default=True, kw_only=True)
+    shares: bool = attrs.field(default=False, kw_only=True)
+    one_by_one: bool = attrs.field(default=False, kw_only=True)
+    taking_part: Participation | None = attrs.field(default=None, eq=False)
+    divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+
+
+@attrs.frozen(eq=False, repr=False)
+class UndefinedPrimal(records.Printed):
+    """An operand without a value: one that a transposed primitive is linear in."""
+
+    aval: ShapedArray
+
+
+# What rules take and return. Operands come first, as a sequence, then the parameters.
+
+Hosts: TypeAlias = Sequence[dtypes.HostArray]
+HostResults: TypeAlias = Sequence[dtypes.HostResult]
+Arrays: TypeAlias = Sequence[Array]
+Avals: TypeAlias = Sequence[ShapedArray]
+Tangents: TypeAlias = Sequence[Tangent]
+Operands: TypeAlias = Sequence[Array | UndefinedPrimal]
+Cotangents: TypeAlias = Sequence[Tangent | None]
+BatchAxes: TypeAlias = Sequence[int | None]
+JvpResult: TypeAlias = tuple[Arrays, Tangents]
+LinearizeResult: TypeAlias = tuple[Arrays, Sequence[bool], Callable[[Arrays], Arrays]]
+BatchResult: TypeAlias = tuple[Arrays, BatchAxes]
+
+#: NumPy arrays in, NumPy arrays out: eager evaluation, and the oracle for the compiled one.
+ImplRule = Callable[[Hosts, P], HostResults]
+#: Evaluates operands of given types: gives the one result, or a list or tuple of several.
+Kernel = Callable[..., Any]
+
+
+@attrs.frozen(eq=False, repr=False)
+class HostCall(records.Printed):
+    """What NumPy does for operands of given types, and what a compiler may know of it.
+
+    Attributes:
+        call: takes the operands as arrays, and gives the one result, or a list or tuple of several.
+        text: how that is written in place of a call; the braces stand for the operands.
+        numbers: how Python computes it with NumPy's numbers, which the braces stand for, if all
+            operands are real and of one element: numbers are added ten times as fast as arrays.
+        fresh: whether the result is in new memory: no part of an operand.
+        repeats: where the result only repeats the elements of the operand, in their order, the
+            shape that this has to have for NumPy to broadcast it.
+        element: where the one result is an element of the operand, its index.
+        undoes: the name of a primitive that this one undoes. Of what that one gave, the operand is
+            taken, if the types are the same.
+    """
+
+    call: Kernel
+    text: str | None = None
+    numbers: str | None = None
+    fresh: bool = False
+    repeats: tuple[int, ...] | None = None
+    element: tuple[int, ...] | None = None
+    undoes: str = ""
+
+
+#: Types of the operands to what NumPy does, or the function alone; None where ``impl`` is asked
+#: each time, because values of the parameters that are equal, such as 0.0 and -0.0, are told apart.
+HostRule = Callable[[Avals, P], HostCall | Kernel | None]
+#: Values in, values out: evaluation of primitives that are themselves programs.
+EvaluateRule = Callable[[Arrays, P], Arrays]
+#: Types of the operands to types of the results; raises where the operands do not fit.
+AbstractEvalRule = Callable[[Avals, P], Avals]
+#: Writes StableHLO and returns the results.
+LoweringRule = Callable[[Lowering, Values, P], Values]
+#: Primals and tangents to primals and tangents. Not all the tangents are ``ZERO``.
+JvpRule = Callable[[Arrays, Tangents, P], JvpResult]
+#: Primals, and which have tangents, to primals, which results have tangents, and the tangent map.
+#: The map takes and returns the tangents that are there, and only those.
+LinearizeRule = Callable[[Arrays, Sequence[bool], P], LinearizeResult]
+#: Cotangents of the results, not all of them ``ZERO``, to cotangents of the operands. An operand
+#: the primitive is linear in comes undefined; the others come as values and get None.
+TransposeRule = Callable[[Tangents, Operands, P], Cotangents]
+#: The mapped axis, operands and their batch axes to results and theirs; of a collective too.
+BatchRule = Callable[[MappedAxis, Arrays, BatchAxes, P], BatchResult]
+
+#: The parameters of an equation by name, as interpreters written for JAX take them.
+ParamDict: TypeAlias = dict[str, Any]
+
+
+class Params(records.Record):
+    """Base for parameter classes."""
+
+    __slots__ = ()
+
+    # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
+    # as a dict work; an abstract class for it would slow down the loading of each class.
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return records.field_names(type(self))
+
+    def values(self) -> tuple[Any, ...]:
+        """The values of the parameters, in the order of their names."""
+        return tuple([self[name] for name in self.keys()])
+
+    def items(self) -> tuple[tuple[str, Any], ...]:
+        """The names with the values."""
+        return tuple(zip(self.keys(), self.values(), strict=True))
+
+    def copy(self) -> dict[str, Any]:
+        """Return the names with the values, as a dictionary that can be changed."""
+        return dict(self.items())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a parameter, or ``default`` where there is none of that name."""
+        return self[name] if name in self.keys() else default
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+
+@attrs.frozen(repr=False, eq=False)
+class NoParams(Params):
+    """The parameters of a primitive that has none; there is one such object, ``NO_PARAMS``.
+
+    It is compared and hashed by identity, faster than by a generated method.
+    """
+
+    if not TYPE_CHECKING:  # to checkers these are as Params declares them
+        __eq__, __hash__ = object.__eq__, object.__hash__
+
+    _only: ClassVar[list[NoParams]] = []
+
+    def __new__(cls) -> NoParams:
+        if not cls._only:
+            cls._only.append(super().__new__(cls))
+        return cls._only[0]
+
+
+NO_PARAMS: Final = NoParams()
+
+
+@attrs.frozen(eq=False, repr=False)
+class RuleKey(records.Printed, Generic[R]):
+    """A transformation's own kind of rule, of type ``R``; two keys are never the same.
+
+    Example:
+        >>> from collections.abc import Callable
+        >>> from tinyjax.core.tracing.primitive import NoParams, Primitive, RuleKey
+        >>> COST: RuleKey[Callable[[], int]] = RuleKey("cost")
+        >>> double_p = Primitive("double", NoParams)
+        >>> @double_p.def_rule(COST)
+        ... def double_cost() -> int:
+        ...     return 1
+        >>> double_p.rule(COST)()
+        1
+    """
+
+    name: str
+
+
+#: Of a primitive that moves data between devices, or says that they have different values: from the
+#: axes along which its operand varies, those that it has to vary along, and those that the result
+#: does. Without this rule and the next, operands vary along the same axes, and so do results.
+VARIES: Final[RuleKey[Callable[[Any, Axes], tuple[Axes, Axes]]]] = RuleKey("varies")
+
+#: Of a primitive that says by itself, in its ``abstract_eval`` rule, along which axes results vary:
+#: from those along which its operands do, those that each has to vary along; and the parameters,
+#: whose programs are those for such operands.
+FITS: Final[RuleKey[Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]]] = RuleKey("fits")
+
+#: How results are divided, where the types of operands say it (``core.explicit``): from the
+#: parameters, these types, and those of the results, which do not say it.
+DIVISION: Final[RuleKey[Callable[[Any, Avals, Avals], Sequence[dev.Entries]]]] = RuleKey("division")
+
+#: Along which axes of a mesh results are sums of which devices have parts, and along which their
+#: cotangents are, where operands say so: from the same (``core.explicit``). Primitives without it
+#: take no such sums.
+SUMS: Final[
+    RuleKey[Callable[[Any, Avals, Avals], Sequence[tuple[frozenset[str], frozenset[str]]]]]
+] = RuleKey("sums")
+
+
+class Rules(Generic[P]):
+    """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
+
+    impl: ImplRule[P]
+    host: HostRule[P] | None
+    evaluate: EvaluateRule[P] | None
+    abstract_eval: AbstractEvalRule[P]
+    lowering: LoweringRule[P]
+    #: Those for one platform each, by its name.
+    lowerings: dict[str, LoweringRule[P]]
+    jvp: JvpRule[P]
+    linearize: LinearizeRule[P] | None
+    transpose: TransposeRule[P]
+    batch: BatchRule[P]
+    collective: BatchRule[P] | None
+    extensions: dict[RuleKey[Any], Any]
+    registered: list[str]
+    #: Counts rules replaced and primitives of the same name before this one: a program compiled
+    #: with other rules is another program. (Cells of a notebook are run again.)
+    revision: int
+    #: Types met before, by the parameters and the types of the operands: those of the results, and
+    #: what evaluates operands of these types, if the ``host`` rule says it.
+    types: dict[tuple[object, ...], tuple[tuple[ShapedArray, ...], Kernel | None]]
+
+    def __init__(self, primitive: str) -> None:
+        self.registered = []
+        self.revision = 0
+        self.extensions = {}
+        self.lowerings = {}
+        self.types = {}
+        self.host = self.evaluate = self.linearize = self.collective = None
+
+        def missing(rule: str) -> Callable[..., NoReturn]:
+            def raise_missing(*_args: object) -> NoReturn:
+                raise errors.MissingRuleError(primitive, rule, self.registered)
+
+            return raise_missing
+
+        self.impl = missing("impl")
+        self.abstract_eval = missing("abstract_eval")
+        self.lowering = missing("lowering")
+        self.jvp = missing("jvp")
+        self.transpose = missing("transpose")
+        self.batch = missing("batch")
+
+
+#: ``core.tracing.trace.bind``, which is built on this module and hands itself in.
+binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
+
+#: What ``core.explicit`` hands in: the types of results, where those of operands say how they lie.
+typer: Final[list[Callable[[Primitive[Any], Avals, Any], Avals]]] = []
+
+#: The same, where devices share operands within ``shard_map``: of those of the results without it.
+sharer: Final[list[Callable[[Primitive[Any], Avals, Any, Avals], Avals]]] = []
+
+#: Called when a rule is registered in another's place: what was made with that is of no use.
+on_replaced: Final[list[Callable[[], None]]] = []
+
+#: So many types are remembered of each primitive.
+_MOST_TYPES: Final = 1024
+
+#: Every primitive that exists in this process, by name; the tests hold their table against it.
+registry: dict[str, Primitive[Any]] = {}
+
+#: The last revision of rules by the primitive's name, of primitives that are gone as well.
+_revisions: Final[dict[str, int]] = {}
+
+
+def _next_revision(name: str) -> int:
+    _revisions[name] = _revisions.get(name, -1) + 1
+    return _revisions[name]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Primitive(Generic[P]):
+    """An operation that transformations interpret, compared by identity.
+
+    Its jvp and transpose rules are asked only where not every tangent, or cotangent, is known to be
+    zero; of a primitive with one result the cotangent is there.
+
+    Attributes:
+        name: what a jaxpr prints.
+        params: the attrs class of its parameters.
+        effectful: whether it does something besides computing its results, so that no equation of
+            it may be dropped, or done once in place of twice. It is ordered with respect to others
+            where its parameters have a field ``ordered`` that is true.
+        orders: whether it orders its operands by value, so that what it does with other values
+            does not tell what depends on what.
+        chooses: whether each element of its result is an element of one of its operands.
+        rules_in: the module that registers its rules, where that is not the one that declares it:
+            it is loaded by whoever finds the primitive by its name (``with_rules``).
+        rules: the rules registered on it; use the ``def_`` methods to add to them.
+
+    Example:
+        >>> from tinyjax.core.tracing.primitive import NoParams, Primitive
+        >>> half_p = Primitive("half", NoParams)
+        >>> @half_p.def_impl
+        ... def half_impl(operands, params):
+        ...     (x,) = operands
+        ...     return (x / 2,)
+        >>> half_p.rule_names
+        ('impl',)
+    """
+
+    name: str = attrs.field(validator=attrs.validators.instance_of(str))
+    params: type[P] = attrs.field()
+    effectful: bool = attrs.field(default=False, kw_only=True)
+    orders: bool = attrs.field(default=False, kw_only=True)
+    chooses: bool = attrs.field(default=False, kw_only=True)
+    rules_in: str = attrs.field(default="", kw_only=True)
+    rules: Rules[P] = attrs.field(
+        init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True)
+    )
+
+    @params.validator
+    def _check_params(self, _attribute: object, value: object) -> None:
+        if not isinstance(value, type) or not attrs.has(value):
+            raise errors.ArgumentError(
+                f"primitive '{self.name}' needs an attrs class for its parameters, but got "
+                f"{value!r}. "
+                "Use NoParams if it has none."
+            )
+
+    def __attrs_post_init__(self) -> None:
+        self.rules.revision = _next_revision(self.name)
+        registry[self.name] = self
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def with_rules(self) -> Primitive[P]:
+        """Load the module that registers its rules, and return the primitive."""
+        if self.rules_in:
+            import_module(self.rules_in)
+        return self
+
+    #: Whether it calls a function that is one of its operands, or maps it over devices.
+    call_primitive: ClassVar[bool] = False
+    map_primitive: ClassVar[bool] = False
+
+    @property
+    def multiple_results(self) -> bool:
+        """Whether ``bind`` returns a list, of one result too; that of elementwise ones does not."""
+        return True
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive under the current trace.
+
+        Args:
+            args: its operands: arrays, or numbers.
+            params: the fields of its parameters; ``**eqn.params`` gives those of an equation.
+
+        Returns:
+            The results, or the only one: see ``multiple_results``.
+        """
+        results = binder[0](self, [opd.as_array(x) for x in args], self.params(**params))
+        return [*results] if self.multiple_results else results[0]
+
+    def get_bind_params(self, params: Params) -> dict[str, Any]:
+        """Return the parameters of an equation as ``bind`` takes them."""
+        return {name: params[name] for name in params.keys()}  # noqa: SIM118
+
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of the rules this primitive has."""
+        return tuple(self.rules.registered)
+
+    def has_rule(self, name: str) -> bool:
+        """Say whether a rule of this name is registered."""
+        return name in self.rules.registered
+
+    def def_impl(self, rule: ImplRule[P]) -> ImplRule[P]:
+        """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
+        self._register("impl", rule)
+        self.rules.impl, self.rules.host = rule, None
+        self.rules.types.clear()
+        return rule
+
+    def def_numpy(self, fun: Callable[..., dtypes.HostResult]) -> None:
+        """Register a NumPy function of the operands that evaluates them, of any types."""
+        self.def_impl(lambda operands, params: (fun(*operands),))
+        self.rules.host = lambda avals, params: fun
+
+    def def_host(self, rule: HostRule[P]) -> HostRule[P]:
+        """Register what NumPy does for operands of given types: ``rule(avals, params) -> call``.
+
+        What types decide is then decided once, for eager operations and for compiled programs of
+        NumPy. What depends on the layout of operands must not be decided by it. The primitive's
+        rules must then depend on what they are given alone: what they did may be repeated without
+        asking them.
+
+        Args:
+            rule: returns a function of arrays, or a ``HostCall``, which says more of it. Where it
+                may return None there must be an ``impl`` rule, registered before.
+        """
+        if not self.has_rule("impl"):
+            self.def_impl(self._impl_of_host)
+        self.rules.host = rule
+        self.rules.types.clear()
+        return rule
+
+    def _impl_of_host(self, operands: Hosts, params: P) -> HostResults:
+        call = self.host_function([ShapedArray(x.shape, x.dtype) for x in operands], params)
+        assert call is not None, "a primitive without an impl rule says what NumPy does"
+        out = call(*operands)
+        return out if isinstance(out, (list, tuple)) else (out,)
+
+    def host_call(self, avals: Avals, params: P) -> HostCall | None:
+        """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
+        rule = self.rules.host
+        host = None if rule is None else rule(avals, params)
+        if host is None or isinstance(host, HostCall):
+            return host
+        return HostCall(host, fresh=isinstance(host, np.ufunc))
+
+    def host_function(self, avals: Avals, params: P) -> Kernel | None:
+        """Return the function that evaluates operands of these types; None where ``impl`` does."""
+        rule = self.rules.host
+        host = None if rule is None else rule(avals, params)
+        return host.call if isinstance(host, HostCall) else host
+
+    def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
+        """Register how it is evaluated on values, in place of ``impl``."""
+        self._register("evaluate", rule)
+        self.rules.evaluate = rule
+        return rule
+
+    def def_abstract_eval(self, rule: AbstractEvalRule[P]) -> AbstractEvalRule[P]:
+        """Register its typing rule: ``rule(avals, params) -> avals``."""
+        self._register("abstract_eval", rule)
+        self.rules.abstract_eval = rule
+        self.rules.types.clear()
+        return rule
+
+    @overload
+    def def_lowering(
+        self, rule: LoweringRule[P], *, platform: str | None = ...
+    ) -> LoweringRule[P]: ...
+    @overload
+    def def_lowering(self, *, platform: str) -> Callable[[LoweringRule[P]], LoweringRule[P]]: ...
+    def def_lowering(
+        self, rule: LoweringRule[P] | None = None, *, platform: str | None = None
+    ) -> LoweringRule[P] | Callable[[LoweringRule[P]], LoweringRule[P]]:
+        """Register its StableHLO: ``rule(lowering, operands, params) -> results``.
+
+        Args:
+            rule: the rule; without it, a decorator is returned.
+            platform: the only platform that the rule is for, such as ``"cuda"``; by default it is
+                for all that have none of their own.
+        """
+
+        def register(rule: LoweringRule[P]) -> LoweringRule[P]:
+            if platform is None:
+                self._register("lowering", rule)
+                self.rules.lowering = rule
+            else:
+                self._register(f"lowering for {platform}", rule)
+                self.rules.lowerings[platform] = rule
+            return rule
+
+        return register if rule is None else register(rule)
+
+    def def_jvp(self, rule: JvpRule[P]) -> JvpRule[P]:
+        """Register its derivative: ``rule(primals, tangents, params) -> primals, tangents``."""
+        self._register("jvp", rule)
+        self.rules.jvp = rule
+        return rule
+
+    def def_linearize(self, rule: LinearizeRule[P]) -> LinearizeRule[P]:
+        """Register its derivative as results and a separate tangent map, in place of ``jvp``."""
+        self._register("linearize", rule)
+        self.rules.linearize = rule
+        return rule
+
+    def def_transpose(self, rule: TransposeRule[P]) -> TransposeRule[P]:
+        """Register the transpose: ``rule(cotangents, operands, params) -> cotangents``."""
+        self._register("transpose", rule)
+        self.rules.transpose = rule
+        return rule
+
+    def def_batch(self, rule: BatchRule[P]) -> BatchRule[P]:
+        """Register its batched form: ``rule(mapped, operands, axes, params) -> results, axes``."""
+        self._register("batch", rule)
+        self.rules.batch = rule
+        return rule
+
+    def def_collective(self, rule: BatchRule[P]) -> BatchRule[P]:
+        """Register what it does to the batch axis that its ``axis_name`` parameter names."""
+        self._register("collective", rule)
+        self.rules.collective = rule
+        return rule
+
+    def def_rule(self, key: RuleKey[R]) -> Callable[[R], R]:
+        """Register a third party's rule under its key."""
+
+        def register(rule: R) -> R:
+            self._register(key.name, rule)
+            self.rules.extensions[key] = rule
+            return rule
+
+        return register
+
+    def rule(self, key: RuleKey[R]) -> R:
+        """Return the rule registered under a key.
+
+        Raises:
+            MissingRuleError: there is none.
+        """
+        try:
+            rule: R = self.rules.extensions[key]
+        except KeyError:
+            raise errors.MissingRuleError(
+                self.name, key.name, self.rules.registered, keyed=True
+            ) from None
+        return rule
+
+    def check_types(
+        self, avals: Sequence[ShapedArray], params: P
+    ) -> tuple[ShapedArray, ...] | None:
+        """Ask ``abstract_eval`` for the types of the results, and remember them.
+
+        Returns:
+            The types; None where the primitive has no such rule.
+        """
+        rules = self.rules
+        if "abstract_eval" not in rules.registered:
+            return None
+        kinds = {*map(type, avals)}
+        if kinds != {ShapedArray} and any(aval.across for aval in avals):
+            outs = tuple(self._result_types(avals, params))
+        elif ExplicitArray in kinds:
+            outs = tuple(typer[0](self, avals, params))
+        else:
+            outs = tuple(rules.abstract_eval(avals, params))
+        types = rules.types
+        if len(types) >= _MOST_TYPES:
+            types.clear()
+        rule = rules.host
+        try:
+            host = None if rule is None else rule(avals, params)
+        except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
+            host = None
+        call = host.call if isinstance(host, HostCall) else host
+        try:
+            types[params, *avals] = outs, call
+        except TypeError:  # parameters that have no hash
+            return outs
+        return outs
+
+    def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
+        """Return the types of the results for operands whose types say more than shapes."""
+        rules, is_new = self.rules, False
+        if self.varies_alike and rules.collective is None:
+            # as at every other equation; nothing but the types counts here either
+            try:
+                return rules.types[params, *avals][0]
+            except TypeError:  # parameters that have no hash
+                pass
+            except KeyError:
+                is_new = True
+        outs = self._result_types(avals, params)
+        if is_new:
+            outs = tuple(outs)
+            if len(rules.types) >= _MOST_TYPES:
+                rules.types.clear()
+            rules.types[params, *avals] = outs, None
+        return outs
+
+    @property
+    def varies_alike(self) -> bool:
+        """Whether operands and results vary alike between devices: it holds no programs."""
+        rules = self.rules
+        extensions = rules.extensions
+        return rules.evaluate is None and FITS not in extensions and VARIES not in extensions
+
+    def _result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
+        rules = self.rules
+        lies = rules.evaluate is None and ExplicitArray in map(type, avals)
+        axis_sets = [aval.across for aval in avals]
+        axes = NOWHERE.union(*axis_sets)
+        if VARIES in rules.extensions:
+            _, axes = self.rule(VARIES)(params, axes)
+        elif not lies and (not axes or FITS in rules.extensions):
+            return rules.abstract_eval(avals, params)
+        plain = [aval.with_varying(NOWHERE) for aval in avals]
+        outs = typer[0](self, plain, params) if lies else rules.abstract_eval(plain, params)
+        if SHARING and not SHARING.isdisjoint(axis_sets):
+            return sharer[0](self, avals, params, [out.with_varying(axes) for out in outs])
+        return [out.with_varying(axes) for out in outs]
+
+    def _register(self, name: str, rule: object) -> None:
+        if not callable(rule):
+            raise errors.ArgumentError(
+                f"the {name} rule of '{self.name}' must be callable, but got "
+                f"{errors.shortened(rule)}."
+            )
+        if name in self.rules.registered:
+            self.rules.revision = _next_revision(self.name)
+            for forget in on_replaced:
+                forget()
+        else:
+            self.rules.registered.append(name)

@@ -1,0 +1,416 @@
+"""Staging: running a function on types to record the jaxpr it stands for.
+
+A recorder writes down the equations it is asked to process. ``StagingTrace`` hands nothing to its
+parent (it knows it only for the names of the axes around it) and records everything, operations on
+constants too; the trace behind ``linearize`` records only what depends on its own tracers
+(``core.transforms.linearize``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Final, TypeVar
+
+import attrs
+
+from tinyjax.config import settings
+from tinyjax.core.refs import writes
+from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
+from tinyjax.core.tracing.nesting import STAGING_LEVEL
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import (
+    CustomCall,
+    Running,
+    Trace,
+    Tracer,
+    current_trace,
+    evaluated_source,
+    leak_check,
+    raise_leaked,
+    raise_not_concrete,
+    stand_in,
+)
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import is_splat
+from tinyjax.errors import RefError
+from tinyjax.frames import Location, Source, describe_function, user_frame
+from tinyjax.records import Record
+
+P = TypeVar("P")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Use(Record):
+    """What used a key.
+
+    Attributes:
+        name: the function that was given it.
+        location: the user's line.
+    """
+
+    name: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        return self.name if self.location is None else f"{self.name} at {self.location}"
+
+
+class Uses:
+    """What used which keys in a program that is staged.
+
+    A key is known by its variable, or where it stands as a literal by itself.
+    """
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[Var | int, tuple[Use, ConcreteArray | None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def of(self, x: Atom) -> Use | None:
+        """Return what used a key, or None."""
+        entry = self._found.get(x if isinstance(x, Var) else id(x.value))
+        return None if entry is None else entry[0]
+
+    def add(self, x: Atom, used: Use) -> None:
+        """Note that a key is used."""
+        if isinstance(x, Var):
+            self._found[x] = used, None
+        else:
+            self._found[id(x.value)] = used, x.value
+
+    def moved(self, before: Jaxpr, after: Jaxpr) -> Uses:
+        """Return the same uses in another recording of the same program."""
+        uses = Uses()
+        for old, new in zip(
+            (*before.in_binders, *before.outs), (*after.in_binders, *after.outs), strict=True
+        ):
+            used = self.of(old)
+            if used is not None:
+                uses.add(new, used)
+        for value, used in self.literals():
+            uses.add(Lit(value, value.aval), used)
+        return uses
+
+    def literals(self) -> Iterator[tuple[ConcreteArray, Use]]:
+        """Go through the keys that stand as literals."""
+        for used, value in self._found.values():
+            if value is not None:
+                yield value, used
+
+
+#: Where no key is used, or nobody looks for that.
+NOTHING_USED: Final = Uses()
+
+#: Programs of more operands are looked at in another way.
+FEW: Final = 6
+
+
+class StagingTracer(Tracer):
+    """A value in a jaxpr under construction: a type, and the variable that holds it."""
+
+    __slots__ = ("aval", "binder")
+
+    aval: ShapedArray
+    binder: Var
+
+    def __init__(self, trace: Trace, binder: Var, aval: ShapedArray) -> None:
+        self._trace = trace
+        self.binder = binder
+        self.aval = aval
+
+    def describe_trace(self) -> str:
+        trace, origins = super().describe_trace(), self.origins()
+        if not origins:
+            line = self.line()
+            return f"{trace}, and was created {line}" if line else trace
+        which = "value of the argument" if len(origins) == 1 else "values of the arguments"
+        if len(origins) > FEW:
+            origins[FEW:] = [f"{len(origins) - FEW} more"]
+        *first, last = origins
+        return (
+            f"{trace}, and depends on the {which} {', '.join(first)}{' and ' * bool(first)}{last}"
+        )
+
+    def describe_birth(self) -> str:
+        trace, line = self._trace, self.line()
+        if line:
+            return f" That intermediate value was created {line}."
+        if isinstance(trace, Recorder) and trace.argument and self.binder in trace.in_binders:
+            return f" It is the argument {trace.argument(trace.in_binders.index(self.binder))}."
+        return ""
+
+    def line(self) -> str:
+        """Name the operation that the value results from, and the user's line of that."""
+        for eqn in self._trace.eqns if isinstance(self._trace, Recorder) else ():
+            if self.binder in eqn.out_binders and eqn.source is not None:
+                return f"by {eqn.primitive} on line {eqn.source.location}"
+        return ""
+
+    def origins(self) -> list[str]:
+        """Name the arguments that the value depends on, of the function that is traced."""
+        trace = self._trace
+        if not isinstance(trace, Recorder) or trace.argument is None:
+            return []
+        needed = {self.binder}
+        for eqn in reversed(trace.eqns):
+            if not needed.isdisjoint(eqn.out_binders):
+                needed.update(x for x in eqn.inputs if isinstance(x, Var))
+        own = [trace.argument(i) for i, var in enumerate(trace.in_binders) if var in needed]
+        outer = [
+            f"{name} of {describe_function(value._trace.fun)}"
+            for var, value in trace.consts.values()
+            if var in needed and type(value) is StagingTracer and value._trace.fun is not None
+            for name in value.origins()
+        ]
+        return [*own, *outer]
+
+
+class Recorder(Trace):
+    """A trace that writes equations down.
+
+    Attributes:
+        in_binders: the parameters made with ``new_inputs``.
+        eqns: the equations so far.
+        consts: by identity, every array from outside that they mention, with its variable.
+        literals: by identity, every array that stands in them as a literal.
+        uses: what used keys (``core.key_reuse``).
+        argument: names a parameter by its position, as the user knows it.
+    """
+
+    __slots__ = ("argument", "consts", "eqns", "in_binders", "literals", "uses")
+
+    recording = True
+
+    def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
+        super().__init__(parent, fun)
+        self.in_binders: list[Var] = []
+        self.eqns: list[JaxprEqn] = []
+        self.consts: dict[int, tuple[Var, Array]] = {}
+        self.literals: dict[int, Lit] = {}
+        self.uses: Uses = NOTHING_USED
+        self.argument: Callable[[int], str] | None = None
+
+    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
+        """Add parameters."""
+        binders = [Var(aval) for aval in avals]
+        self.in_binders.extend(binders)
+        return [StagingTracer(self, var, var.aval) for var in binders]
+
+    def atom(self, value: Array) -> Atom:
+        """Return what stands for a value: its variable, a literal, or a constant's variable."""
+        if type(value) is StagingTracer and value._trace is self:
+            return value.binder
+        if type(value) is ConcreteArray:
+            if is_splat(value):
+                found_lit = self.literals[id(value)] = Lit(value, value.aval)
+                return found_lit
+        elif not isinstance(value, Tracer):
+            if type(value) is not ShardedArray:
+                raise_not_concrete(value)
+        elif not value._trace.live:
+            raise_leaked(value)
+        entry = self.consts.get(id(value))
+        if entry is None:
+            # what another recording computes keeps its variable: it is defined here only once too
+            var = value.binder if type(value) is StagingTracer else Var(value._aval or value.aval)
+            entry = self.consts[id(value)] = (var, value)
+        return entry[0]
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        """Add an equation and return its results."""
+        # Every equation passes here: loops and comprehensions are chosen by measurement.
+        inputs: list[Atom] = []
+        avals: list[ShapedArray] = []
+        if len(args) > FEW:  # of programs that take residuals, most often all of this trace
+            own = [x.binder for x in args if type(x) is StagingTracer and x._trace is self]
+            if len(own) == len(args):
+                inputs, avals, args = [*own], [var.aval for var in own], ()
+        for arg in args:
+            if type(arg) is StagingTracer:
+                trace = arg._trace
+                if trace is not self:  # as in ``atom``; a nest of functions has many
+                    if not trace.live:
+                        raise_leaked(arg)
+                    self.consts[id(arg)] = (arg.binder, arg)
+                inputs.append(arg.binder)
+                avals.append(arg.aval)
+            else:
+                x = self.literals.get(id(arg)) or self.atom(arg)
+                inputs.append(x)
+                avals.append(x.aval)
+        rules = primitive.rules
+        out_avals: Sequence[ShapedArray] | None = None
+        if rules.evaluate is None and rules.collective is None:
+            # what the operands' types give is looked up, as in evaluation
+            try:
+                out_avals = rules.types[params, *avals][0]
+            except (KeyError, TypeError):  # types not met before, parameters that have no hash
+                out_avals = None
+            if out_avals is None:  # not in the handler: what is raised here is not of its error
+                out_avals = primitive.check_types(avals, params)
+        if out_avals is None:
+            out_avals = rules.abstract_eval(avals, params)
+        if len(out_avals) == 1:  # nearly always, and faster than the loop
+            (aval,) = out_avals
+            var = Var(aval)
+            self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, (var,), source))
+            return (StagingTracer(self, var, aval),)
+        binders = [Var(aval) for aval in out_avals]
+        self.eqns.append(JaxprEqn(primitive, tuple(inputs), params, tuple(binders), source))
+        return [StagingTracer(self, var, var.aval) for var in binders]
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        return call.record(self, args)
+
+    def mark(self) -> tuple[int, int, int]:
+        """Remember how far the recording is."""
+        return len(self.eqns), len(self.consts), writes()
+
+    def rewind(self, mark: tuple[int, int, int]) -> None:
+        """Forget what was recorded since; nothing made of it may be used any more.
+
+        Raises:
+            RefError: a reference holds some of it.
+        """
+        if writes() != mark[2]:
+            raise RefError(
+                "a Ref is written to in control flow that is staged from its source, where it may "
+                "be staged twice. Use scan, while_loop, fori_loop or cond of tinyjax.lax there."
+            )
+        del self.eqns[mark[0] :]
+        for key in [*self.consts][mark[1] :]:
+            del self.consts[key]
+
+    def build(self, outs: Sequence[Array]) -> Staged:
+        """Close the recording: constants become the first parameters."""
+        atoms = tuple(
+            [
+                out.binder if type(out) is StagingTracer and out._trace is self else self.atom(out)
+                for out in outs
+            ]
+        )
+        const_vars = [var for var, _ in self.consts.values()]
+        jaxpr = Jaxpr((*const_vars, *self.in_binders), tuple(self.eqns), atoms)
+        if settings().check_jaxprs:
+            typecheck_jaxpr(jaxpr)
+        return Staged(jaxpr, tuple([value for _, value in self.consts.values()]), self.uses)
+
+
+class StagingTrace(Recorder):
+    """Records everything that is bound under it."""
+
+    __slots__ = ()
+
+    transformation = "staging"
+    stages = True
+
+    def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
+        super().__init__(parent, fun)
+        self.keeps_lines = True
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        source = evaluated_source()
+        if source is None:
+            frame = user_frame(2)
+            source = None if frame is None else Source(frame.f_code, frame.f_lasti)
+        return self.record(primitive, args, params, source)
+
+
+def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
+    """A program followed by a function of its results, which closes over nothing but scalars.
+
+    Only the function is recorded; the program's equations are taken as they are.
+    """
+    computed = [x for x in jaxpr.outs if isinstance(x, Var)]
+
+    def of_computed(*values: Array) -> Sequence[Array]:
+        # results that are literals are given as such, so that what is made of them is one as well
+        rest = iter(values)
+        return fun(*[next(rest) if isinstance(x, Var) else x.value for x in jaxpr.outs])
+
+    staged = stage(of_computed, [x.aval for x in computed])
+    assert not staged.consts, "nothing but the program's own values takes part"
+    tail = staged.jaxpr
+    names = dict(zip(tail.in_binders, computed, strict=True))
+
+    def rename(x: Atom) -> Atom:
+        return names.get(x, x) if isinstance(x, Var) else x
+
+    eqns = [
+        JaxprEqn(e.primitive, tuple(map(rename, e.inputs)), e.params, e.out_binders, e.source)
+        for e in tail.eqns
+    ]
+    return Jaxpr(jaxpr.in_binders, (*jaxpr.eqns, *eqns), tuple(map(rename, tail.outs)))
+
+
+#: Counts the loops for which something stood in that has only the right types
+#: (``core.control_flow.common``): what was staged meanwhile is not to be kept.
+stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Staged:
+    """A jaxpr, and the values of its first parameters: what the function closed over.
+
+    Attributes:
+        jaxpr: the program.
+        consts: the values.
+        uses: what used keys in it.
+    """
+
+    jaxpr: Jaxpr
+    consts: tuple[Array, ...]
+    uses: Uses = NOTHING_USED
+
+
+def stage(
+    fun: Callable[..., Sequence[Array]],
+    avals: Sequence[ShapedArray],
+    user_fun: Callable[..., object] | None = None,
+) -> Staged:
+    """Record a function of arrays.
+
+    Args:
+        fun: takes one array per type, positionally, and returns a sequence of arrays.
+        avals: the types of its arguments.
+        user_fun: the function to name in messages.
+
+    Returns:
+        The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
+    """
+    trace = stand_in(StagingTrace)(current_trace(), user_fun)
+    trace.argument = getattr(fun, "argument", None)
+    with STAGING_LEVEL, Running(trace):
+        args = trace.new_inputs(avals)
+        outs = fun(*args)
+        staged = trace.build(outs)
+    if settings().check_leaks and user_fun is not None:
+        check = leak_check(trace, fun)
+        del trace, args, outs
+        check()
+    return staged
+
+
+def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
+    """Give several jaxprs the same first parameters: the union of what they close over.
+
+    Returns:
+        The jaxprs, each with all constants first, and the constants.
+    """
+    consts: dict[int, Array] = {id(c): c for s in staged for c in s.consts}
+    jaxprs = []
+    for s in staged:
+        own = {id(c): v for c, v in zip(s.consts, s.jaxpr.in_binders, strict=False)}
+        binders = [own.get(key) or Var(value.aval) for key, value in consts.items()]
+        rest = s.jaxpr.in_binders[len(s.consts) :]
+        jaxprs.append(Jaxpr((*binders, *rest), s.jaxpr.eqns, s.jaxpr.outs))
+    return jaxprs, list(consts.values())

@@ -1,0 +1,834 @@
+"""Traces and tracers, and ``bind``: the one mechanism.
+
+``bind`` hands a primitive, its operands and its parameters to the current trace, and the trace
+applies its rule. The current trace is context-local, and starts as ``EvalTrace``. A trace knows its
+parent and runs its rules with the parent as the current trace. A tracer belongs to the trace it
+points to; to any other trace it is a constant. That alone keeps nested derivatives apart.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar, Token, copy_context
+from types import FrameType
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
+from weakref import ref
+
+import attrs
+import numpy as np
+from numpy import asarray, ndarray
+
+from tinyjax import tree
+from tinyjax.config import Settings, settings
+from tinyjax.core.devices import default_place, may_be_elsewhere
+from tinyjax.core.sharded_array import ShardedArray, evaluator, placer
+from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
+from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent, binder
+from tinyjax.core.values.array import Array, DeviceBuffer, settler
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import is_staging
+from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.errors import (
+    ArgumentError,
+    ConcretizationError,
+    JaxprTypeError,
+    LeakedTracerError,
+    ShapeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
+from tinyjax.frames import Source, describe_function
+from tinyjax.tracebacks import shorten
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class Trace:
+    """An interpreter of primitives.
+
+    Attributes:
+        parent: the trace that this one's rules run under; evaluation is its own parent.
+        live: whether the transformation still runs; its tracers are of no use afterwards.
+        fun: the user's function being transformed, for messages.
+        keeps_lines: whether it, or one that it hands primitives to, writes down the user's lines.
+    """
+
+    __slots__ = ("__weakref__", "fun", "keeps_lines", "live", "parent")
+
+    #: What messages call the transformation.
+    transformation: ClassVar[str] = "a transformation"
+    #: Whether what it records is run in place of evaluation.
+    replays: ClassVar[bool] = False
+    #: Whether it evaluates, and nobody looks at how.
+    evaluates: ClassVar[bool] = False
+    #: Whether it writes equations down instead of computing.
+    recording: ClassVar[bool] = False
+    #: Whether it writes all of them down, and hands nothing to its parent.
+    stages: ClassVar[bool] = False
+
+    def __init__(
+        self, parent: Trace | None = None, fun: Callable[..., object] | None = None
+    ) -> None:
+        self.parent: Trace = self if parent is None else parent
+        self.fun: Callable[..., object] | None = fun
+        self.live: bool = True
+        self.keeps_lines: bool = parent is not None and parent.keeps_lines
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        """Apply this trace's rule for a primitive."""
+        raise NotImplementedError
+
+    def owns(self, value: Array) -> bool:
+        """Say whether a value is a tracer of this trace; to it, all others are constants."""
+        return isinstance(value, Tracer) and value._trace is self
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply a function that has rules of its own for derivatives or batching.
+
+        By default this trace looks through the call: where an argument, or what the function closes
+        over, is one of its tracers, it interprets the function's operations. Otherwise the call
+        goes to the parent, which may want the rules; whichever of them runs, runs under this trace.
+        """
+        if call.touches(self, args):
+            with use_trace(self):
+                return call.fun(*args)
+        return self.parent.process_custom_call(call.under(self), args)
+
+    def apply_derivative_rule(
+        self, rule: DerivativeRule, primals: Sequence[Array], tangents: Sequence[Tangent]
+    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        """Apply the derivative rule of a custom call whose tangents this trace computes."""
+        with use_trace(self):
+            return rule(primals, tangents)
+
+    def mapped_axis(self) -> MappedAxis | None:
+        """Return the axis that the transformation maps over, if it does."""
+        return None
+
+    @property
+    def main(self) -> Trace:
+        """What tells it from other traces: itself."""
+        return self
+
+    def describe(self) -> str:
+        """Name the transformation and the function it is applied to."""
+        if self.fun is None:
+            return self.transformation
+        return f"{self.transformation} of {describe_function(self.fun)}"
+
+
+#: Primals and tangents to results and theirs, all flat; either kind of tangent may be ``ZERO``.
+DerivativeRule: TypeAlias = Callable[
+    [Sequence[Array], Sequence[Tangent]], tuple[Sequence[Array], Sequence[Tangent]]
+]
+#: Arguments, batched at the front or not, and which are, to results and which are.
+BatchingRule: TypeAlias = Callable[
+    [MappedAxis, Sequence[Array], Sequence[bool]], tuple[Sequence[Array], Sequence[bool]]
+]
+
+
+@attrs.frozen(eq=False, repr=False)
+class CustomCall(ABC):
+    """A function of arrays with its own rule for derivatives, or for batching.
+
+    Traces hand it down as they do primitives (``Trace.process_custom_call``), but with callables,
+    so that Python control flow in them works as long as data is there. Each callable is called with
+    the trace that its arguments belong to as the current one.
+
+    Attributes:
+        fun: the function.
+        name: what messages and StableHLO call it.
+        jvp: its derivative, if that is its own.
+        batch: its batched form, if that is its own.
+        key: the identity of what the user wrote, by which a recursion is known; None for a call
+            that was recorded before, and so has an end.
+        holds: what the user wrote, to be searched for tracers.
+        batch_rule: what of it says how to batch.
+        reverse: whether the derivative is known by its transpose, which says of no tangent what it
+            depends on.
+        consts: what a function that was recorded before closes over.
+    """
+
+    fun: Callable[..., Sequence[Array]]
+    name: str
+    jvp: DerivativeRule | None = None
+    batch: BatchingRule | None = None
+    key: int | None = None
+    holds: Sequence[object] = ()
+    batch_rule: object = None
+    reverse: bool = False
+    consts: Sequence[Array] = ()
+
+    @property
+    @abstractmethod
+    def closes_over_tracer(self) -> bool:
+        """Whether what the user wrote closes over a live tracer."""
+
+    @abstractmethod
+    def touches(self, trace: Trace, args: Sequence[Array]) -> bool:
+        """Say whether an argument, or what is closed over, is a tracer of this trace."""
+
+    @abstractmethod
+    def within(
+        self,
+        context: Callable[[], AbstractContextManager[object]],
+        convert: Callable[[Array], Array] | None = None,
+    ) -> Self:
+        """Return the same call whose callables run within a context.
+
+        Args:
+            context: makes the context, each time a callable runs.
+            convert: is applied to each result, and each tangent, before the context is left.
+        """
+
+    @abstractmethod
+    def record(self, trace: Trace, args: Sequence[Array]) -> Sequence[Array]:
+        """Stage the function and bind the result, with its rules, under a trace that records."""
+
+    def under(self, trace: Trace) -> Self:
+        """Return the same call whose callables run under a trace, on top of the current one."""
+        return self.within(lambda: on_top(trace))
+
+
+class Tracer(Array):
+    """A value that stands for data while a trace runs."""
+
+    __slots__ = ("__weakref__", "_trace")
+
+    _trace: Trace
+    _host: HostArray | None = None
+    _aval: ShapedArray | None = None
+    _buffer: DeviceBuffer | None = None
+
+    def concrete(self, purpose: str) -> HostArray:
+        if not self._trace.live:
+            raise_leaked(self)
+        raise _CONVERSIONS.get(purpose, ConcretizationError)(
+            f"{purpose} needs the data of an array, but {self.aval} is traced by "
+            f"{self.describe_trace()}. {_ADVICE.get(purpose, MAKE_STATIC)}"
+        )
+
+    def components(self) -> Sequence[Array]:
+        """Return the values of enclosing traces that this one is made of."""
+        return ()
+
+    def describe_trace(self) -> str:
+        """Name what traces the value, for an error, and the arguments that it depends on."""
+        return self._trace.describe()
+
+    def describe_birth(self) -> str:
+        """Say where the value was made, after a blank; nothing where that is not known."""
+        return ""
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        if not self._trace.live:
+            raise_leaked(self)
+        raise TracerArrayConversionError(
+            f"a NumPy array needs the data of an array, but {self.aval} is traced by "
+            f"{self.describe_trace()}. Use the function of the same name in tinyjax.numpy instead "
+            "of NumPy's."
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise ConcretizationError(
+            f"a value of type {self.aval} that is traced by {self._trace.describe()} cannot be "
+            "pickled: it has no data. Return it from the function, and pickle the result."
+        )
+
+    def held(self) -> dict[str, object]:
+        """What is known of the data, by name, to be printed."""
+        return {}
+
+    def __repr__(self) -> str:
+        known = ", ".join(f"{name}={value}" for name, value in self.held().items())
+        return f"{type(self).__name__}<{self.aval}>{f'({known})' if known else ''}"
+
+    def _repr_html_(self) -> str:
+        """Say in a notebook what the tracer stands for, and what traces it."""
+        from html import escape  # noqa: PLC0415 (for notebooks alone)
+
+        of = escape(self._trace.describe())
+        return f"<code>{escape(repr(self))}</code> stands for a value that is traced by {of}"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete("a formatted number")[()], spec) if spec else repr(self)
+
+
+def is_known(value: Array) -> bool:
+    """Say whether some of a value's data is there: of a tracer, that of what it is made of."""
+    return not isinstance(value, Tracer) or bool(value.held())
+
+
+#: What to do about a traced value where a program needs a number while it is written.
+MAKE_STATIC: Final = (
+    "Make the argument static (static_argnums=...), or compute this outside of the function."
+)
+_ADVICE: Final = {
+    "a Python bool": (
+        "Use jnp.where or lax.cond for if, lax.while_loop for while, tinyjax.source.stage, or "
+        "static_argnums."
+    ),
+    "a Python index": (
+        "Shapes and range() need Python ints: take them from x.shape, or make the argument static "
+        "(static_argnums=...). Use lax.fori_loop in place of a for loop whose length is traced."
+    ),
+    "a Python int": f"Keep an array: x.astype(int). {MAKE_STATIC}",
+    "a Python float": f"Keep the array: functions of tinyjax.numpy take it. {MAKE_STATIC}",
+    "a formatted number": "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x).",
+}
+
+_CONVERSIONS: Final = {
+    "a Python bool": TracerBoolConversionError,
+    "a Python index": TracerIntegerConversionError,
+}
+
+
+def _error_state(**kinds: Any) -> tuple[ContextVar[Any], Any]:
+    """Find the context variable behind ``np.errstate``, and its value for these arguments.
+
+    Overflow and NaN are values here, as in XLA, not warnings. Setting the
+    variable to a value made once is faster than entering ``np.errstate`` at every operation.
+    """
+    before = copy_context()
+    with np.errstate(**kinds):
+        for variable, value in copy_context().items():
+            if variable not in before or before[variable] is not value:
+                return variable, value
+    return ContextVar("no_error_state"), None
+
+
+_errors, IGNORE = _error_state(all="ignore")
+#: Raises ``FloatingPointError`` where a number has no counterpart in another dtype.
+RAISE_INVALID: Final = _error_state(all="ignore", invalid="raise")[1]
+set_errors: Final[Callable[[Any], Token[Any]]] = _errors.set
+reset_errors: Final[Callable[[Token[Any]], None]] = _errors.reset
+_DEFAULT_ERRORS: Final = _error_state(all="warn", under="ignore")[1]
+
+
+def current_errors() -> Any:
+    """Return what NumPy does here about overflow and NaN, to be set again."""
+    return _errors.get(_DEFAULT_ERRORS)
+
+
+#: Runs or evaluates a program on its arguments.
+EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+
+
+class EvalTrace(Trace):
+    """Evaluates: NumPy computes, by each primitive's ``host`` or ``impl`` rule."""
+
+    __slots__ = ()
+
+    transformation = "evaluation"
+    evaluates = True
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        rules = primitive.rules
+        if rules.evaluate is not None:
+            check_concrete(args)
+            return rules.evaluate(args, params)
+        # What the operands' types give is looked up: the type rule takes longer than NumPy does.
+        # One or two operands, which nearly all have, cost a third of what a loop over them does.
+        try:
+            if len(args) == 2:
+                x, y = args
+                first, second = x._host, y._host
+                hosts: Sequence[HostArray] = (
+                    _host_of(x) if first is None else first,
+                    _host_of(y) if second is None else second,
+                )
+                avals, call = rules.types[params, x._aval or x.aval, y._aval or y.aval]
+            elif len(args) == 1:
+                (x,) = args
+                first = x._host
+                hosts = (_host_of(x) if first is None else first,)
+                avals, call = rules.types[params, x._aval or x.aval]
+            else:
+                leaves: list[HostArray] = []
+                key: list[object] = [params]
+                for arg in args:
+                    host = arg._host
+                    leaves.append(_host_of(arg) if host is None else host)
+                    key.append(arg._aval or arg.aval)
+                hosts = leaves
+                avals, call = rules.types[tuple(key)]
+        except (AttributeError, KeyError, TypeError):  # no array, new types, parameters unhashable
+            pass
+        else:
+            token = set_errors(IGNORE)
+            try:
+                if call is not None:
+                    outs = call(*hosts)
+                    if len(avals) == 1:
+                        out = outs if type(outs) is ndarray else asarray(outs)
+                        return (ConcreteArray(out, avals[0]),)
+                else:
+                    outs = rules.impl(hosts, params)
+            finally:
+                reset_errors(token)
+            if len(outs) == 1:  # nearly always, and faster than the comprehension
+                out = outs[0]
+                return (ConcreteArray(out if type(out) is ndarray else asarray(out), avals[0]),)
+            pairs = zip(outs, avals, strict=True)
+            return [ConcreteArray(asarray(out), aval) for out, aval in pairs]
+        try:  # not in the handler: what is raised here is not of its error
+            return _evaluate_first(primitive, args, params)
+        except Exception as error:
+            shorten(error, sys._getframe())
+            raise
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        with use_trace(self):
+            return call.fun(*args)
+
+    def watch(
+        self,
+        call: Callable[..., R],
+        named: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> R:
+        """Call a transformed function; a debugger looks at what it returns.
+
+        Args:
+            call: the transformed function.
+            named: the function that messages name.
+            args: the arguments.
+            kwargs: the keyword arguments.
+        """
+        return call(*args, **kwargs)
+
+    def run_program(
+        self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
+    ) -> Sequence[Array]:
+        """Run a compiled program without effects.
+
+        Args:
+            run: runs it.
+            evaluate: evaluates the same program one equation at a time, for a debugger.
+            args: the arguments.
+        """
+        return run(args)
+
+
+class PlacedTrace(EvalTrace):
+    """Evaluates where the default device is another than the processor's first.
+
+    Each operation is a program there.
+    """
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if default_place() is None:  # the platform that was wanted is not there
+            return super().process(primitive, args, params)
+        check_concrete(args)
+        evaluate = primitive.rules.evaluate
+        if evaluate is not None:
+            return evaluate(args, params)
+        return evaluator[0](primitive, args, params)
+
+
+def data_at_hand(x: Array) -> HostArray | None:
+    """Return the data of an array where NumPy evaluates: not to be written to, nor given out.
+
+    Returns:
+        The data; None under a transformation or a debugger, and where the array lies elsewhere than
+        in the host's memory.
+    """
+    if type(x) is not ConcreteArray or _current.get() is not EVAL:
+        return None
+    host = x._host
+    return x.host if host is None else host
+
+
+def evaluate_broadcast(
+    primitive: Primitive[P], args: Sequence[Array], axes: Sequence[int | None], params: P
+) -> Array | None:
+    """Evaluate a primitive whose ``impl`` broadcasts on operands with a batch axis in front.
+
+    Args:
+        primitive: the primitive.
+        args: its operands, whose types have been checked.
+        axes: their batch axes; those without one are the same for all examples.
+        params: the parameters.
+
+    Returns:
+        The result; None where types have to be worked out too, from operands of one shape, under a
+        transformation, and where an operand lies on other devices than the first.
+    """
+    if _current.get() is not EVAL:
+        return None
+    for arg, axis in zip(args, axes, strict=True):
+        if axis or arg.weak_type:
+            return None
+    hosts: list[HostArray] = []
+    try:
+        for arg in args:
+            host = arg._host
+            hosts.append(_host_of(arg) if host is None else host)
+    except _NotOnHostError:
+        return None
+    token = set_errors(IGNORE)
+    try:
+        (out,) = primitive.rules.impl(hosts, params)
+    finally:
+        reset_errors(token)
+    return ConcreteArray(out if type(out) is ndarray else asarray(out))
+
+
+#: What NumPy says of sizes that no array has.
+_TOO_LARGE: Final = re.compile("array is too big|Maximum allowed dimension|negative dimensions")
+
+
+def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+    """Evaluate a primitive on operands of types that it has not met, and check the results'.
+
+    Raises:
+        ShapeError: a result has more elements than memory has addresses, or more axes than arrays
+            of NumPy's can have.
+        JaxprTypeError: the ``impl`` rule gives other types than the ``abstract_eval`` rule says.
+    """
+    hosts: list[HostArray] = []
+    avals: list[ShapedArray] = []
+    for arg in args:
+        if type(arg) is not ConcreteArray:
+            check_concrete(args)
+            return evaluator[0](primitive, args, params)
+        host = arg._host
+        hosts.append(arg.host if host is None else host)
+        avals.append(arg._aval or arg.aval)
+    said = primitive.check_types(avals, params)
+    for aval in said or ():
+        if aval not in avals and (aval.size > MOST_ELEMENTS or aval.ndim > MOST_AXES):
+            primitive.rules.types.clear()
+            check_size(aval.shape)
+            check_axes(aval.shape)
+    token = set_errors(IGNORE)
+    try:
+        outs = primitive.rules.impl(hosts, params)
+    except (ValueError, MemoryError) as error:
+        primitive.rules.types.clear()
+        if not _TOO_LARGE.search(str(error)):
+            raise
+        raise ShapeError(
+            f"{primitive} of {', '.join(map(str, avals)) or 'nothing'} needs an array that is "
+            "larger than memory has addresses."
+        ) from None
+    finally:
+        reset_errors(token)
+    if said is None:
+        return [ConcreteArray(asarray(out)) for out in outs]
+    results: list[Array] = []
+    for out, aval in zip(outs, said, strict=False):
+        x = asarray(out)
+        if x.dtype != aval.dtype or x.shape != aval.shape:
+            break
+        results.append(ConcreteArray(x, aval))
+    if len(results) == len(outs) == len(said):
+        return results
+    primitive.rules.types.clear()
+    arrays = map(asarray, outs)
+    raise JaxprTypeError(
+        f"the impl rule of '{primitive}' gives "
+        f"{', '.join(str(ShapedArray(x.shape, x.dtype)) for x in arrays)}, but its "
+        f"abstract_eval rule says {', '.join(map(str, said))}: they must agree."
+    )
+
+
+class _NotOnHostError(TypeError):
+    """An operand lies on other devices than the first."""
+
+
+def _host_of(arg: Array) -> HostArray:
+    if type(arg) is not ConcreteArray:
+        if type(arg) is ShardedArray:
+            raise _NotOnHostError
+        raise_not_concrete(arg)
+    return arg.host
+
+
+def check_concrete(args: Sequence[Array]) -> None:
+    """Raise where an operand of an evaluation is a tracer, or no array at all."""
+    for arg in args:
+        if not isinstance(arg, ConcreteArray | ShardedArray):
+            raise_not_concrete(arg)
+
+
+def raise_not_concrete(arg: object) -> NoReturn:
+    """Say why this value cannot be evaluated."""
+    if isinstance(arg, Tracer):
+        raise_leaked(arg)
+    raise ArgumentError(
+        f"a primitive takes arrays, but got {type(arg).__name__}. Convert it with jnp.asarray(...)."
+    )
+
+
+def raise_leaked(tracer: Tracer) -> NoReturn:
+    """Say which tracer outlived its trace, and how to keep it from doing so."""
+    raise LeakedTracerError(
+        f"a value of type {tracer.aval} that was traced by {tracer._trace.describe()} is used "
+        f"after that transformation ended.{tracer.describe_birth()} It was probably stored in a "
+        "global, an attribute or a list by the function; return it from the function instead."
+    )
+
+
+EVAL: Final = EvalTrace()
+#: The same where the default device is another.
+PLACED: Final = PlacedTrace()
+#: Threads begin with the default, whatever others have set.
+_current: ContextVar[Trace] = ContextVar(
+    "tinyjax_trace", default=PLACED if may_be_elsewhere(settings()) else EVAL
+)
+
+#: The line of the equation that is being evaluated under a transformation: what is staged
+#: meanwhile comes from that line, and not from the one that started the transformation.
+_evaluated: ContextVar[Source | None] = ContextVar("tinyjax_evaluated_source", default=None)
+
+evaluated_source: Callable[[], Source | None] = _evaluated.get
+set_evaluated_source: Callable[[Source | None], Token[Source | None]] = _evaluated.set
+
+current_trace: Callable[[], Trace] = _current.get
+set_trace: Callable[[Trace], Token[Trace]] = _current.set
+reset_trace: Callable[[Token[Trace]], None] = _current.reset
+
+
+def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+    """Apply a primitive under the current trace.
+
+    Args:
+        primitive: what to apply.
+        args: its operands; arrays only, of types that the primitive takes.
+        params: an instance of the primitive's parameter class.
+
+    Returns:
+        The results, always as a sequence.
+    """
+    return _current.get().process(primitive, args, params)
+
+
+binder[:] = [bind]
+
+
+def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
+    """Apply a primitive that has one result, and return that."""
+    (out,) = _current.get().process(primitive, args, params)
+    return out
+
+
+def enclosing_traces() -> Iterator[Trace]:
+    """Go through the traces that are running here, the innermost first, without evaluation."""
+    trace = _current.get()
+    while trace.parent is not trace:
+        yield trace
+        trace = trace.parent
+
+
+def is_in_program() -> bool:
+    """Say whether a function is being staged."""
+    return any(trace.stages for trace in enclosing_traces())
+
+
+is_staging.append(is_in_program)
+
+
+def enclosing_axes() -> tuple[MappedAxis, ...]:
+    """Return the named axes of each enclosing ``vmap``, the innermost first.
+
+    What is staged under them may depend on their sizes.
+    """
+    axes = [trace.mapped_axis() for trace in enclosing_traces()]
+    return tuple([axis for axis in axes if axis is not None and axis.name is not None])
+
+
+def manual_axes() -> tuple[str, ...]:
+    """Return the axes of the mesh along which each device runs the program that is staged."""
+    return tuple([str(axis.name) for axis in enclosing_axes() if axis.of_devices])
+
+
+def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
+    """Call a rule of the user's: what it does comes from its lines, not from that of the call."""
+    token = _evaluated.set(None)
+    try:
+        return fun(*args)
+    finally:
+        _evaluated.reset(token)
+
+
+@contextmanager
+def use_trace(trace: Trace) -> Iterator[None]:
+    """Make ``trace`` the current one within a block."""
+    token = _current.set(trace)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def eval_context() -> AbstractContextManager[None]:
+    """Evaluate, within a block, whatever transformations run around it."""
+    return use_trace(base_trace())
+
+
+@contextmanager
+def on_top(trace: Trace) -> Iterator[None]:
+    """Run under a trace, put on top of the current one; it may be one that has ended."""
+    parent, live = trace.parent, trace.live
+    trace.parent, trace.live = _current.get(), True
+    try:
+        with use_trace(trace):
+            yield
+    finally:
+        trace.parent, trace.live = parent, live
+
+
+@attrs.frozen(eq=False, repr=False)
+class Debugger:
+    """What stands in for traces, and for their helpers, where the settings ask for debugging.
+
+    Attributes:
+        base: the trace that evaluates.
+        stand_ins: for a class, the one that is used in its place.
+    """
+
+    base: EvalTrace
+    stand_ins: Mapping[type[Any], type[Any]]
+
+
+#: The debugger, once the settings have asked for it (``tinyjax.nans``).
+_attached: Final[list[Debugger]] = []
+
+
+def attach_debugger(debugger: Debugger) -> None:
+    """Use a debugger wherever the settings ask for one; by default there is none."""
+    _attached[:] = [debugger]
+
+
+#: The trace that evaluates while transfers are looked at, once they have been (``transfers``).
+guarded: Final[list[EvalTrace]] = []
+
+
+#: Inside a function given to ``shard_map``, the classes that are used there, by those that they
+#: stand in for.
+on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar(
+    "tinyjax_on_devices", default=None
+)
+
+
+#: What stands in for classes of traces, and for their helpers, directly above evaluation
+#: (``tinyjax.host``).
+eager: Final[dict[type[Any], type[Any]]] = {}
+
+
+def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
+    """Return the class to use in place of this one.
+
+    It is another one inside functions given to ``shard_map``, while debugging is on, and above the
+    trace that evaluates.
+    """
+    own = on_devices.get()
+    if own is not None:
+        return own.get(kind, kind)
+    if settings().debugging:
+        return _attached[0].stand_ins.get(kind, kind)
+    return eager.get(kind, kind) if parent is EVAL else kind
+
+
+def base_trace() -> EvalTrace:
+    """Return the trace that evaluates, as the settings are here."""
+    return _base_for(settings())
+
+
+def _base_for(current: Settings) -> EvalTrace:
+    if current.debugging:
+        return _attached[0].base
+    elsewhere = may_be_elsewhere(current)
+    if elsewhere:
+        settler[:] = [_settled]
+    if current.guarding:
+        return guarded[0]
+    return PLACED if elsewhere else EVAL
+
+
+def _settled(x: Array) -> Array:
+    """Return an array that was made of data of the host where the default device is."""
+    if not isinstance(_current.get(), PlacedTrace) or type(x) is not ConcreteArray:
+        return x
+    place = default_place()
+    return x if place is None else placer[0](x, place)
+
+
+def choose_base(current: Settings) -> Callable[[], None]:
+    """Make the trace that evaluates here the one that the settings ask for; return the undoing."""
+    trace, base = _current.get(), _base_for(current)
+    if not isinstance(trace, EvalTrace) or trace is base:
+        return lambda: None
+    token = _current.set(base)
+    return lambda: _current.reset(token)
+
+
+class Running:
+    """Makes a trace current for the length of its transformation, and ends it afterwards.
+
+    A class is faster here than a generator as a context manager.
+    """
+
+    __slots__ = ("_token", "_trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        self._token = _current.set(self._trace)
+
+    def __exit__(self, *exception: object) -> None:
+        _current.reset(self._token)
+        self._trace.live = False
+
+
+def refresh_locals(frame: FrameType | None) -> None:
+    """Drop what frames keep of variables that are deleted, if anyone asked for their variables.
+
+    Before Python 3.13 the answer stays with the frame. Who raises an error asks, to have the frames
+    of this package hidden.
+    """
+    while frame is not None:
+        getattr(frame, "f_locals")  # noqa: B009 (as a statement it would look useless)
+        frame = frame.f_back
+
+
+def leak_check(trace: Trace, fun: object) -> Callable[[], None]:
+    """Return a check that no tracer outlives its trace (setting ``check_leaks``).
+
+    Callers drop their own references to the trace and to its tracers before they run the check, so
+    whatever is left was stored somewhere by the user's function. Auxiliary data that ``fun`` keeps
+    is no leak: its tracers are taken off later.
+    """
+    reference, description = ref(trace), trace.describe()
+
+    def check() -> None:
+        if reference() is None:  # nearly always, and collecting takes long
+            return
+        refresh_locals(sys._getframe(1))
+        gc.collect()
+        left = reference()
+        if left is None:
+            return
+        kept = {id(leaf) for leaf in tree.leaves(getattr(fun, "aux", None))}
+        tracers = [r for r in gc.get_referrers(left) if isinstance(r, Tracer) and id(r) not in kept]
+        if tracers:
+            raise LeakedTracerError(
+                f"{description} ended, but {len(tracers)} of its traced values live on, the first "
+                f"of type {tracers[0].aval}. The function probably stored them in a global, an "
+                "attribute or a list; return them instead."
+            )
+
+    return check

@@ -1,0 +1,221 @@
+"""Rules shared by primitives that call a program.
+
+A transformed call is a call of the transformed program. A linear map that is given with its
+transpose is called in the same way; its transpose is the same map with the two exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import attrs
+
+from tinyjax.core import varying
+from tinyjax.core.primitives import rules as ru, shape as sh
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, tangents as tg
+from tinyjax.core.tracing.list_partition import fill_list
+from tinyjax.core.tracing.program_rules import CALLED, def_program
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.batching import batch_jaxpr
+from tinyjax.core.transforms.jvp import jvp_jaxpr
+from tinyjax.core.transforms.transpose import transpose_jaxpr
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import Axes, ShapedArray, same_types
+from tinyjax.errors import ArgumentError
+
+
+class CallParams(Protocol):
+    """The parameters of a call."""
+
+    @property
+    def jaxpr(self) -> jx.Jaxpr:
+        """The program that is called."""
+
+
+C = TypeVar("C", bound=CallParams)
+#: Applies a program to arguments, after what it closes over.
+Apply = Callable[[stg.Staged, Sequence[Array]], Sequence[Array]]
+
+
+def inline(staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
+    """Apply a program, equation by equation."""
+    return jx.eval_jaxpr(staged.jaxpr, [*staged.consts, *args])
+
+
+def check_call(called: str, jaxpr: jx.Jaxpr, avals: prim.Avals) -> Sequence[ShapedArray]:
+    """Return the types of a program's results.
+
+    Raises:
+        ArgumentError: the operands are of other types than its parameters.
+    """
+    if not same_types(avals, jaxpr.in_avals):
+        raise ArgumentError(
+            f"{called} of type {jaxpr.type} was applied to ({', '.join(map(str, avals))})."
+        )
+    return jaxpr.out_avals
+
+
+def fit_call(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
+    """Fit the one program in the parameters to operands that vary between devices."""
+    from tinyjax.core.transforms.varying import fitted  # noqa: PLC0415 (for several devices)
+
+    targets, jaxpr = fitted(params.jaxpr, across)
+    return targets, params if jaxpr is params.jaxpr else attrs.evolve(params, jaxpr=jaxpr)
+
+
+def jvp_of_call(
+    jaxpr: jx.Jaxpr, primals: prim.Arrays, tangents: prim.Tangents, apply: Apply = inline
+) -> prim.JvpResult:
+    """Apply the jvp of a program."""
+    staged, nonzero_out = jvp_jaxpr(jaxpr, tg.nonzeros(tangents))
+    outs = apply(staged, [*primals, *tg.present(tangents)])
+    n = len(nonzero_out)
+    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
+
+
+def transpose_of_call(
+    jaxpr: jx.Jaxpr, cotangents: prim.Tangents, operands: prim.Operands, apply: Apply = inline
+) -> prim.Cotangents:
+    """Apply the transpose of a program."""
+    transposed = transpose_jaxpr(jaxpr, tg.are_undefined(operands), tg.nonzeros(cotangents))
+    outs = apply(transposed.staged, [*tg.defined(operands), *tg.present(cotangents)])
+    return fill_list(tg.are_undefined(operands), tg.with_zeros(transposed.nonzero_out, outs), None)
+
+
+def def_call(
+    primitive: prim.Primitive[C], called: str, rebuild: Callable[[C, jx.Jaxpr], C]
+) -> Callable[[stg.Staged, Sequence[Array], C], Sequence[Array]]:
+    """Register the rules of a call that stays a call when it is transformed.
+
+    Args:
+        primitive: the primitive.
+        called: what messages call the program.
+        rebuild: the parameters for another program.
+
+    Returns:
+        Binds the call of another program, of what that closes over and of arguments.
+    """
+
+    def bind_call(staged: stg.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
+        return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
+
+    def_program(primitive, lambda args, params, run: run(params.jaxpr, args))
+    primitive.def_rule(CALLED)(rebuild)
+    primitive.def_rule(prim.FITS)(fit_call)
+    primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
+
+    @primitive.def_jvp
+    def call_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: C) -> prim.JvpResult:
+        return jvp_of_call(
+            params.jaxpr, primals, tangents, lambda staged, args: bind_call(staged, args, params)
+        )
+
+    @primitive.def_transpose
+    def call_transpose(
+        cotangents: prim.Tangents, operands: prim.Operands, params: C
+    ) -> prim.Cotangents:
+        return transpose_of_call(
+            params.jaxpr, cotangents, operands, lambda staged, args: bind_call(staged, args, params)
+        )
+
+    @primitive.def_batch
+    def call_batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: C
+    ) -> prim.BatchResult:
+        staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
+        return bind_call(staged, values, params), out_axes
+
+    return bind_call
+
+
+# Linear maps that are given with their transposes
+
+
+@attrs.frozen(eq=False, repr=False)
+class LinearMapParams(prim.Params):
+    """A linear map and its transpose.
+
+    Attributes:
+        forward: residuals and operands, in which it is linear, to results.
+        backward: residuals and the results' cotangents to the operands'.
+        num_residuals: how many residuals there are.
+    """
+
+    forward: jx.Jaxpr
+    backward: jx.Jaxpr
+    num_residuals: int
+
+
+def bind_linear_map(
+    primitive: prim.Primitive[LinearMapParams],
+    forward: stg.Staged,
+    backward: stg.Staged,
+    operands: Sequence[Array],
+    num_residuals: int,
+) -> Sequence[Array]:
+    """Bind a linear map; what the two programs close over becomes residuals."""
+    (there, back), consts = stg.close_over([forward, backward])
+    params = LinearMapParams(there, back, len(consts) + num_residuals)
+    return bind(primitive, (*consts, *operands), params)
+
+
+def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, residuals: str) -> None:
+    """Register the type, the transpose and the batched form of a linear map.
+
+    Args:
+        primitive: the primitive.
+        called: what messages call the map.
+        residuals: what they call its residuals.
+    """
+    primitive.def_abstract_eval(lambda avals, params: check_call(called, params.forward, avals))
+
+    @primitive.def_rule(prim.FITS)
+    def fit_map(
+        params: LinearMapParams, across: Sequence[Axes]
+    ) -> tuple[Sequence[Axes], LinearMapParams]:
+        from tinyjax.core.transforms.varying import refit  # noqa: PLC0415 (for several devices)
+
+        n, forward, backward = params.num_residuals, params.forward, params.backward
+        targets = varying.joined(varying.axes_of(forward.in_avals), across)
+        while True:  # until the operands vary along the axes along which their cotangents do
+            forward = refit(forward, targets)
+            backward = refit(backward, [*targets[:n], *varying.axes_of(forward.out_avals)])
+            after = varying.joined(targets[n:], varying.axes_of(backward.out_avals))
+            if after == targets[n:]:
+                return targets, LinearMapParams(forward, backward, n)
+            targets = (*targets[:n], *after)
+
+    @primitive.def_transpose
+    def map_transpose(
+        cotangents: prim.Tangents, operands: prim.Operands, params: LinearMapParams
+    ) -> prim.Cotangents:
+        n = params.num_residuals
+        known = tg.defined(operands[:n])
+        if len(known) < n:
+            raise ru.not_linear(primitive.name, residuals)
+        cotangents_out = ru.instantiate_all(
+            cotangents, [a.cotangent() for a in params.forward.out_avals]
+        )
+        turned = LinearMapParams(params.backward, params.forward, n)
+        cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
+        return [*[None] * n, *tg.of_undefined(operands[n:], cotangents_in)]
+
+    @primitive.def_batch
+    def map_batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: LinearMapParams
+    ) -> prim.BatchResult:
+        # All tangents and cotangents are batched, so that the two stay each other's transpose.
+        n = params.num_residuals
+        operands = [
+            sh.move_batch_axis(x, axis, 0, mapped.size)
+            for x, axis in zip(values[n:], axes[n:], strict=True)
+        ]
+
+        def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
+            in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
+            return batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
+
+        forward, backward = batched(params.forward), batched(params.backward)
+        outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)
+        return outs, [0] * len(outs)

@@ -1,0 +1,179 @@
+"""Rules of transformations where types say where values lie.
+
+What a rule computes is not written by the user, who could be asked how it lies; but it is known how
+the results of the rule lie. A cotangent lies as what it is the cotangent of, a tangent as its
+primal. So where the types within a rule do not say it, XLA chooses: the operands' types do not tell
+of the mesh there, and those of the results do again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from tinyjax.core import devices as dev
+from tinyjax.core.explicit import NO_NAMES, summed_over
+from tinyjax.core.primitives import broadcast as bc
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.errors import ShardingTypeError
+from tinyjax.primitives.constraint import lie_as, unsaid
+from tinyjax.primitives.result_placement import keeping_sums
+
+P = TypeVar("P")
+
+
+def says_where(eqns: Sequence[jx.JaxprEqn]) -> bool:
+    """Whether types in a program say where values lie, which none does for one device."""
+    return bool(av.explicit_types) and any(
+        type(x.aval) is av.ExplicitArray for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)
+    )
+
+
+def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
+    """Return a cotangent that lies as an operand does: undivided, if its type says nothing.
+
+    Args:
+        ct: the cotangent.
+        aval: the type of the operand.
+        types: all types of the equation.
+    """
+    if type(aval) is av.ExplicitArray:
+        return lie_as(ct, aval.cotangent())
+    said = [a for a in types if type(a) is av.ExplicitArray and not a.is_hidden]
+    if not said or not isinstance(ct.aval, av.ExplicitArray):
+        return ct
+    undivided = dev.PartitionSpec(*[None] * ct.ndim)
+    return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
+
+
+class Transposing:
+    """Applies transpose rules in a backward pass: cotangents lie as operands do.
+
+    What is repeated along an axis, such as a bias along the batch, is not divided there, although
+    what it meets may be. The cotangent is summed along that axis, so it stays as it is until then:
+    devices add sums, and do not gather what is added.
+    """
+
+    def __init__(self, eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> None:
+        uses = Counter(x for xs in (*[eqn.inputs for eqn in eqns], outs) for x in xs)
+        #: By which axes those values are not repeated that are used once.
+        self._repeated: dict[jx.Atom, tuple[int, ...]] = {
+            eqn.out_binders[0]: eqn.params.dims
+            for eqn in eqns
+            if eqn.primitive is bc.broadcast_in_dim_p and uses[eqn.out_binders[0]] == 1
+        }
+
+    def __call__(
+        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
+        cotangents_in = _transposed(eqn, cotangents, operands)
+        types = [*eqn.in_avals, *eqn.out_avals]
+        return [
+            self._laid(ct, x, aval, types)
+            if isinstance(ct, Array) and isinstance(operand, prim.UndefinedPrimal)
+            else ct
+            for x, aval, operand, ct in zip(
+                eqn.inputs, eqn.in_avals, operands, cotangents_in, strict=True
+            )
+        ]
+
+    def _laid(
+        self, ct: Array, x: jx.Atom, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
+    ) -> Array:
+        own, dims = ct.aval, self._repeated.get(x)
+        if dims is None or not isinstance(own, av.ExplicitArray) or own.is_hidden:
+            return _of_operand(ct, aval, types)
+        entries = [aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)]
+        named = [name for names in entries for name in names]
+        if len({*named}) != len(named) or own.is_summed:
+            return _of_operand(ct, aval, types)
+        return lie_as(ct, own.divided(tuple(entries)))
+
+
+def _transposed(
+    eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+) -> prim.Cotangents:
+    """Apply an equation's transpose rule."""
+    rule = eqn.primitive.rules.transpose
+    is_plain = not jx.subjaxprs(eqn.params)
+    kept = NO_NAMES.union(
+        *[summed_over(x.aval.cotangent()) for x in operands if isinstance(x, prim.UndefinedPrimal)]
+    )
+    if kept and is_plain:  # sums that stay where they are
+        with suppress(ShardingTypeError), keeping_sums(kept):
+            return rule(cotangents, operands, eqn.params)
+    try:
+        return rule(cotangents, operands, eqn.params)
+    except ShardingTypeError:
+        if not is_plain:
+            raise
+    return rule(
+        [ct if ct is prim.ZERO else unsaid(ct) for ct in cotangents],
+        [
+            prim.UndefinedPrimal(x.aval.plain) if isinstance(x, prim.UndefinedPrimal) else unsaid(x)
+            for x in operands
+        ],
+        eqn.params,
+    )
+
+
+def jvp(
+    primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
+) -> prim.JvpResult:
+    """Apply a primitive's ``jvp`` rule, in which types do not say how all values lie."""
+    types = [out.aval for out in tr.bind(primitive, primals, params)]
+    plain = [t if t is prim.ZERO else unsaid(t) for t in tangents]
+    outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], plain, params)
+    lying = [lie_as(out, aval) for out, aval in zip(outs, types, strict=True)]
+    moved = zip(out_tangents, types, strict=True)
+    return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
+
+
+def batch(
+    primitive: prim.Primitive[P],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: P,
+    types: Sequence[av.ShapedArray],
+) -> prim.BatchResult:
+    """Apply a primitive's ``batch`` rule, in which types do not say how all values lie.
+
+    Args:
+        primitive: the primitive.
+        mapped: the axis.
+        values: the operands.
+        axes: which axis of each is the batch.
+        params: the parameters.
+        types: of one example's results.
+    """
+    outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
+    lying = [
+        lie_as(out, aval if axis is None else aval.inserted(axis, mapped.size, mapped.divided))
+        for out, axis, aval in zip(outs, out_axes, types, strict=True)
+    ]
+    return lying, out_axes
+
+
+def divided(args: Sequence[Any], axes: prim.BatchAxes) -> tuple[str, ...]:
+    """The axes of the mesh over which the axis that is mapped over is divided.
+
+    Args:
+        args: the arguments.
+        axes: which axis of each is mapped over; None where there is none.
+
+    Raises:
+        ShardingTypeError: it is divided in several ways.
+    """
+    entries = [x.aval.entries[axis] for x, axis in zip(args, axes, strict=True) if axis is not None]
+    several = [*dict.fromkeys([names for names in entries if names])]
+    if len(several) > 1:
+        raise ShardingTypeError(
+            f"the axis that vmap maps over is divided over {' and over '.join(map(str, several))}. "
+            "Divide it alike in all arguments, by tinyjax.reshard(x, P(...))."
+        )
+    return several[0] if several else ()

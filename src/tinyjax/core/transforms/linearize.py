@@ -1,0 +1,250 @@
+"""Linearization: the results at once, and the tangent map as a jaxpr to apply later.
+
+It is jvp with the tangents postponed. The parent of the ``JVPTrace`` is a ``LinearTrace``, which
+records a primitive if an operand depends on a tangent, and passes all others to its own parent. So
+primals are computed at once, and Python control flow may depend on them. The tangent computation,
+linear by construction, becomes a jaxpr whose constants are the residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from tinyjax.config import settings
+from tinyjax.core.tracing.dependence import asks, dependents
+from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
+from tinyjax.core.tracing.list_partition import fill_list, marked
+from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent
+from tinyjax.core.tracing.staging import Staged, stage
+from tinyjax.core.tracing.tangents import present, with_zeros
+from tinyjax.core.tracing.trace import (
+    CustomCall,
+    Running,
+    leak_check,
+    stand_in,
+    use_trace,
+)
+from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
+from tinyjax.core.transforms.linear_trace import LinearTrace, linear_trace
+from tinyjax.core.transforms.transpose import pull_back
+from tinyjax.core.values.array import Array
+from tinyjax.dtypes import is_inexact
+
+
+class LinearizeTrace(JVPTrace):
+    """A ``JVPTrace`` above a ``LinearTrace``, using ``linearize`` rules where there are any."""
+
+    __slots__ = ()
+
+    transformation = "linearize"
+    linearizing = True
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply rules; of a call with a batching rule the derivative is that of its operations.
+
+        Its results are those of the call that is passed on. If its operations have rules for
+        reverse mode only, that call applies them too: the trace below may differentiate its results
+        in forward mode, which it can do with what the rules compute.
+        """
+        pairs = [self.split(x) for x in args]
+        linear = self.parent
+        assert isinstance(linear, LinearTrace), "it records the tangents"
+        if call.batch is None or call.jvp is not None or all(t is ZERO for _, t in pairs):
+            return super().process_custom_call(call, args)
+        start = len(linear.eqns)
+        with use_trace(self):
+            plain = call.fun(*args)
+        stripped = self.stripped(call, [False])
+        if any(map(asks, linear.eqns[start:])):
+            stripped = _applying_rules(stripped)
+        outs = linear.process_custom_call(stripped, [primal for primal, _ in pairs])
+        return self._joined(outs, [self.split(out)[1] for out in plain])
+
+
+def _applying_rules(call: CustomCall) -> CustomCall:
+    """The call whose results are those that a linearization computes."""
+
+    def batch(
+        mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
+    ) -> tuple[Sequence[Array], Sequence[bool]]:
+        rule = call.batch
+        assert rule is not None, "the call has one"
+        flags: list[bool] = []
+
+        def run(*xs: Array) -> Sequence[Array]:
+            outs, flags[:] = rule(mapped, xs, batched)
+            return outs
+
+        return linearize_flat(run, args).primals_out, flags
+
+    def fun(*args: Array) -> Sequence[Array]:
+        return linearize_flat(call.fun, args).primals_out
+
+    return attrs.evolve(call, fun=fun, batch=batch)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Linearized:
+    """A function's results at a point, and its tangent map there.
+
+    Attributes:
+        primals_out: the results.
+        jaxpr: the tangent map; its first parameters are the residuals, the others the tangents of
+            the arguments that have one.
+        residuals: the values of those first parameters.
+        nonzero_in: which arguments have a tangent: the floats and complexes asked for.
+        nonzero_out: which results have one; the jaxpr returns only these.
+    """
+
+    primals_out: list[Array]
+    jaxpr: Jaxpr
+    residuals: tuple[Array, ...]
+    nonzero_in: tuple[bool, ...]
+    nonzero_out: tuple[bool, ...]
+
+    def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
+        """Apply the tangent map to the tangents of the arguments that have one."""
+        outs = eval_jaxpr(self.jaxpr, [*self.residuals, *tangents])
+        return with_zeros(self.nonzero_out, outs)
+
+    def pull_back(
+        self, cotangents: Sequence[Tangent], required: Sequence[bool] | None = None
+    ) -> list[Tangent]:
+        """Apply the transpose of the tangent map to one cotangent per result.
+
+        Args:
+            cotangents: those of the results.
+            required: the arguments whose cotangents are computed; by default all.
+
+        Returns:
+            One cotangent per argument; ``ZERO`` for those that have none.
+        """
+        jaxpr, n = self.jaxpr, len(self.residuals)
+        # every equation was recorded because it depends on a tangent
+        eqns: Sequence[JaxprEqn] = jaxpr.eqns
+        chosen: Sequence[Var] = jaxpr.in_binders[n:]
+        places: Sequence[bool] = self.nonzero_in
+        if required is not None:
+            chosen = marked(chosen, marked(required, places))
+            places = [a and b for a, b in zip(places, required, strict=True)]
+            reached = dependents(eqns, chosen)
+            eqns = [eqn for eqn in eqns if not reached.isdisjoint(eqn.inputs)]
+        cotangents_in = pull_back(
+            eqns,
+            dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
+            chosen,
+            jaxpr.outs,
+            marked(cotangents, self.nonzero_out),
+        )
+        return fill_list(places, cotangents_in, ZERO)
+
+
+def linearize_flat(
+    fun: Callable[..., Sequence[Array]],
+    primals: Sequence[Array],
+    chosen: Sequence[bool] | None = None,
+    user_fun: Callable[..., object] | None = None,
+) -> Linearized:
+    """Evaluate a function of arrays and record its tangent map.
+
+    Args:
+        fun: takes the primals positionally and returns a sequence of arrays.
+        primals: where to linearize.
+        chosen: which arguments to differentiate; by default all floats and complexes.
+        user_fun: the function to name in messages.
+    """
+    linear = linear_trace(user_fun)
+    trace = stand_in(LinearizeTrace, linear.parent)(linear, user_fun)
+    avals = [x._aval or x.aval for x in primals]
+    nonzero_in = tuple(
+        [is_inexact(aval.dtype) and (chosen is None or chosen[i]) for i, aval in enumerate(avals)]
+    )
+    tangents = with_zeros(nonzero_in, linear.new_inputs(marked(avals, nonzero_in)))
+    with Running(trace):
+        outs = fun(
+            *[
+                primal if tangent is ZERO else JVPTracer(trace, primal, tangent)
+                for primal, tangent in zip(primals, tangents, strict=True)
+            ]
+        )
+        pairs = [trace.split(out) for out in outs]
+    staged = linear.build(present([tangent for _, tangent in pairs]))
+    linear.live = False
+    if settings().check_leaks and user_fun is not None:
+        check = leak_check(trace, fun)
+        del trace, outs
+        check()
+    return Linearized(
+        [primal for primal, _ in pairs],
+        staged.jaxpr,
+        staged.consts,
+        nonzero_in,
+        tuple([tangent is not ZERO for _, tangent in pairs]),
+    )
+
+
+@attrs.frozen(eq=False, repr=False)
+class LinearizedJaxpr:
+    """A jaxpr split in two by ``linearize_jaxpr``.
+
+    Attributes:
+        primal: takes the parameters; returns the results and then the residuals it computes.
+        tangent: takes all residuals and then the tangents there are; returns those of the results.
+        forwarded: for each residual, the parameter that it is, or None where it is computed.
+        nonzero_out: which results have a tangent.
+    """
+
+    primal: Staged
+    tangent: Jaxpr
+    forwarded: tuple[int | None, ...]
+    nonzero_out: tuple[bool, ...]
+
+    def residuals(self, args: Sequence[Array], computed: Sequence[Array]) -> list[Array]:
+        """Put the residuals together from the parameters and from what ``primal`` computed."""
+        if len(computed) == len(self.forwarded):
+            return [*computed]
+        rest = iter(computed)
+        return [next(rest) if i is None else args[i] for i in self.forwarded]
+
+
+def linearize_jaxpr(
+    jaxpr: Jaxpr, nonzero: tuple[bool, ...], required: tuple[bool, ...] | None = None
+) -> LinearizedJaxpr:
+    """Split a jaxpr into its primal half, which also returns residuals, and its tangent map.
+
+    Args:
+        jaxpr: the program.
+        nonzero: which parameters have tangents.
+        required: which results must have one even where it is zero.
+    """
+
+    def make() -> LinearizedJaxpr:
+        halves: list[tuple[Linearized, tuple[int | None, ...]]] = []
+
+        def run(*args: Array) -> list[Array]:
+            linearized = linearize_flat(lambda *xs: eval_jaxpr(jaxpr, xs), args, nonzero)
+            places = {id(arg): i for i, arg in enumerate(args)}
+            forwarded = tuple(map(places.get, map(id, linearized.residuals)))
+            halves.append((linearized, forwarded))
+            computed = [
+                r for r, i in zip(linearized.residuals, forwarded, strict=True) if i is None
+            ]
+            return [*linearized.primals_out, *computed]
+
+        staged = stage(run, jaxpr.in_avals)
+        ((linearized, forwarded),) = halves
+        return LinearizedJaxpr(staged, linearized.jaxpr, forwarded, linearized.nonzero_out)
+
+    plain = jaxpr.derive(("linearize", nonzero), make)
+    if required is None or not lacking(plain.nonzero_out, required):
+        return plain
+
+    def fill() -> LinearizedJaxpr:
+        tangent = plain.tangent
+        outs, present = fill_zeros(jaxpr.out_avals, tangent.outs, plain.nonzero_out, required)
+        filled = Jaxpr(tangent.in_binders, tangent.eqns, outs)
+        return attrs.evolve(plain, tangent=filled, nonzero_out=present)
+
+    return jaxpr.derive(("linearize", nonzero, required), fill)

@@ -1,0 +1,312 @@
+"""Transposition: the transpose of a linear jaxpr.
+
+The equations are visited from last to first. The ``transpose`` rule of an equation's primitive
+takes the cotangents of its results and returns those of the operands in which it is linear.
+Cotangents of the same variable are added.
+
+Rules are not called where no cotangent comes, except those of the user's (``ASKED``): where a
+result depends on what has such a rule, the rule decides what the cotangents of its operands are,
+even if a later one said that no cotangent comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Self
+
+import attrs
+
+from tinyjax.core.primitives.rules import add_arrays
+from tinyjax.core.tracing.dependence import asks, dependents, independent_part, is_asked, prune_eqn
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
+from tinyjax.core.tracing.list_partition import marked, partition_list
+from tinyjax.core.tracing.primitive import (
+    ZERO,
+    Cotangents,
+    Operands,
+    Tangent,
+    Tangents,
+    UndefinedPrimal,
+)
+from tinyjax.core.tracing.staging import Staged, stage
+from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
+from tinyjax.core.tracing.trace import (
+    current_trace,
+    evaluated_source,
+    set_evaluated_source,
+    stand_in,
+)
+from tinyjax.core.transforms import explicit
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray, explicit_types
+from tinyjax.frames import user_source
+
+
+class _Undefined(dict[ShapedArray, UndefinedPrimal]):
+    """What stands for operands without a value, one for each type."""
+
+    def __missing__(self, aval: ShapedArray) -> UndefinedPrimal:
+        undefined = self[aval] = UndefinedPrimal(aval)
+        return undefined
+
+
+_undefined: Final = _Undefined()
+
+#: Applies the transpose rule of an equation to cotangents and operands.
+ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
+
+
+class Transposer:
+    """Applies transpose rules in a backward pass; others stand in for it.
+
+    Attributes:
+        eqns: the equations.
+        rule: applies their rules; None where the primitives' own do.
+    """
+
+    def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
+        self.eqns = eqns
+        self.rule = rule
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def pull_back(
+        self,
+        known: Mapping[Var, Array],
+        linear_inputs: Sequence[Var],
+        outs: Sequence[Atom],
+        cotangents: Sequence[Tangent],
+    ) -> list[Tangent]:
+        """Pull cotangents back through the equations, as ``pull_back`` says."""
+        seeds = self.seed(outs, cotangents)
+        return pull_back_by_rules(self.eqns, known, linear_inputs, outs, seeds, self.apply)
+
+    def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
+        """Take the cotangents of the results."""
+        return cotangents
+
+    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+        """Apply the transpose rule of one of the equations."""
+        if self.rule is not None:
+            return self.rule(eqn, cotangents, operands)
+        return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
+
+
+def backward_pass(
+    jaxpr: Jaxpr, residuals: Sequence[Array], cotangents: Sequence[Tangent]
+) -> list[Tangent]:
+    """Apply the transpose of a jaxpr that is linear in its last parameters.
+
+    Args:
+        jaxpr: the program.
+        residuals: the values of the first parameters, in which it need not be linear.
+        cotangents: one per result.
+
+    Returns:
+        The cotangents of the remaining parameters.
+
+    Raises:
+        DifferentiationError: an equation is not linear.
+    """
+    known = dict(zip(jaxpr.in_binders, residuals, strict=False))
+    linear_inputs = jaxpr.in_binders[len(residuals) :]
+    eqns = _evaluate_known(jaxpr, known, linear_inputs)
+    return pull_back(eqns, known, linear_inputs, jaxpr.outs, cotangents)
+
+
+def pull_back(
+    eqns: Sequence[JaxprEqn],
+    known: Mapping[Var, Array],
+    linear_inputs: Sequence[Var],
+    outs: Sequence[Atom],
+    cotangents: Sequence[Tangent],
+) -> list[Tangent]:
+    """Apply the transpose of equations that all depend on the linear inputs.
+
+    Args:
+        eqns: the equations, in order.
+        known: the values of every variable that is not linear.
+        linear_inputs: the variables whose cotangents are wanted.
+        outs: the results.
+        cotangents: one per result.
+    """
+    rule: ApplyTranspose | None = None
+    if explicit_types and explicit.says_where(eqns):
+        rule = explicit.Transposing(eqns, outs)
+    kind = stand_in(Transposer, current_trace())
+    if kind is Transposer:
+        return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents, rule)
+    with kind(eqns, rule) as transposer:
+        return transposer.pull_back(known, linear_inputs, outs, cotangents)
+
+
+def pull_back_by_rules(
+    eqns: Sequence[JaxprEqn],
+    known: Mapping[Var, Array],
+    linear_inputs: Sequence[Var],
+    outs: Sequence[Atom],
+    cotangents: Sequence[Tangent],
+    rule: ApplyTranspose | None = None,
+) -> list[Tangent]:
+    """Apply the transpose rules of equations, the last one's first."""
+    totals, unreached = _seeds(outs, known, cotangents)
+    if not totals:
+        return [ZERO] * len(linear_inputs)
+    if unreached and not any(map(asks, eqns)):
+        unreached.clear()
+
+    line = evaluated_source()
+    if line is None and current_trace().keeps_lines:
+        set_evaluated_source(user_source())  # as in eval_jaxpr
+    try:
+        for recorded in reversed(eqns):
+            eqn, binders = recorded, recorded.out_binders
+            if len(binders) == 1:  # nearly always, and faster than the loop
+                ct = totals.pop(binders[0], ZERO)
+                if ct is ZERO and binders[0] not in unreached:
+                    continue
+                cts: list[Tangent] = [ct]
+                lacking = ct is ZERO
+            else:
+                cts = [totals.pop(binder, ZERO) for binder in binders]
+                lacking = any(ct is ZERO for ct in cts)
+            if lacking:
+                eqn, cts = _asking(eqn, cts, unreached)
+                if not cts:
+                    continue
+            operands: list[Array | UndefinedPrimal] = []
+            for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
+                if type(x) is Lit:
+                    operands.append(x.value)
+                else:
+                    operands.append(known[x] if x in known else _undefined[x.aval])
+            if rule is None:
+                results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
+            else:
+                results = rule(eqn, cts, operands)
+            for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
+                if type(operand) is UndefinedPrimal:
+                    if result is not None and result is not ZERO:
+                        before = totals.get(x)
+                        totals[x] = result if before is None else add_arrays(before, result)
+                    elif asks(eqn) or not unreached.isdisjoint(eqn.out_binders):
+                        unreached.add(x)
+    finally:
+        set_evaluated_source(line)
+    return [totals.pop(var, ZERO) for var in linear_inputs]
+
+
+def _seeds(
+    outs: Sequence[Atom], known: Mapping[Var, Array], cotangents: Sequence[Tangent]
+) -> tuple[dict[Atom, Array], set[Atom]]:
+    """The cotangents of linear variables that are results, and those variables that have none."""
+    totals: dict[Atom, Array] = {}
+    unreached: set[Atom] = set()
+    for atom, cotangent in zip(outs, cotangents, strict=True):
+        if isinstance(atom, Var) and atom not in known:
+            if cotangent is ZERO:
+                unreached.add(atom)
+            else:
+                before = totals.get(atom)
+                totals[atom] = cotangent if before is None else add_arrays(before, cotangent)
+    return totals, unreached
+
+
+def _asking(
+    eqn: JaxprEqn, cotangents: list[Tangent], unreached: set[Atom]
+) -> tuple[JaxprEqn, list[Tangent]]:
+    """Return what is to be transposed of an equation, some of whose cotangents are zero.
+
+    Args:
+        eqn: the equation.
+        cotangents: those of its results.
+        unreached: variables that the program's results depend on, whose cotangents are zero; this
+            adds the operands, if nothing is to be done.
+
+    Returns:
+        The equation, and its cotangents: none, if nothing is to be done. Where rules are asked, it
+        has no results that nothing depends on, because rules that compute these are not.
+    """
+    binders = eqn.out_binders
+    used = tuple([ct is not ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
+    if not any(used):
+        return eqn, []
+    if not all(used) and (not unreached.isdisjoint(binders) or asks(eqn)):
+        by_binder = dict(zip(binders, cotangents, strict=True))
+        eqn = prune_eqn(eqn, used)
+        cotangents = [by_binder[x] for x in eqn.out_binders]
+    if all(ct is ZERO for ct in cotangents) and not is_asked(eqn):
+        unreached.update(eqn.inputs)
+        return eqn, []
+    return eqn, cotangents
+
+
+def _evaluate_known(
+    jaxpr: Jaxpr, known: dict[Var, Array], linear_inputs: Sequence[Var]
+) -> Sequence[JaxprEqn]:
+    """Evaluate what does not depend on the linear inputs; return the equations that do."""
+    linear = dependents(jaxpr.eqns, linear_inputs)
+    trace = current_trace()
+    for eqn in jaxpr.eqns:
+        evaluated = independent_part(eqn, linear)
+        if evaluated is not None:
+            operands = [x.value if isinstance(x, Lit) else known[x] for x in evaluated.inputs]
+            outs = trace.process(evaluated.primitive, operands, evaluated.params)
+            known.update(zip(evaluated.out_binders, outs, strict=True))
+    return [eqn for eqn in jaxpr.eqns if not linear.isdisjoint(eqn.inputs)]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Transposed:
+    """A transposed jaxpr.
+
+    Attributes:
+        staged: takes the residuals and then the cotangents there are; returns those of the linear
+            parameters that have one.
+        nonzero_out: which linear parameters have one.
+    """
+
+    staged: Staged
+    nonzero_out: tuple[bool, ...]
+
+
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], nonzero: tuple[bool, ...]
+) -> Transposed:
+    """Stage the transpose of a jaxpr.
+
+    Args:
+        jaxpr: the program.
+        linear: the parameters in which it is linear.
+        nonzero: which results have a cotangent.
+    """
+
+    def make() -> Transposed:
+        nonzero_outs: list[tuple[bool, ...]] = []
+        # a branch has other branches' residuals, unused
+        known, unknown = partition_list(linear, jaxpr.in_binders)
+        used = set[Atom](jaxpr.outs).union(*(eqn.inputs for eqn in jaxpr.eqns))
+        read = known if used.issuperset(known) else [v for v in known if v in used]
+        ordered = Jaxpr((*read, *unknown), jaxpr.eqns, jaxpr.outs)
+
+        def run(*args: Array) -> list[Array]:
+            n = len(read)
+            outs = backward_pass(ordered, args[:n], with_zeros(nonzero, args[n:]))
+            nonzero_outs.append(nonzeros(outs))
+            return present(outs)
+
+        cotangents = [aval.cotangent() for aval in marked(jaxpr.out_avals, nonzero)]
+        staged = stage(run, [*[v.aval for v in read], *cotangents])
+        if len(read) < len(known):
+            program, consts = staged.jaxpr, len(staged.consts)
+            own = iter(program.in_binders[consts:])
+            binders = [next(own) if v in used else Var(v.aval) for v in known]
+            binders = [*program.in_binders[:consts], *binders, *own]
+            staged = Staged(Jaxpr(tuple(binders), program.eqns, program.outs), staged.consts)
+        return Transposed(staged, nonzero_outs[0])
+
+    return jaxpr.derive(("transpose", linear, nonzero), make)

@@ -1,0 +1,523 @@
+"""Programs that each device of a mesh runs on its own, and derivatives taken in them.
+
+Within the function given to ``shard_map`` the types of values say along which axes of the mesh
+they vary. Where an operation takes values of which some vary along an axis and others do not, the
+others are made to, by ``pvary``: devices that had one value then have one each. So a derivative in
+the one value is the sum of all devices' parts, since ``pvary`` transposes to ``psum``; and the
+other way round, what ``psum`` gives is one value, whose cotangent ``pvary`` hands to the devices.
+
+Recorders see to this as they write equations down, and nothing else does: the classes here stand in
+for those of the same names outside (``trace.stand_in``). To run a program, what its types say is
+taken off again (``erased``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import eq
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from tinyjax import errors, records
+from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.sharding import get_mesh
+from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.transforms import (
+    batching as bt,
+    jvp as jv,
+    linear_trace,
+    linearize as lz,
+    transpose as tp,
+)
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import (
+    NOWHERE,
+    SHARING,
+    Axes,
+    ExplicitArray,
+    ShapedArray,
+    Share,
+    transposed,
+)
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.varying import axes_of, is_checked, joined, named, union
+from tinyjax.frames import Source
+from tinyjax.primitives import collective as col, constraint as con
+
+P = TypeVar("P")
+
+# Programs for operands that vary
+
+
+def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr:
+    """Return the same program for parameters that vary along other axes.
+
+    Args:
+        jaxpr: the program.
+        ins: the axes along which its parameters vary.
+        outs: axes along which its results must vary at least; all of them, or the first ones.
+    """
+    targets, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
+    if targets == axes_of(jaxpr.in_avals) and all(
+        axes <= aval.across for axes, aval in zip(least, jaxpr.out_avals, strict=True)
+    ):
+        return jaxpr
+
+    def make() -> Jaxpr:
+        avals = [a.with_varying(axes) for a, axes in zip(jaxpr.in_avals, targets, strict=True)]
+
+        def run(*args: Array) -> list[Array]:
+            results = eval_jaxpr(jaxpr, args)
+            return [_lift(x, axes) for x, axes in zip(results, least, strict=True)]
+
+        staged = stg.stage(run, avals)
+        assert not staged.consts, "a program is closed"
+        program = staged.jaxpr
+        # numbers are written with the types that they must have
+        typed = tuple([_typed(x, axes) for x, axes in zip(program.outs, least, strict=True)])
+        return Jaxpr(program.in_binders, program.eqns, typed)
+
+    return jaxpr.derive(("refit", targets, least, is_checked()), make)
+
+
+def _lift(x: Array, axes: Axes) -> Array:
+    """Let a value vary along axes. A number stays as it is, to be written with its type."""
+    return x if opd.is_splat(x) else col.sharing(x, axes)
+
+
+def _typed(x: Atom, axes: Axes) -> Atom:
+    if isinstance(x, Var) or axes <= x.aval.across:
+        return x
+    if axes in SHARING and x.value.host.any():
+        summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
+        if summed:
+            number = opd.first_element(x.value.host)
+            raise errors.ShardingError(
+                f"the number {number} is to be a sum of which each device along "
+                f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
+            )
+    return Lit(x.value, x.aval.with_varying(union((x.aval.across, axes))))
+
+
+def fitted(jaxpr: Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
+    """Return a program for operands, and the axes along which they must vary for it."""
+    targets = joined(axes_of(jaxpr.in_avals), across)
+    return targets, refit(jaxpr, targets)
+
+
+def _fit(primitive: Primitive[P], across: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
+    """Return the axes along which operands must vary, and the parameters for such operands."""
+    extensions = primitive.rules.extensions
+    if prim.FITS in extensions:
+        targets, fit = primitive.rule(prim.FITS)(params, across)
+        return targets, fit
+    together = union(across)
+    if prim.VARIES in extensions:
+        together, _ = primitive.rule(prim.VARIES)(params, together)
+    elif subjaxprs(params):
+        together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in subjaxprs(params)])
+        params = _with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
+    return [together] * len(across), params
+
+
+def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
+    """The parameters with other programs."""
+    changes: dict[str, Any] = {}
+    for name in records.field_names(type(params)):
+        value = getattr(params, name)
+        if isinstance(value, Jaxpr):
+            changes[name] = change(value)
+        elif isinstance(value, tuple):
+            changes[name] = tuple([change(x) if isinstance(x, Jaxpr) else x for x in value])
+    return attrs.evolve(params, **changes)
+
+
+def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
+    """The type, in a program that devices run along axes of a mesh, of what has a type outside.
+
+    It says how values lie along the other axes, if the type does.
+
+    Args:
+        aval: the type.
+        names: the axes along which devices run the program.
+        told: the axes of which types tell in it; None for those that they tell of outside.
+    """
+    if type(aval) is not ExplicitArray:
+        return aval
+    sharding = aval.sharding.within(names)
+    if sharding is aval.sharding:
+        return aval
+    if sharding is None or (told is not None and not {*sharding.told} <= {*told}):
+        return aval.plain
+    return aval.plain.lying(sharding)
+
+
+def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
+    """Return the same program with types that do not say what varies, and without casts.
+
+    Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
+    within programs that devices run along some axes of a mesh.
+
+    Args:
+        jaxpr: the program.
+        on_host: whether types are not to say how values lie, either, nor equations.
+    """
+    casts: tuple[Primitive[Any], ...] = (col.pvary_p, col.recast_p, col.unvary_p)
+    if on_host:
+        casts = (*casts, con.sharding_constraint_p, con.hide_p)
+
+    def typed(aval: ShapedArray) -> ShapedArray:
+        if type(aval) is ExplicitArray:
+            aval = aval.plain if on_host else aval.settled
+        return aval.with_varying(NOWHERE)
+
+    def make() -> Jaxpr:
+        env: dict[Var, Atom] = {}
+
+        def define(var: Var) -> Var:
+            aval = typed(var.aval)
+            env[var] = plain = var if aval is var.aval else Var(aval)
+            return plain
+
+        def read(x: Atom) -> Atom:
+            if isinstance(x, Var):
+                return env.get(x, x)
+            aval = typed(x.aval)
+            if aval is x.aval and typed(x.value.aval) is x.value.aval:
+                return x
+            return Lit(ConcreteArray(x.value.host, aval), aval)
+
+        binders = tuple(map(define, jaxpr.in_binders))
+        eqns: list[JaxprEqn] = []
+        for eqn in jaxpr.eqns:
+            inputs = tuple(map(read, eqn.inputs))
+            if eqn.primitive in casts:
+                env[eqn.out_binders[0]] = inputs[0]
+                continue
+            params = eqn.params
+            if subjaxprs(params):
+                params = _with_programs(params, lambda j: erased(j, on_host))
+            if isinstance(params, con.ConstraintParams):
+                params = attrs.evolve(params, sharding=params.sharding.settled)
+            outs = tuple(map(define, eqn.out_binders))
+            eqns.append(JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
+        return Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
+
+    return jaxpr.derive(("erased", on_host), make)
+
+
+# Traces within the function given to shard_map
+
+
+class _VaryingRecorder(stg.Recorder):
+    """A recorder that makes operands vary along the same axes.
+
+    What a function closes over is a copy on each device here, whatever its type says of how it lies
+    outside; along the axes of the mesh that are left it lies as there.
+    """
+
+    __slots__ = ()
+
+    def atom(self, value: Array) -> Atom:
+        aval = value.aval
+        if type(aval) is not ExplicitArray or (
+            type(value) is stg.StagingTracer and value._trace is self
+        ):
+            return super().atom(value)
+        mesh = get_mesh()
+        own = part_type(aval, tr.manual_axes(), None if mesh.empty else mesh.explicit_axes)
+        if own is aval:
+            return super().atom(value)
+        if type(value) is ConcreteArray:  # one number everywhere
+            return super().atom(opd.splat(opd.first_element(value.host), own))
+        if id(value) not in self.consts:
+            super().atom(value)
+            self.consts[id(value)] = (Var(own), value)
+        return self.consts[id(value)][0]
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        if primitive is col.pvary_p and getattr(params, "axis_name", None) in args[0].aval.across:
+            return args  # from a program for values that did not vary
+        across = [x.aval.across for x in args]
+        targets: Sequence[Axes]
+        if primitive.varies_alike:
+            if SHARING and not SHARING.isdisjoint(across):
+                args, targets = _beside(args, across)
+            else:
+                targets = [across[0] if len({*across}) == 1 else union(across)] * len(across)
+        else:
+            targets, params = _fit(primitive, across, params)
+        operands = self._lifted(args, across, targets)
+        inputs = tuple(
+            [
+                x.binder  # nearly always
+                if type(x) is stg.StagingTracer and x._trace is self
+                else _typed(self.atom(x), y)
+                for x, y in zip(operands, targets, strict=True)
+            ]
+        )
+        avals = primitive.result_types([x.aval for x in inputs], params)
+        binders = tuple(map(Var, avals))
+        self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
+        return [stg.StagingTracer(self, var, var.aval) for var in binders]
+
+    def _lifted(
+        self, args: Sequence[Array], across: Sequence[Axes], targets: Sequence[Axes]
+    ) -> Sequence[Array]:
+        """Let operands vary as wanted; nearly always they do, or are numbers."""
+        if all(map(eq, across, targets)):
+            return args
+        others = [x for x, own, axes in zip(args, across, targets, strict=True) if own != axes]
+        if all(map(opd.is_splat, others)):
+            return args
+        with tr.use_trace(self):
+            return [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
+
+
+def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
+    """Return operands of which devices share some, and how they must vary, and be shared.
+
+    What varies in one does so in all. What is no argument has no cotangent: it goes with all.
+    """
+    together = NOWHERE.union(*across)
+    varied = frozenset([name for name in together if not isinstance(name, Share)])
+    shared = {x.name for x in together if isinstance(x, Share)} - varied
+    constant = varied.union([Share("R", name) for name in shared])
+    operands: list[Array] = []
+    targets: list[Axes] = []
+    for x, own in zip(args, across, strict=True):
+        is_sum = own in SHARING and (type(x) is not ConcreteArray or not x.host.any())
+        if is_sum or type(x) is not ConcreteArray:
+            operands.append(x)
+            targets.append(union((own, varied)))
+        else:
+            plain = x.aval.with_varying(NOWHERE)
+            operands.append(ConcreteArray(x.host, plain) if own in SHARING else x)
+            targets.append(constant)
+    return operands, targets
+
+
+class _VaryingStagingTrace(_VaryingRecorder, stg.StagingTrace):
+    __slots__ = ()
+
+
+class _VaryingLinearTrace(_VaryingRecorder, linear_trace.LinearTrace):
+    __slots__ = ()
+
+
+class _VaryingJVPTrace(jv.JVPTrace):
+    """A ``JVPTrace`` whose rules get programs that fit their operands.
+
+    Results' tangents vary along the axes along which results do. Where a value is handed on, so is
+    its tangent, even if what is added to the value varies.
+    """
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        if primitive.rules.evaluate is not None and subjaxprs(params):
+            targets, params = _fit(primitive, [x.aval.across for x in args], params)
+            with tr.use_trace(self):
+                args = [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
+        return super().process(primitive, args, params)
+
+    def split(self, value: Array) -> tuple[Array, prim.Tangent]:
+        primal, tangent = super().split(value)
+        if tangent is not prim.ZERO and not primal.aval.across <= tangent.aval.across:
+            with tr.use_trace(self.parent):
+                tangent = _lift(tangent, union((primal.aval.across, tangent.aval.across)))
+        return primal, tangent
+
+
+class _VaryingLinearizeTrace(_VaryingJVPTrace, lz.LinearizeTrace):
+    __slots__ = ()
+
+
+class _VaryingBatchTrace(bt.BatchTrace):
+    """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
+
+    __slots__ = ()
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return [
+            bt.BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.across))
+            if isinstance(out, bt.BatchTracer) and out._trace is self
+            else out
+            for out in super().process(primitive, args, params)
+        ]
+
+
+class _VaryingTransposer(tp.Transposer):
+    """A ``Transposer`` that checks that cotangents do not vary where values do not."""
+
+    def seed(
+        self, outs: Sequence[Atom], cotangents: Sequence[prim.Tangent]
+    ) -> Sequence[prim.Tangent]:
+        seeds: list[prim.Tangent] = []
+        for x, ct in zip(outs, cotangents, strict=True):
+            seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
+            if seed is not prim.ZERO and not seed.aval.across <= transposed(x.aval.across):
+                raise errors.DifferentiationError(
+                    f"a cotangent of type {seed.aval} was given for a result of type {x.aval}, of "
+                    "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
+                )
+            seeds.append(seed)
+        return seeds
+
+    def apply(
+        self, eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
+        cotangents_in = super().apply(eqn, cotangents, operands)
+        if SHARING:
+            cotangents_in = [
+                _of_cotangent(ct, x.aval)
+                if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO
+                else ct
+                for x, ct in zip(operands, cotangents_in, strict=True)
+            ]
+        for x, ct in zip(operands, cotangents_in, strict=True):
+            if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
+                more = ct.aval.across - transposed(x.aval.across)
+                if more and not is_checked():
+                    cotangents_in = [col.psum(y, [*more]) if y is ct else y for y in cotangents_in]
+                elif more:
+                    name = getattr(eqn.params, "name", eqn.primitive.name)
+                    raise errors.DifferentiationError(
+                        f"the transpose, or bwd rule, of {name} gives a cotangent of type "
+                        f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
+                        f"same. Let it add theirs: lax.psum(ct, {named(more)})."
+                    )
+        return cotangents_in
+
+
+def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
+    """Return a cotangent that devices share as those of a type.
+
+    One that all devices have is the part of the first one of a sum of which each has a part.
+    """
+    for share in transposed(aval.across) if aval.across in SHARING else ():
+        if not isinstance(share, Share) or share in ct.aval.across:
+            continue
+        own, name = col.shared_along(ct.aval.across, share.name), share.name
+        is_zero = opd.is_splat(ct) and not ct.host.any()
+        if share.letter == "U" and own in "IR" and not is_zero:
+            place = col.axis_index(name)
+            here = broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
+            ct = ew.select(here, ct, sh.zeros_like(ct))
+        if share.letter == "U" or own == "I":
+            ct = col.recast(ct, name, share.letter)
+    return ct
+
+
+# Traces that check nothing: whatever is computed varies
+
+
+def _everywhere() -> Axes:
+    return frozenset(tr.manual_axes())
+
+
+class _OwnRecorder(_VaryingRecorder):
+    """A recorder all of whose values vary, those that devices have computed together, too.
+
+    So ``psum`` transposes to ``psum``, as under ``vmap``.
+    """
+
+    __slots__ = ()
+
+    def record(
+        self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
+    ) -> Sequence[Array]:
+        outs = super().record(primitive, args, params, source)
+        if primitive is col.pvary_p:
+            return outs
+        axes = _everywhere()
+        with tr.use_trace(self):
+            return [out if axes <= out.aval.across else col.pvary(out, axes) for out in outs]
+
+
+class _OwnStagingTrace(_OwnRecorder, stg.StagingTrace):
+    __slots__ = ()
+
+
+class _OwnLinearTrace(_OwnRecorder, linear_trace.LinearTrace):
+    __slots__ = ()
+
+    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[stg.StagingTracer]:
+        axes = _everywhere()
+        return super().new_inputs([aval.with_varying(axes) for aval in avals])
+
+
+_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
+    stg.StagingTrace: _VaryingStagingTrace,
+    linear_trace.LinearTrace: _VaryingLinearTrace,
+    jv.JVPTrace: _VaryingJVPTrace,
+    lz.LinearizeTrace: _VaryingLinearizeTrace,
+    bt.BatchTrace: _VaryingBatchTrace,
+    tp.Transposer: _VaryingTransposer,
+}
+
+
+#: Of functions that see themselves to what differs between devices.
+_OWN_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
+    **_STAND_INS,
+    stg.StagingTrace: _OwnStagingTrace,
+    linear_trace.LinearTrace: _OwnLinearTrace,
+    tp.Transposer: tp.Transposer,
+}
+
+
+class _AxisTrace(tr.Trace):
+    """Names an axis of the mesh, and hands everything on."""
+
+    __slots__ = ("_mapped",)
+
+    transformation = "shard_map"
+
+    def __init__(self, parent: tr.Trace, mapped: prim.MappedAxis) -> None:
+        super().__init__(parent)
+        self._mapped = mapped
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        return self.parent.process(primitive, args, params)
+
+    def mapped_axis(self) -> prim.MappedAxis | None:
+        return self._mapped
+
+
+@contextmanager
+def on_axes(
+    sizes: Sequence[tuple[str, int]],
+    partly: bool = False,
+    checks: bool = True,
+    own: bool = False,
+    shares: bool = False,
+) -> Iterator[None]:
+    """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
+
+    Args:
+        sizes: the axes of the mesh, with their sizes.
+        partly: whether the mesh has other axes, along which it is one program.
+        checks: whether it is checked what differs between devices.
+        own: whether all values are each device's own, even those that they computed together.
+        shares: whether types say of sums of which devices have parts.
+    """
+    trace = tr.current_trace()
+    for name, size in sizes:
+        axis = prim.MappedAxis(
+            size, name, of_devices=True, partly=partly, checks=checks, shares=shares
+        )
+        trace = _AxisTrace(trace, axis)
+    token = tr.on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
+    try:
+        with tr.Running(trace):
+            yield
+    finally:
+        tr.on_devices.reset(token)

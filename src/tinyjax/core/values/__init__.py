@@ -1,0 +1,1 @@
+"""Types and values: shapes, dtypes, arrays, and what becomes an array."""

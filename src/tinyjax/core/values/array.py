@@ -1,0 +1,944 @@
+"""Arrays: the values that programs compute with.
+
+``Array`` is what user code is written against: a shape, a dtype, operators and methods. A
+``ConcreteArray`` (``core.values.concrete``) holds data, on the host, on a device, or both; a tracer
+(``core.tracing.trace``) stands for data while a transformation runs. Both are immutable.
+
+The operators and methods do what the function of the same name in ``tinyjax.numpy`` does. That
+package is built on this one, so it is handed in (``install_namespace``) rather than imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType, MethodType, ModuleType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeGuard,
+    Unpack,
+)
+
+import attrs
+import numpy as np
+
+from tinyjax.core.devices import Device, Part, Placement, Sharding, first_device, on_first
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.integers import integer, is_one_of, one_or_more
+from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
+from tinyjax.errors import ArgumentError, IndexingError, RefError
+
+if TYPE_CHECKING:
+    # a stub, written from the functions that are handed in, of which some are methods
+    from tinyjax.core.layout import Format
+    from tinyjax.core.values import functions as _numpy
+
+    _Methods = _numpy.Methods
+else:
+    _Methods = object
+
+Order: TypeAlias = Literal["C", "F"]
+CONTAINERS: Final = frozenset((list, tuple, set, dict))
+
+#: The methods that are functions of ``tinyjax.numpy``, with the array as the first argument.
+METHODS: Final = """
+    swapaxes squeeze ravel sum prod mean var std max min any all argmax argmin cumsum
+    cumprod sort argsort clip round dot repeat take ptp argpartition trace diagonal nonzero
+    searchsorted choose
+""".split()  # noqa: SIM905 (names with blanks between them, as in the tables of exports)
+
+
+class _Method:
+    """A method that is a function of ``tinyjax.numpy``, found when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, array: Array | None, owner: type) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(_numpy, self.name)
+        setattr(Array, self.name, function)
+        return function if array is None else MethodType(function, array)
+
+
+#: What to write in place of an attribute that arrays of NumPy or PyTorch have.
+_OF_OTHER_LIBRARIES: Final = {
+    "append": "Arrays have a fixed size: jnp.append(x, y) makes a longer one.",
+    "backward": "Differentiate a function: tinyjax.grad(f)(x).",
+    "clone": "Arrays are immutable, so there is no need for copies.",
+    "cuda": "Put it on a GPU: tinyjax.device_put(x, tinyjax.devices('gpu')[0]).",
+    "detach": "tinyjax.lax.stop_gradient(x) is x without a derivative.",
+    "dim": "Use x.ndim.",
+    "double": "Use x.astype(jnp.float64).",
+    "fill": "Arrays are immutable: jnp.full_like(x, value) makes another.",
+    "float": "Use x.astype(float).",
+    "grad": "Differentiate a function: tinyjax.grad(f)(x).",
+    "long": "Use x.astype(jnp.int64).",
+    "numel": "Use x.size.",
+    "numpy": "np.asarray(x) is the array of NumPy.",
+    "permute": "Use x.transpose(axes).",
+    "put": "Arrays are immutable: write x = x.at[index].set(value).",
+    "requires_grad": "Differentiate a function: tinyjax.grad(f)(x).",
+    "requires_grad_": "Differentiate a function: tinyjax.grad(f)(x).",
+    "resize": "Use jnp.resize(x, shape).",
+    "to": "Use x.astype(dtype), or tinyjax.device_put(x, device).",
+    "unsqueeze": "Use jnp.expand_dims(x, axis), or x[..., None].",
+}
+
+
+class _OfOtherLibraries:
+    """An attribute that arrays lack, and that says what to write instead.
+
+    ``__getattr__`` could say it too, but NumPy asks every array for names that it has not: taking
+    the data would cost five times as much.
+    """
+
+    def __init__(self, name: str, way_out: str) -> None:
+        self._name, self._way_out = name, way_out
+
+    def __get__(self, array: Array | None, owner: type) -> NoReturn:
+        text = f"'{owner.__name__}' object has no attribute '{self._name}'. {self._way_out}"
+        raise AttributeError(text, name=self._name, obj=owner if array is None else array)
+
+
+class Array(_Methods):
+    """An immutable n-dimensional array: data, or a tracer that stands for it.
+
+    Annotate with this class; make arrays with ``tinyjax.numpy``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(3.0)
+        >>> x.at[0].set(5.0) + 1
+        Array([6., 2., 3.], dtype=float32)
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    # The host data, and the type where it is remembered; a tracer has no data.
+    _host: HostArray | None
+    _aval: ShapedArray | None
+    _buffer: DeviceBuffer | None
+
+    # What a subclass supplies
+
+    @property
+    def aval(self) -> ShapedArray:
+        """The value's type."""
+        raise NotImplementedError
+
+    def concrete(self, purpose: str) -> HostArray:
+        """The data on the host; raises where only the type is known. ``purpose`` says what for."""
+        raise NotImplementedError
+
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
+        raise NotImplementedError
+
+    # Attributes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> Array:
+        return _numpy.transpose(self)
+
+    @property
+    def mT(self) -> Array:
+        return _numpy.matrix_transpose(self)
+
+    @property
+    def real(self) -> Array:
+        return _numpy.real(self)
+
+    @property
+    def imag(self) -> Array:
+        return _numpy.imag(self)
+
+    @property
+    def flat(self) -> Array:
+        """The elements in order, as an array with one axis."""
+        return _numpy.ravel(self)
+
+    @property
+    def device(self) -> Device:
+        """Where the array is."""
+        return first_device()
+
+    @property
+    def sharding(self) -> Sharding:
+        """How the array lies on devices: whole on the first, unless it was put elsewhere."""
+        return on_first()
+
+    @property
+    def format(self) -> Format:
+        """How the array lies in memory: with the last axis' elements side by side, and where."""
+        from tinyjax.core.layout import format_of  # noqa: PLC0415 (rarely asked for)
+
+        return format_of(self.ndim, self.sharding)
+
+    @property
+    def committed(self) -> bool:
+        """Whether the array was put elsewhere than on the first device."""
+        return False
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all of the array lies on devices of this process."""
+        return True
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The part of the array on each device of this process."""
+        return [Shard(first_device(), (slice(None),) * self.ndim, 0, self)]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The part of the array on each device."""
+        return self.addressable_shards
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return True
+
+    def devices(self) -> set[Device]:
+        """The devices that hold the array."""
+        return {first_device()}
+
+    def platform(self) -> str:
+        """The platform of these devices: "cpu" or "gpu"."""
+        return next(iter(self.devices())).platform
+
+    @property
+    def at(self) -> IndexUpdater:
+        """Functional updates: ``x.at[index].set(value)`` is a changed copy of ``x``."""
+        return IndexUpdater(self)
+
+    # Python protocols
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentError("len() of an array without axes.")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise ArgumentError("iteration over a 0-d array, which has no axes.")
+        return (_numpy.getitem(self, i) for i in range(self.shape[0]))
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in _OF_OTHER_LIBRARIES]
+
+    def __contains__(self, x: ArrayLike) -> bool:
+        if not self.shape:
+            raise ArgumentError(
+                "'in' looks for an element of an array, but this is a 0-d array, which has no axes "
+                "to look along: use x == y."
+            )
+        return bool(_numpy.any(_numpy.equal(self, x)))
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module of functions on arrays, by the standard of array libraries.
+
+        Raises:
+            ArgumentError: it is of another version than the one asked for.
+        """
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+            raise ArgumentError(f"there is no array namespace of the version {api_version!r}.")
+        return _numpy
+
+    def __bool__(self) -> bool:
+        return bool(self._scalar("a Python bool", "use jnp.where, jnp.any or jnp.all", True))
+
+    def __int__(self) -> int:
+        return int(self._real_scalar("a Python int", "use .astype(int)"))
+
+    def __floor__(self) -> int:
+        result: int = math.floor(self._scalar("a Python int", "use jnp.floor"))
+        return result
+
+    def __ceil__(self) -> int:
+        result: int = math.ceil(self._scalar("a Python int", "use jnp.ceil"))
+        return result
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __float__(self) -> float:
+        return float(self._real_scalar("a Python float", "use .astype(float)"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("a Python complex", "use .astype(complex)"))
+
+    def __index__(self) -> int:
+        if (self.dtype.kind not in "iu" and self.dtype not in STORED) or self.shape:
+            raise ArgumentError(f"only an integer scalar can be an index, but this is {self.aval}.")
+        return int(self.concrete("a Python index"))
+
+    def _scalar(self, kind: str, advice: str, with_axes: bool = False) -> Any:
+        if (self.size != 1 if with_axes else self.shape) or is_key(self.dtype):
+            raise ArgumentError(f"an array of type {self.aval} is not {kind}: {advice}.")
+        return self.concrete(kind).reshape(())[()]
+
+    def _real_scalar(self, kind: str, advice: str) -> Any:
+        if self.dtype.kind == "c":
+            raise ArgumentError(f"a complex number is not {kind}: take .real or .imag of it.")
+        return self._scalar(kind, advice)
+
+    if not TYPE_CHECKING:  # so that arrays are no instances of Hashable
+        __hash__ = None
+
+    def __getitem__(self, index: Indices) -> Array:
+        return _numpy.getitem(self, index)
+
+    if not TYPE_CHECKING:  # to a type checker it is a mistake
+
+        def __setitem__(self, index: Indices, value: object) -> None:
+            raise ArgumentError(
+                "arrays are immutable: instead of x[index] = value write "
+                "x = x.at[index].set(value)."
+            )
+
+        def __delitem__(self, index: Indices) -> None:
+            raise ArgumentError(
+                "arrays are immutable: instead of del x[index] write x = jnp.delete(x, index)."
+            )
+
+    # Operators
+
+    def __add__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.add(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__radd__"):
+                return NotImplemented
+            raise
+
+    def __radd__(self, other: ArrayLike) -> Array:
+        return _numpy.add(other, self)
+
+    def __sub__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.subtract(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rsub__"):
+                return NotImplemented
+            raise
+
+    def __rsub__(self, other: ArrayLike) -> Array:
+        return _numpy.subtract(other, self)
+
+    def __mul__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.multiply(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rmul__"):
+                return NotImplemented
+            raise
+
+    def __rmul__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.multiply(other, self)
+        except ArgumentError:
+            if isinstance(other, str | bytes):  # Python repeats it
+                return NotImplemented
+            raise
+
+    def __truediv__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.true_divide(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rtruediv__"):
+                return NotImplemented
+            raise
+
+    def __rtruediv__(self, other: ArrayLike) -> Array:
+        return _numpy.true_divide(other, self)
+
+    def __floordiv__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.floor_divide(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rfloordiv__"):
+                return NotImplemented
+            raise
+
+    def __rfloordiv__(self, other: ArrayLike) -> Array:
+        return _numpy.floor_divide(other, self)
+
+    def __mod__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.remainder(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rmod__"):
+                return NotImplemented
+            raise
+
+    def __rmod__(self, other: ArrayLike) -> Array:
+        return _numpy.remainder(other, self)
+
+    def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        try:
+            return _numpy.floor_divide(self, other), _numpy.remainder(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rdivmod__"):
+                return NotImplemented
+            raise
+
+    def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
+        return _numpy.floor_divide(other, self), _numpy.remainder(other, self)
+
+    def __pow__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.power(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rpow__"):
+                return NotImplemented
+            raise
+
+    def __rpow__(self, other: ArrayLike) -> Array:
+        return _numpy.power(other, self)
+
+    def __matmul__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.matmul(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rmatmul__"):
+                return NotImplemented
+            raise
+
+    def __rmatmul__(self, other: ArrayLike) -> Array:
+        return _numpy.matmul(other, self)
+
+    def __and__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.bitwise_and(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rand__"):
+                return NotImplemented
+            raise
+
+    def __rand__(self, other: ArrayLike) -> Array:
+        return _numpy.bitwise_and(other, self)
+
+    def __or__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.bitwise_or(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__ror__"):
+                return NotImplemented
+            raise
+
+    def __ror__(self, other: ArrayLike) -> Array:
+        return _numpy.bitwise_or(other, self)
+
+    def __xor__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.bitwise_xor(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rxor__"):
+                return NotImplemented
+            raise
+
+    def __rxor__(self, other: ArrayLike) -> Array:
+        return _numpy.bitwise_xor(other, self)
+
+    def __lshift__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.left_shift(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rlshift__"):
+                return NotImplemented
+            raise
+
+    def __rlshift__(self, other: ArrayLike) -> Array:
+        return _numpy.left_shift(other, self)
+
+    def __rshift__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.right_shift(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__rrshift__"):
+                return NotImplemented
+            raise
+
+    def __rrshift__(self, other: ArrayLike) -> Array:
+        return _numpy.right_shift(other, self)
+
+    def __neg__(self) -> Array:
+        return _numpy.negative(self)
+
+    def __pos__(self) -> Array:
+        return _numpy.positive(self)
+
+    def __abs__(self) -> Array:
+        return _numpy.abs(self)
+
+    def __invert__(self) -> Array:
+        return _numpy.invert(self)
+
+    def __round__(self, ndigits: int | None = None) -> Array:
+        if ndigits is None:
+            return _numpy.astype(_numpy.round(self), int)
+        return _numpy.round(self, ndigits)
+
+    def __lt__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.less(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__gt__"):
+                return NotImplemented
+            raise
+
+    def __le__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.less_equal(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__ge__"):
+                return NotImplemented
+            raise
+
+    def __gt__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.greater(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__lt__"):
+                return NotImplemented
+            raise
+
+    def __ge__(self, other: ArrayLike) -> Array:
+        try:
+            return _numpy.greater_equal(self, other)
+        except ArgumentError:
+            if _takes_over(other, "__le__"):
+                return NotImplemented
+            raise
+
+    # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
+    # be compared is NotImplemented, as for any class. A list may be meant for an array: to say
+    # False would hide that, so it raises, as in JAX.
+    def __eq__(self, other: Any) -> Array:
+        if is_array_like(other) or type(other) in CONTAINERS:
+            return _numpy.equal(self, other)
+        result: Array = _equality(_numpy.equal, self, other)
+        return result
+
+    def __ne__(self, other: Any) -> Array:
+        if is_array_like(other) or type(other) in CONTAINERS:
+            return _numpy.not_equal(self, other)
+        result: Array = _equality(_numpy.not_equal, self, other)
+        return result
+
+    # Methods
+
+    def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
+        return _numpy.astype(self, dtype, copy=copy, device=device)
+
+    def reshape(
+        self, *shape: int | Sequence[int], order: Order = "C", out_sharding: Placement = None
+    ) -> Array:
+        if len(shape) == 1:
+            return _numpy.reshape(self, shape[0], order, out_sharding=out_sharding)
+        sizes = [integer(n, "a size in reshape") for n in shape]
+        return _numpy.reshape(self, sizes, order, out_sharding=out_sharding)
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> Array:
+        if not axes:
+            return _numpy.transpose(self)
+        if len(axes) == 1:
+            only = axes[0]
+            return _numpy.transpose(self, None if only is None else one_or_more(only, "axes"))
+        return _numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
+
+    def flatten(self, order: Order = "C") -> Array:
+        return _numpy.ravel(self, order)
+
+    def conj(self) -> Array:
+        return _numpy.conj(self)
+
+    def conjugate(self) -> Array:
+        return _numpy.conj(self)
+
+    def copy(self) -> Array:
+        return _numpy.copy(self)
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return self.copy()
+
+    def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
+        if args:
+            indices = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+            index = [integer(n, "an index in item") for n in indices]
+            flat = _numpy.ravel(self) if len(index) == 1 else self
+            if any(not -n <= i < n for i, n in zip(index, flat.shape, strict=False)):
+                raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")
+            return _numpy.getitem(flat, tuple(index)).item()
+        scalar: bool | int | float | complex = self._scalar(
+            "a Python scalar", "use x.item(index)", True
+        ).item()
+        return scalar
+
+    def tolist(self) -> Any:
+        return self.concrete("a list").tolist()
+
+    def to_numpy(self) -> HostArray:
+        """Return the elements as a NumPy array that cannot be written to, as ``np.asarray`` does.
+
+        matplotlib asks an object for this method, which pandas' have: without it a matrix is
+        a sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
+        """
+        return np.asarray(self)
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        if id(self) in followed or is_key(self.dtype):
+            # np.asarray asks here first, hides errors of all kinds, and asks __array__ then
+            raise BufferError(
+                f"this array, of type {self.aval}, gives no buffer: it is of keys, or debug_nans "
+                "follows its NaNs."
+            )
+        # ascontiguousarray would give an array without axes one
+        data: Any = np.require(self.concrete("a buffer"), requirements="C")
+        return memoryview(data).toreadonly()  # of a copy, too
+
+    def tobytes(self, order: Order = "C") -> bytes:
+        return self.concrete("bytes").tobytes(order)
+
+    def to_device(self, device: Device | Sharding, *, stream: None = None) -> Array:
+        """Return the array on a device, or where a sharding says, as ``tinyjax.device_put`` does.
+
+        Raises:
+            ShardingError: it cannot be there.
+        """
+        return put(self, device, "to_device")
+
+    def copy_to_host_async(self) -> None:
+        """Begin to copy the data to the host: on the CPU there is nothing to copy."""
+
+    def addressable_data(self, index: int) -> Array:
+        """Return the part of the array on one of its devices, by its place among them."""
+        if index != 0:
+            raise IndexingError(
+                f"the array lies on one device, but the part on number {index} was asked for."
+            )
+        return self
+
+    def block_until_ready(self) -> Array:
+        """Wait until the data has been computed, and return the array itself."""
+        return self
+
+    def is_ready(self) -> bool:
+        """Say whether the data has been computed."""
+        return True
+
+    def is_deleted(self) -> bool:
+        """Say whether the array was deleted, or donated and its memory reused."""
+        return False
+
+    def delete(self) -> None:
+        """Give up the data, which cannot be used any more.
+
+        Raises:
+            ConcretizationError: the array is traced.
+        """
+        self.concrete("delete")
+
+    def unsafe_buffer_pointer(self) -> int:
+        """Return the address in memory of the first element; the others follow in order.
+
+        The data stays there as long as this array lives and is not donated. Nothing may be written
+        there: other arrays may share it.
+
+        Raises:
+            ConcretizationError: the array is traced.
+            ShardingError: the array lies on several devices.
+        """
+        return int(self.concrete("unsafe_buffer_pointer").ctypes.data)
+
+    def on_device_size_in_bytes(self) -> int:
+        """Return how many bytes the array takes on its devices, copies included."""
+        return self.nbytes
+
+    def compress(
+        self,
+        condition: ArrayLike,
+        axis: int | None = None,
+        *,
+        out: None = None,
+        size: int | None = None,
+        fill_value: ArrayLike = 0,
+    ) -> Array:
+        return _numpy.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+
+    def view(self, dtype: DTypeLike = None, type: None = None) -> Array:
+        """Read the same bits as another dtype, by which the last axis may change its size."""
+        if type is not None:
+            raise ArgumentError(f"view takes a dtype, and no type of array: {type!r}.")
+        return _numpy.view(self, dtype)
+
+    def byteswap(self) -> Array:
+        """Turn round the order of the bytes of every element."""
+        return _numpy.byteswap(self)
+
+
+def install_namespace(namespace: ModuleType) -> None:
+    """Hand in the functions that the operators and methods of ``Array`` call."""
+    globals().update(_numpy=namespace)
+
+
+class IndexUpdater:
+    """``x.at``: indexing it gives the functional updates of that part of ``x``."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Indices) -> IndexUpdate:
+        return IndexUpdate(self._array, index)
+
+
+class UpdateOptions(TypedDict, total=False):
+    """The keyword arguments of the methods of ``x.at[index]``."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+    mode: Any
+    wrap_negative_indices: bool
+    out_sharding: Placement
+
+
+class IndexUpdate:
+    """``x.at[index]``: each method returns a copy of ``x`` changed at the index.
+
+    Where an index comes several times, every update counts, but of ``set`` only the last one, and
+    ``apply`` applies its function once.
+
+    All methods have these options. ``mode``: an index out of bounds changes nothing by default
+    (``"drop"``), and the nearest element with ``"clip"``. ``indices_are_sorted`` and
+    ``unique_indices``: promises that may make an update faster, and differentiable where it is not
+    otherwise. ``wrap_negative_indices``: whether an index below zero counts from the end.
+    ``out_sharding``: where the result is to lie.
+    """
+
+    __slots__ = ("_array", "_index")
+
+    def __init__(self, array: Array, index: Indices) -> None:
+        self._array = array
+        self._index = index
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: ArrayLike | None = None,
+        wrap_negative_indices: bool = True,
+        out_sharding: Placement = None,
+    ) -> Array:
+        """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``."""
+        return _numpy.getitem(
+            self._array,
+            self._index,
+            mode=mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+            out_sharding=out_sharding,
+        )
+
+    def _update(self, value: Any, kind: str, options: UpdateOptions) -> Array:
+        if isinstance(value, (list, tuple)):
+            value = _numpy.asarray(value)
+        return _numpy.update_at(self._array, self._index, value, kind, **options)
+
+    def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Replace what is there."""
+        return self._update(values, "set", options)
+
+    def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Add to what is there."""
+        return self._update(values, "add", options)
+
+    def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Subtract from what is there."""
+        return self._update(values, "sub", options)
+
+    def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Multiply what is there."""
+        return self._update(values, "mul", options)
+
+    mul = multiply
+
+    def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Divide what is there; integers become floats."""
+        return self._update(values, "div", options)
+
+    def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Raise what is there to a power."""
+        return self._update(values, "pow", options)
+
+    def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Take the minimum with what is there."""
+        return self._update(values, "min", options)
+
+    def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
+        """Take the maximum with what is there."""
+        return self._update(values, "max", options)
+
+    def apply(self, func: Callable[[Array], Array], **options: Unpack[UpdateOptions]) -> Array:
+        """Replace what is there by a function of it, which works element by element."""
+        there = _numpy.getitem(
+            self._array,
+            self._index,
+            wrap_negative_indices=options.get("wrap_negative_indices", True),
+        )
+        return self._update(func(there), "set", options)
+
+
+for _name in METHODS:
+    setattr(Array, _name, _Method(_name))
+for _name, _way in _OF_OTHER_LIBRARIES.items():
+    setattr(Array, _name, _OfOtherLibraries(_name, _way))
+
+
+#: What a program computes with, as ``core`` calls it.
+Value = Array
+
+
+class DeviceBuffer(Protocol):
+    """Data on a device: what ``tinyjax.core.xla`` puts behind an array."""
+
+    if TYPE_CHECKING:  # before Python 3.12 the protocol has no name at run time
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+    def _single_device_array_to_np_array_did_copy(self) -> tuple[HostArray, bool]: ...
+    def block_until_ready(self) -> object: ...
+    def is_deleted(self) -> bool: ...
+    def delete(self) -> None: ...
+
+
+#: What is known of arrays with NaNs, by identity, where the setting ``debug_nans`` follows them.
+#: Another array with the same data is not followed, so it must be made by an operation.
+followed: dict[int, object] = {}
+
+
+def _takes_over(other: object, method: str) -> bool:
+    """Say whether an operation that failed is for the other operand: no array, with a method."""
+    return not is_array_like(other) and hasattr(type(other), method)
+
+
+# What functions take. Here, where the classes are, so that an annotation can be read at run time,
+# and as classes, so that isinstance takes it.
+if TYPE_CHECKING:
+    ArrayLike: TypeAlias = Array | HostArray | np.generic | bool | int | float | complex
+else:
+    ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
+Index: TypeAlias = (
+    int | slice | EllipsisType | Array | HostArray | np.integer[Any] | np.bool_ | None
+)
+#: Beside others an index may be listed; alone, a list might as well mean several axes.
+ListedIndex: TypeAlias = list[int] | list[bool] | list[list[int]] | tuple[int, ...] | range
+Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Shard:
+    """The part of an array that one device holds.
+
+    Attributes:
+        device: the device.
+        index: which part of the array it is.
+        replica_id: which of the copies of this part, counted from 0.
+        data: the part, as an array on that device.
+    """
+
+    device: Device
+    index: Part
+    replica_id: int
+    data: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
+
+
+#: Puts an array on a device, or where a sharding says, for a function that messages name: handed in
+#: when the package is loaded.
+mover: Final[list[Callable[[Array, Placement, str], Array]]] = []
+
+
+#: Puts an array on the default device, once that has been another than the processor's first.
+settler: Final[list[Callable[[Array], Array]]] = []
+
+
+def put(x: Array, where: Placement, function: str) -> Array:
+    """Return an array where an argument ``device`` or ``out_sharding`` of a function says.
+
+    What is on the first device, as everything is that is put nowhere else, stays as it is.
+    """
+    if where is None:
+        return settler[0](x) if settler else x
+    if is_one_of(where, (first_device(), on_first())) and x.sharding == on_first():
+        return x
+    return mover[0](x, where, function)
+
+
+_ARRAY_LIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)
+
+
+def _equality(compare: Callable[[Any, Any], Array], x: Array, other: object) -> Any:
+    """Compare with an object of another's class, which may stand for an array."""
+    if hasattr(type(other), "__jax_array__"):
+        try:
+            return compare(x, other)
+        except RefError:  # it is none, but has one
+            pass
+    return NotImplemented
+
+
+def is_array_like(x: object) -> TypeGuard[ArrayLike]:
+    """Say whether ``x`` is an array, a NumPy array or scalar, or a Python number."""
+    return isinstance(x, _ARRAY_LIKE)

@@ -1,0 +1,366 @@
+"""What operations take as arrays, and the arrays made of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from math import copysign, prod
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, Final, NoReturn, TypeGuard
+
+import numpy as np
+
+from tinyjax.config import settings
+from tinyjax.core.stablehlo.types import check_axes
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ExplicitArray, ShapedArray, ShapeDtypeStruct
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.integers import SymbolicSize
+from tinyjax.dtypes import (
+    ALL,
+    STORED,
+    DType,
+    HostArray,
+    allowed,
+    default_complex,
+    default_float,
+    default_int,
+    float0,
+)
+from tinyjax.errors import (
+    ArgumentError,
+    DtypeError,
+    InconclusiveDimensionOperation,
+    NumberRangeError,
+    ShapeError,
+    described,
+    shortened,
+)
+from tinyjax.frames import subject
+
+_ALL = frozenset((*ALL, *STORED))
+
+#: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
+#: number stand for an array of it, which is faster.
+EXACT: Final = frozenset(
+    (
+        *(np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.where),
+        *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+        *(np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift),
+    )
+)
+
+PYTHON_NUMBERS: Final = frozenset((bool, int, float, complex))
+
+
+def scalar(
+    value: bool | int | float | complex, dtype: DType, weak_type: bool = False, name: str = ""
+) -> ConcreteArray:
+    """Make a scalar array of a given type from a Python number; ``name`` is the function's."""
+    try:
+        host = np.array(value, dtype)
+    except (OverflowError, TypeError):  # that of the narrow floats, which tells of no number
+        if not isinstance(value, int):  # a float's infinity
+            raise
+        call = f"jnp.asarray({shortened(value)}, dtype=%s)"
+        raise too_wide(value, dtype, call, name) from None
+    return ConcreteArray(host, ShapedArray((), dtype, weak_type))
+
+
+def too_wide(value: int, dtype: DType, wider: str, name: str = "") -> NumberRangeError:
+    """Make the error of an int that a dtype cannot hold.
+
+    Args:
+        value: the int.
+        dtype: what it was to be converted to.
+        wider: the same call with ``%s`` for another dtype.
+        name: of the function, for the message.
+    """
+    what = f"{subject(value, name)}{shortened(value)}"
+    wide = settings().wide_dtypes
+    for other in ("int64", "uint64") if wide else ("int32", "uint32"):
+        ends = np.iinfo(other)
+        if ends.min <= value <= ends.max:
+            advice = f"Give a wider dtype, for instance {wider % f'jnp.{other}'}"
+            return NumberRangeError(f"{what} does not fit in {dtype.name}. {advice}.")
+    if not wide:
+        return NumberRangeError(
+            f"{what} does not fit in {dtype.name}, and there are no 64-bit types: set "
+            "jax_enable_x64, or tinyjax's wide_dtypes."
+        )
+    advice = f"Make it a float, for instance {wider % 'float'}"
+    return NumberRangeError(f"{what} does not fit in {dtype.name}, nor in 64 bits. {advice}.")
+
+
+def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -> ConcreteArray:
+    """Make an array that holds one value everywhere: one element, seen through strides of zero.
+
+    Such an array is a literal when it is staged, whatever its shape: ``x * 2.0`` is one equation.
+    Beside a sum of which each device has a part a number is none, unless it is zero.
+
+    Raises:
+        OverflowError: the value does not fit the dtype.
+        ArgumentError: it is not a number.
+        ShapeError: there are more axes than arrays of NumPy's can have.
+    """
+    try:
+        host = np.array(value, aval.dtype)
+    except InconclusiveDimensionOperation:
+        raise
+    except (TypeError, ValueError):
+        if aval.dtype != float0:
+            raise ArgumentError(f"expected a number, but got {described(value)}.") from None
+        host = np.zeros((), float0)  # which has one value
+    if type(aval) is ExplicitArray and value != 0 and aval.sharding.summed:
+        aval = aval.plain
+    if aval.shape:
+        try:
+            host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
+        except InconclusiveDimensionOperation:
+            host = _without_sizes(host, aval)
+        except ValueError:
+            check_axes(aval.shape)
+            raise ShapeError(
+                f"an array of type {aval} has more bytes than memory has addresses."
+            ) from None
+    return ConcreteArray(host, aval)
+
+
+#: Says whether a function is being staged (``core.tracing.trace``).
+is_staging: Final[list[Callable[[], bool]]] = []
+
+
+def _without_sizes(host: HostArray, aval: ShapedArray) -> HostArray:
+    """Return the data of a splat whose sizes are symbolic: a literal of a program, without data."""
+    if not any(staging() for staging in is_staging):
+        raise InconclusiveDimensionOperation(
+            f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are "
+            "for functions that are exported: make such arrays within one."
+        )
+    return _unsized(host, aval)
+
+
+def literal_splat(value: np.generic, aval: ShapedArray) -> ConcreteArray:
+    """Make a ``splat`` for a literal, whose sizes may be symbolic."""
+    if any(isinstance(n, SymbolicSize) for n in aval.shape):
+        return ConcreteArray(_unsized(np.array(value, aval.dtype), aval), aval)
+    return splat(value, aval)
+
+
+def _unsized(host: HostArray, aval: ShapedArray) -> HostArray:
+    operand = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
+    operand.symbolic_shape = aval.shape
+    operand.flags.writeable = False  # else a view would be made, without this shape
+    return operand
+
+
+class _Unsized(np.ndarray[Any, Any]):
+    """The one element of a splat with symbolic sizes; nothing else can be asked of its data.
+
+    Attributes:
+        symbolic_shape: the shape that such an array is said to have.
+    """
+
+    symbolic_shape: tuple[int, ...]
+
+    shape: Any = property(lambda self: self.symbolic_shape)
+    size: Any = property(lambda self: prod(self.symbolic_shape))
+
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise InconclusiveDimensionOperation(
+            "the data of an array is needed whose sizes are symbolic, which has none until they "
+            "are known. Compute it from an argument of the exported function, or export for sizes "
+            "that are numbers."
+        )
+
+    __array_ufunc__ = __array_function__ = _refuse
+    astype = reshape = copy = view = tobytes = tolist = item = _refuse
+    any = all = sum = min = max = ravel = transpose = _refuse
+
+
+#: Splats met before, by number, its type and theirs: a look-up is faster than making one.
+#: They are operands only: what is given out may be donated. Zeros, and complex numbers with a part
+#: that is zero, stand with their signs: 0.0 and -0.0 are equal keys.
+met_splats: Final[dict[tuple[object, type, ShapedArray], Array]] = {}
+_MOST_MET: Final = 4096
+
+
+def remember_splat(key: object, kind: type, splat: Array) -> Array:
+    """Put a splat into ``met_splats``, which is emptied when it is full, and return it.
+
+    Args:
+        key: the ``splat_key`` of the number that it was made of.
+        kind: the number's type.
+        splat: the splat.
+    """
+    aval = splat._aval or splat.aval
+    if not aval.weak_type:  # beside what is weakly typed a number is promoted
+        if len(met_splats) >= _MOST_MET:
+            met_splats.clear()
+        met_splats[key, kind, aval] = splat
+    return splat
+
+
+def splat_key(value: bool | int | float | complex) -> object:
+    """What a number stands by in ``met_splats``: itself, with its signs where it has a zero."""
+    if value and (type(value) is not complex or (value.real and value.imag)):
+        return value
+    return value, copysign(1.0, value.real), copysign(1.0, value.imag)
+
+
+#: By identity, the arrays that a program being recorded is to have as parameters, whatever they
+#: hold: they are neither constants nor splats.
+opaque: Final[dict[int, ConcreteArray]] = {}
+
+
+def is_constant(x: Array) -> TypeGuard[ConcreteArray]:
+    """Say whether a program may be written for the data that an array holds."""
+    return type(x) is ConcreteArray and (not opaque or id(x) not in opaque)
+
+
+def is_splat(x: Array) -> TypeGuard[ConcreteArray]:
+    """Say whether an array is known to hold one value everywhere: a scalar, or a ``splat``."""
+    if type(x) is not ConcreteArray or (opaque and id(x) in opaque):
+        return False
+    host = x._host
+    return not x.shape if host is None else not any(host.strides)
+
+
+def first_element(host: HostArray) -> Any:
+    """Return the first element as a NumPy scalar; ``flat`` would not go beyond 32 axes."""
+    return host[(0,) * host.ndim]
+
+
+#: Where the memory of an array starts that a transfer to a device need not copy.
+_ALIGNMENT: Final = 64
+#: Smaller arrays are copied in less time than it takes to find such memory.
+_LEAST_ALIGNED: Final = 512 * 1024
+
+
+def aligned(shape: Sequence[int], dtype: DType) -> HostArray:
+    """Return memory for an array, which a transfer to a device does not copy."""
+    size = prod(shape) * dtype.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
+    """Copy data; what is large in C order goes where a transfer does not copy it again."""
+    if host.nbytes < _LEAST_ALIGNED or not host.flags.c_contiguous:
+        return np.array(host, dtype)
+    buffer = aligned(host.shape, dtype)
+    buffer[...] = host
+    return buffer
+
+
+#: Where only types are asked for (``eval_shape``), makes what stands for an array of a type.
+of_type: Final[ContextVar[Callable[[ShapedArray], Array] | None]] = ContextVar(
+    "tinyjax_of_type", default=None
+)
+
+
+def as_array(x: object, name: str = "") -> Array:
+    """Return ``x`` as an array: arrays unchanged, Python numbers weakly typed, NumPy data copied.
+
+    Args:
+        x: what the user gave.
+        name: of the function that was called, for messages.
+
+    Raises:
+        ArgumentError: ``x`` is not an array or a number.
+        DtypeError: ``x`` is a NumPy array of a type that arrays cannot have.
+    """
+    if isinstance(x, Array):
+        return x
+    match x:
+        case np.ndarray() | np.generic():
+            if type(x) is not np.ndarray and hasattr(x, "mask"):
+                raise ArgumentError(
+                    f"{subject(x, name)}numpy masked arrays are not supported, since the mask "
+                    "would be lost: fill the gaps, x.filled(value), or pass x.data and x.mask."
+                )
+            if x.dtype not in _ALL and x.dtype != float0:
+                raise DtypeError(
+                    f"{subject(x, name)}a NumPy array of dtype {x.dtype} cannot be an array: it "
+                    "must hold numbers "
+                    "or bools, in the machine's byte order."
+                )
+            # The user may write into their array later; nothing computed from it may change.
+            return ConcreteArray(copied(x, allowed(x.dtype)))
+        case bool():
+            return scalar(x, np.dtype(np.bool_))
+        case int():
+            return _of_number(x, default_int(), name)
+        case float():
+            return _of_number(x, default_float(), name)
+        case complex():
+            return _of_number(x, default_complex(), name)
+        case _ if hasattr(x, "__jax_array__"):
+            return as_array(x.__jax_array__(), name)
+        case ShapeDtypeStruct() if make := of_type.get():
+            return make(x.aval)
+        case _:
+            raise ArgumentError(
+                f"{subject(x, name)}expected an array or a number, but got {type(x).__name__}: "
+                f"{shortened(x)}, which is not a valid JAX type. {_way_out(x)}"
+            )
+
+
+def _way_out(x: object) -> str:
+    """Say what to do with a value that is not an array."""
+    match x:
+        case list() | tuple() | range():
+            return "Convert it with jnp.asarray(...)."
+        case Iterator():
+            return "Make a list of its elements: jnp.array(list(...))."
+        case None:
+            return "Was a value forgotten?"
+        case str() | bytes():
+            return (
+                "Arrays hold numbers and bools: encode text as integers. If it chooses what is "
+                "computed, make it a static argument of jit (static_argnums, static_argnames)."
+            )
+        case dict():
+            return "Use its values, or map a function over them with tinyjax.tree.map."
+        case set() | frozenset():
+            return "Make a list of its elements: jnp.array(list(...))."
+        case ShapeDtypeStruct():
+            return "It has no data: give an array, or compute the types alone by eval_shape."
+        case type() | FunctionType() | BuiltinFunctionType() | MethodType() | np.ufunc():
+            return "Make it a static argument of jit (static_argnums, static_argnames)."
+        case _ if hasattr(x, "__array__"):
+            return "Convert it with jnp.asarray(...)."
+        case _:
+            name = type(x).__name__
+            return (
+                f"Register {name} with tinyjax.tree.register_dataclass, so that its fields are "
+                "seen. If it is not data, make it a static argument of jit (static_argnums, "
+                "static_argnames)."
+            )
+
+
+def _of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
+    array = scalar(value, dtype, True, name)
+    array._number = value
+    return array
+
+
+def raw_host(x: ConcreteArray) -> HostArray:
+    """The data as evaluation reads it: not to be written to, nor given out."""
+    host = x._host
+    return x.host if host is None else host
+
+
+def as_number(x: HostArray) -> HostArray:
+    """Return the number that all elements of an array are, if its strides say so, or the array."""
+    return np.asarray(x.flat[0]) if x.ndim > 1 and x.size and not any(x.strides) else x
+
+
+def given_number(x: ConcreteArray) -> HostArray:
+    """The data of an array; where it was made of a Python number, that number before rounding.
+
+    ``0.1`` beside a float64 is float64's 0.1, and not what is left of it in the default float.
+    """
+    number = getattr(x, "_number", None)
+    return raw_host(x) if number is None else np.asarray(number)

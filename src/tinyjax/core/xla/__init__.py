@@ -1,0 +1,70 @@
+"""XLA: devices, compiled programs and their caches. The only room that imports jaxlib.
+
+Loading jaxlib's shared library takes half of the time that ``import tinyjax`` would take, and
+eager programs on CPU never need it. So the parts of this room are loaded when first asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, Final
+
+from tinyjax.core.platforms import finder
+from tinyjax.core.sharded_array import evaluator, placer
+from tinyjax.lazy import HOMES, namespace
+
+# XLA would greet every process on standard error; it reads this when it is loaded.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+#: The parts that decide whether a program is compiled. They work without loading jaxlib.
+_WITHOUT_JAXLIB: Final = {
+    f"{__name__}.{part}" for part in ("compilation", "placement", "device_assignment", "tiers")
+}
+
+
+evaluator[:] = [lambda *operation: import_module("tinyjax.core.xla.sharded").evaluate(*operation)]
+finder[:] = [lambda name: import_module("tinyjax.core.xla.plugins").load(name)]
+placer[:] = [lambda x, sharding: import_module("tinyjax.core.xla.sharded").put(x, sharding)]
+
+
+_names, _load, __dir__ = namespace(
+    __name__,
+    {
+        "backend": "has_started",
+        "background": "compile_all",
+        "compilation": "Compilation Flags",
+        "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
+        "dispatch": (
+            "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes "
+            "short_call"
+        ),
+        "process_allgather": "bytes_of check_same digest_of exchanged",
+        "executable": (
+            "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
+            "held is_compiled match_donations"
+        ),
+        "foreign": "include_dir register_batch_partitionable register_target register_type",
+        "lowering": "lowered lowered_for",
+        "hlo": "called_by computations_of",
+        "machine_code": "code_of executable_of fingerprint",
+        "modules": "from_portable parse to_artifact to_computation to_portable",
+        "options": "as_flags",
+        "placement": "Placement",
+        "device_assignment": "on_devices placement_of",
+        "processes": "Connection Limits connect serve",
+        "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
+        "sharded": "call_sharded of_arrays put runs_on_host",
+        "sharded_executable": "COLLECTIVES ShardedExecutable of_parts",
+        "tiers": "decide forget run run_alone",
+        "versions": "COMPILER",
+    },
+)
+_needing_none = {name for name, (home, _) in HOMES[__name__].items() if home in _WITHOUT_JAXLIB}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a part; one that needs jaxlib, after the check that it knows the one installed."""
+    if name not in _needing_none:
+        import_module("tinyjax.core.xla.versions")
+    return _load(name)

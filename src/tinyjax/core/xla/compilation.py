@@ -1,0 +1,44 @@
+"""What is to be compiled: a program, and how. It is what compiled programs are found by."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias
+
+import attrs
+
+from tinyjax.core.tracing.jaxpr import Jaxpr
+from tinyjax.records import Record
+
+if TYPE_CHECKING:
+    from tinyjax.core.xla.placement import Placement
+
+Flag: TypeAlias = str | int | float | bool
+#: Flags of XLA and their values, sorted by name.
+Flags: TypeAlias = tuple[tuple[str, Flag], ...]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Compilation(Record):
+    """A program to be compiled; two are equal where the programs are, whatever their names.
+
+    Attributes:
+        jaxpr: the program.
+        name: the name of its module.
+        donated: the parameters whose memory may be reused.
+        flags: the user's for XLA, besides what the setting ``effort`` means.
+        placement: on which devices it runs; None for the first.
+    """
+
+    jaxpr: Jaxpr
+    name: str = attrs.field(eq=False)
+    donated: tuple[int, ...] = ()
+    flags: Flags = ()
+    placement: Placement | None = None
+
+
+@cache
+def check_release() -> None:
+    """Refuse a jaxlib that the modules that need it do not know, before they are loaded."""
+    import_module("tinyjax.core.xla.versions")

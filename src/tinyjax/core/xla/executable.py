@@ -1,0 +1,382 @@
+"""Compiled programs, one for each distinct program in the process.
+
+The cache in memory is keyed on the structural digest of the jaxpr (which holds the types of its
+parameters), the device and the options, so that a fresh lambda which expresses a program seen
+before compiles nothing. It is bounded; what was not used for longest is dropped first. What it does
+not have may be in the cache on disk (``disk_cache``), where the settings ask for one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import cycle, repeat
+from sys import getrefcount
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakValueDictionary
+
+import attrs
+from jaxlib._jax import collect_garbage
+from jaxlib.xla_client import ArrayImpl, LoadedExecutable
+
+from tinyjax.config import settings
+from tinyjax.core import events, lowering as low
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values import avals as av, concrete as conc
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.xla.announcing import announced
+from tinyjax.core.xla.backend import Backend, backend, backend_of, buffer_of
+from tinyjax.core.xla.compilation import Compilation, Flags
+from tinyjax.core.xla.forks import hold_at_forks, lacks_threads
+from tinyjax.core.xla.host_callbacks import HostProgram
+from tinyjax.core.xla.interruptible import interruptible
+from tinyjax.core.xla.loading import load_or_compile
+from tinyjax.core.xla.lowering import lowered
+from tinyjax.core.xla.options import flags_for, raise_as_ours
+from tinyjax.core.xla.placement import Placement
+from tinyjax.errors import ForkError
+from tinyjax.records import Record
+
+if TYPE_CHECKING:
+    from tinyjax.core.xla.planned import PlannedExecutable
+    from tinyjax.core.xla.sharded_executable import ShardedExecutable
+
+#: Runs a compiled program on buffers; the results may still be under way when it returns.
+Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
+
+#: jaxlib defers the release of Python objects, one for each execution and the host memory of
+#: buffers, until it is asked to. Python's garbage collector asks it (``_release``); so does one
+#: execution in so many, since a loop that makes no garbage starts no collection.
+_RELEASE_EVERY: Final = 256
+#: Says of an execution whether it is that one; an iterator of C's takes half of what counting does.
+is_release_due: Final[Callable[[], bool]] = cycle(
+    [*repeat(False, _RELEASE_EVERY - 1), True]
+).__next__
+
+
+# Whenever Python collects garbage, what jaxlib has kept is released. Signals that arrive during a
+# collection are handled by the first Python code after it, and the exceptions of callbacks are
+# ignored: a function of Python's here would lose Ctrl-C. So C calls C, which leaves alone the two
+# arguments of a callback.
+_call: Final = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.py_object] * 3)(
+    ("PyObject_CallNoArgs", ctypes.pythonapi)
+)
+gc.callbacks.append(partial(_call, collect_garbage))
+
+
+def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[av.ShapedArray]) -> Execute:
+    """Return the function that runs a program and makes device arrays of its results."""
+    run = loaded.execute_sharded
+    handlers = on.handlers(out_avals)
+
+    def execute(buffers: list[Any]) -> list[ArrayImpl]:
+        if is_release_due():
+            collect_garbage()
+        return run(buffers).consume_with_handlers(handlers)
+
+    return execute
+
+
+class Executable:
+    """A compiled program.
+
+    Attributes:
+        name: the name of its module.
+        backend: the device it runs on.
+        loaded: XLA's executable.
+        execute: runs it on buffers.
+        in_avals: the types of its parameters.
+        out_avals: the types of its results.
+        donated: the parameters whose memory is given up, by position.
+        host_program: the program itself, where it calls Python functions.
+    """
+
+    __slots__ = (
+        *("backend", "donated", "execute", "host_program", "in_avals", "loaded", "name"),
+        "out_avals",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        on: Backend,
+        loaded: LoadedExecutable,
+        in_avals: tuple[av.ShapedArray, ...],
+        out_avals: tuple[av.ShapedArray, ...],
+        donated: tuple[int, ...],
+        host_program: HostProgram | None = None,
+    ) -> None:
+        self.name: str = name
+        self.host_program: HostProgram | None = host_program
+        self.backend: Backend = on
+        self.loaded: LoadedExecutable = loaded
+        self.in_avals: tuple[av.ShapedArray, ...] = in_avals
+        self.out_avals: tuple[av.ShapedArray, ...] = out_avals
+        self.donated: tuple[int, ...] = donated
+        self.execute: Execute = executor(loaded, on, out_avals)
+
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        """Run the program; the results may still be under way when this returns.
+
+        Args:
+            args: arrays with data, of the types of the parameters.
+
+        Raises:
+            DonatedArrayError: one was donated to an earlier call.
+            JaxRuntimeError: there is not enough memory, or XLA fails otherwise.
+        """
+        if self.host_program is not None:
+            return self.host_program(args)
+        on = self.backend
+        buffers: list[Any] = []
+        for arg in args:
+            buffer = arg._buffer
+            buffers.append(buffer_of(arg, on) if buffer is None else buffer)
+        if self.donated:
+            buffer = None
+            self._take(args, buffers)
+        try:
+            outs = self.executing()(buffers)
+        except (RuntimeError, TypeError, ValueError) as error:
+            conc.check_donated(args)
+            raise_as_ours(error)
+        for i in self.donated:
+            buffer = args[i]._buffer
+            if buffer is not None and buffer.is_deleted():
+                conc.give_up(args[i])
+        results: list[Array] = []
+        for aval, out in zip(self.out_avals, outs, strict=True):
+            results.append(ConcreteArray(None, aval, out))
+        return results
+
+    def _take(self, args: Sequence[Array], buffers: list[Any]) -> None:
+        """Let the arguments that are donated be the only ones that have their buffers.
+
+        Raises:
+            DonatedArrayError: one is an argument twice.
+        """
+        conc.check_donated_once(args, self.donated, self.in_avals, self.name)
+        on = self.backend
+        for i in self.donated:
+            arg = args[i]
+            # besides the argument, the list and this call
+            if getrefcount(buffers[i]) > 3 and type(arg) is ConcreteArray and not arg.is_deleted():
+                arg._buffer = buffers[i] = on.copy(buffers[i])
+
+    def executing(self) -> Execute:
+        """How the settings in force want the program to be run."""
+        if not settings().interruptible:
+            return self.execute
+        return interruptible(self.execute)
+
+
+@attrs.frozen(eq=False, repr=False)
+class CompileKey(Record):
+    """What an executable depends on."""
+
+    digest: bytes
+    device: str
+    donated: tuple[int, ...]
+    flags: Flags
+    placement: Placement | None
+
+
+@attrs.define
+class CacheInfo:
+    """How the cache of compiled programs has served.
+
+    Attributes:
+        hits: programs found.
+        misses: programs compiled.
+        size: programs held.
+        capacity: programs held at most.
+    """
+
+    hits: int = 0
+    misses: int = 0
+    size: int = 0
+    capacity: int = 1024
+
+
+#: Programs for the first device, and for those that their placement names.
+_cache: OrderedDict[CompileKey, Executable | ShardedExecutable | PlannedExecutable] = OrderedDict()
+_info: Final = CacheInfo()
+_lock = Lock()
+
+
+#: A lock for each program that threads want, held by the one that compiles it. A lock need not be
+#: taken out again, which an interrupt could prevent.
+_turns: WeakValueDictionary[CompileKey, Lock] = WeakValueDictionary()
+
+
+def executable_for(request: Compilation) -> Executable:
+    """Return a compiled program for the first device; see ``compiled``."""
+    executable = compiled(request)
+    assert isinstance(executable, Executable), "it has no placement"
+    return executable
+
+
+def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+    """Return a compiled program, compiling it where the process has not done so.
+
+    A program that another thread is compiling is waited for.
+
+    Raises:
+        ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
+            compiler would wait for threads that are not there.
+    """
+    executable = _compiled(request)
+    placement = request.placement
+    if placement is None or placement.written is None or isinstance(executable, Executable):
+        return executable
+    return executable.written(placement.written)
+
+
+def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+    on = _backend_for(request)
+    key = _key(on, request)
+    with _lock:
+        cached = _look_up(key)
+        if cached is not None:
+            return cached
+        turn = _turns.get(key)
+        if turn is None:
+            turn = _turns[key] = Lock()
+    if lacks_threads():
+        raise ForkError(
+            f"'{request.name}' cannot be compiled here: this process was forked from one that had "
+            "begun to use XLA, whose threads it does not have. Start processes otherwise "
+            "(multiprocessing.set_start_method('spawn')), or before the first compiled call."
+        )
+    with turn:
+        with _lock:
+            cached = _look_up(key)  # of a thread that had its turn before
+        if cached is not None:
+            return cached
+        with events.timed("/jax/core/compile/backend_compile_duration"):
+            locate = low.location_text if settings().locations else None
+            with announced(request):
+                executable = compile_program(on, request, key.flags, locate)
+        with _lock:
+            _info.misses += 1
+            _cache[key] = executable
+            while len(_cache) > _info.capacity:
+                _cache.popitem(last=False)
+            _info.size = len(_cache)
+    return executable
+
+
+def _backend_for(request: Compilation) -> Backend:
+    placement = request.placement
+    return backend() if placement is None else backend_of(placement.ids)
+
+
+def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
+    """Return a program that the process has, and mark it as the last used."""
+    cached = _cache.get(key)
+    if cached is not None:
+        _cache.move_to_end(key)
+        _info.hits += 1
+    return cached
+
+
+hold_at_forks(_lock)
+os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
+
+
+def compile_anew(
+    request: Compilation, locate: low.Locate | None = None
+) -> Executable | ShardedExecutable | PlannedExecutable:
+    """Compile a program whether or not this was done before; the cache in memory stays as it is.
+
+    Args:
+        request: the program.
+        locate: says where equations come from, in the metadata of the compiled program.
+    """
+    with announced(request):
+        return compile_program(_backend_for(request), request, flags_for(request), locate)
+
+
+def is_compiled(request: Compilation) -> bool:
+    """Whether the process has a compiled program."""
+    key = _key(_backend_for(request), request)
+    with _lock:
+        return key in _cache
+
+
+def held(jaxpr: jx.Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+    """Return what the process has compiled of a program, for all devices and with all flags."""
+    with _lock:
+        return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
+
+
+def _key(on: Backend, request: Compilation) -> CompileKey:
+    donated, flags = request.donated, flags_for(request)
+    return CompileKey(request.jaxpr.digest, on.identity, donated, flags, request.placement)
+
+
+def compile_program(
+    on: Backend, request: Compilation, flags: Flags, locate: low.Locate | None = None
+) -> Executable | ShardedExecutable | PlannedExecutable:
+    """Compile a program with these flags, whether or not this was done before.
+
+    Args:
+        on: what it is to run on.
+        request: the program.
+        flags: XLA's, and their values.
+        locate: says where equations come from, in the metadata of the compiled program; nothing
+            does by default.
+    """
+    jaxpr, name, donated = request.jaxpr, request.name, request.donated
+    if request.placement is not None:
+        if request.placement.is_abstract:  # fewer still run on none
+            from tinyjax.core.xla.planned import compile_planned  # noqa: PLC0415
+
+            return compile_planned(request, request.placement, flags, locate)
+        # Few programs run on several devices.
+        from tinyjax.core.xla.sharded_executable import compile_sharded  # noqa: PLC0415
+
+        return compile_sharded(on, request, request.placement, flags, locate)
+    aliases = match_donations(jaxpr, donated)
+    text, host_functions = lowered(jaxpr, name, aliases, locate)
+    if host_functions:
+        # Its arguments stay where they are, so their memory is not to be had.
+        module = lowered(jaxpr, name, (), locate)
+        program = HostProgram(*module, jaxpr.out_avals, flags, name)
+        return Executable(name, on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
+    loaded = load_or_compile(on, text, name, flags)
+    used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
+    return Executable(name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
+
+
+def match_donations(jaxpr: jx.Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:
+    """For each parameter, which result may take over its memory: the next of the same type."""
+    free: dict[tuple[Any, ...], list[int]] = {}
+    for i, aval in enumerate(jaxpr.out_avals):
+        free.setdefault((aval.shape, aval.dtype), []).append(i)
+    aliases: list[int | None] = [None] * len(jaxpr.in_binders)
+    for i in donated:
+        aval = jaxpr.in_avals[i]
+        candidates = free.get((aval.shape, aval.dtype))
+        if candidates:
+            aliases[i] = candidates.pop(0)
+    return tuple(aliases)
+
+
+def cache_info() -> CacheInfo:
+    """Return how often programs were found and compiled."""
+    with _lock:
+        return attrs.evolve(_info)
+
+
+def cache_clear() -> None:
+    """Drop every compiled program, and count from zero."""
+    with _lock:
+        _cache.clear()
+        _info.hits = _info.misses = _info.size = 0

@@ -1,0 +1,236 @@
+"""Compiled programs that call Python functions on the host.
+
+XLA reports a failed callback as text, from whatever thread it ran on. So an exception is kept under
+a number, the number travels through XLA's error, and the call that meets the error raises the
+exception itself: each call its own, however many threads run the program.
+
+A callback may itself run compiled programs, and wait for them. XLA calls it on one of the threads
+that a client's programs share; were these programs the same client's, a few callbacks would occupy
+all its threads, and what they wait for would never run. So programs with callbacks have a client of
+their own, and those that run inside their callbacks another, and so on: a callback waits only for
+clients none of whose threads wait for its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from contextvars import ContextVar
+from functools import partial
+from itertools import count
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from jaxlib._jax import ResultHandler, collect_garbage
+from jaxlib.xla_client import ArrayImpl, LoadedExecutable
+
+from tinyjax import config, dtypes, errors
+from tinyjax.core import devices as dev, events
+from tinyjax.core.stablehlo.module import HostFunction
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.xla import announcing, compilation, interruptible, lapack
+from tinyjax.core.xla.backend import Backend, backend
+from tinyjax.core.xla.options import compile_options, compiling
+from tinyjax.core.xla.placement import Placement
+from tinyjax.display import runs
+
+# A program ends at one error, but several callbacks may have failed by then.
+_MOST_ERRORS: Final = 256
+_errors: OrderedDict[int, BaseException] = OrderedDict()
+_numbers = count()
+_MARK: Final = re.compile(r"tinyjax callback error #(\d+);")
+_INTERRUPTED: Final = re.compile(r"^KeyboardInterrupt\b", re.MULTILINE)
+
+# Each level of nesting has threads of its own.
+_DEEPEST: Final = 16
+#: Of programs with callbacks that run inside those of other devices' programs.
+_FROM_DEVICES: Final = _DEEPEST // 2
+_depth: ContextVar[int] = ContextVar("tinyjax_callback_depth", default=0)
+
+
+class _FailedError(Exception):
+    """What XLA is told of an exception."""
+
+
+def compile_with(
+    on: Backend,
+    text: str,
+    functions: Sequence[HostFunction],
+    name: str,
+    flags: compilation.Flags,
+    placement: Placement,
+) -> LoadedExecutable:
+    """Compile a program that calls Python from another device than the processor's.
+
+    Within the functions the default device is the processor's: the other one waits for them.
+
+    Args:
+        on: the client.
+        text: the program's module.
+        functions: what it calls, by their numbers.
+        name: the program's name.
+        flags: XLA's, and their values.
+        placement: the device.
+    """
+    guarded = [_guarded(f, _FROM_DEVICES, on_host=True) for f in functions]
+    return _compile(on, text, guarded, name, flags, placement)
+
+
+def _compile(
+    on: Backend,
+    text: str,
+    functions: Sequence[HostFunction],
+    name: str,
+    flags: compilation.Flags,
+    placement: Placement | None = None,
+) -> LoadedExecutable:
+    # Programs without callbacks need no bindings of MLIR, which take long to load.
+    from tinyjax.core.xla.modules import parse  # noqa: PLC0415
+
+    lapack.prepare_calls(text)
+    module = parse(text)
+    devices = on.devices if placement is None else on.device_list(placement.ids)
+    options = compile_options(flags, placement)
+    with compiling(flags), events.span("compile", program=name):
+        return interruptible.aside(
+            lambda: on.client.compile_and_load(
+                module, devices, options, host_callbacks=[*functions]
+            ),
+            waiting=announcing.waiting(),
+        )
+
+
+def run_to_end(
+    loaded: LoadedExecutable, buffers: list[Any], handlers: list[ResultHandler]
+) -> list[ArrayImpl]:
+    """Run a program with callbacks to its end, and raise what a callback raised."""
+    collect_garbage()  # see tinyjax.core.xla.executable; nothing to the cost of a callback
+    try:
+        results = loaded.execute_sharded(buffers, with_tokens=True)
+        token = results.consume_token()
+        outs = results.consume_with_handlers(handlers)
+        token.block_until_ready()
+    except (RuntimeError, ValueError) as error:
+        _raise_original(error)
+    return outs
+
+
+class HostProgram:
+    """A program that calls Python functions, compiled for each depth at which it runs."""
+
+    def __init__(
+        self,
+        text: str,
+        functions: Sequence[HostFunction],
+        out_avals: Sequence[av.ShapedArray],
+        flags: compilation.Flags = (),
+        name: str = "f",
+    ) -> None:
+        self.name = name
+        self._text = text
+        self._functions = functions
+        self._out_avals = out_avals
+        self._flags = flags
+        self._loaded: dict[int, LoadedExecutable] = {}
+        self._reports = [f for f in functions if isinstance(f, runs.Reports)]
+
+    def loaded(self) -> LoadedExecutable:
+        """Compile it for where we are, the first time."""
+        depth = _depth.get()
+        if depth > _DEEPEST:
+            raise errors.CallbackError(
+                f"compiled programs with callbacks run inside each other's callbacks more than "
+                f"{_DEEPEST} deep. Call the functions in the innermost callbacks without jit."
+            )
+        executable = self._loaded.get(depth)
+        if executable is None:
+            functions = [_guarded(f, depth + 1) for f in self._functions]
+            executable = self._loaded[depth] = _compile(
+                backend(depth), self._text, functions, self.name, self._flags
+            )
+        return executable
+
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        """Run it to its end, and raise what a callback raised.
+
+        Other programs run on while Python goes on. These do not: their effects are done, and their
+        errors raised, when the call returns. A program whose loops report can be interrupted: they
+        end at their next reports.
+        """
+        if not self._reports:
+            return self._run(args)
+        try:
+            return interruptible.aside(partial(self._run, args), daemon=True)
+        except BaseException:
+            for reports in self._reports:
+                reports.stop()
+            raise
+
+    def _run(self, args: Sequence[Array]) -> list[Array]:
+        loaded, on = self.loaded(), backend(_depth.get())
+        buffers: list[Any] = [_buffer_of(x.concrete("data"), x.aval, on) for x in args]
+        outs = run_to_end(loaded, buffers, on.handlers(self._out_avals))
+        on_device = [
+            ConcreteArray(None, aval, out) for out, aval in zip(outs, self._out_avals, strict=True)
+        ]
+        # as host arrays, since the buffers are of no use to other clients
+        return [ConcreteArray(x.host, x.aval) for x in on_device]
+
+
+def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> ArrayImpl:
+    """Return a buffer with an array's data: that which it lies in, if that is this client's."""
+    contiguous = host.flags.c_contiguous
+    base: Any = host.base
+    if contiguous and type(base) is memoryview:
+        owner: Any = base.obj  # as for the results of another call
+        if (
+            type(owner) is ArrayImpl
+            and owner._sharding is on.placement
+            and (owner.aval.shape, owner.aval.dtype) == (host.shape, host.dtype)
+        ):
+            return owner
+    return on.put(host if contiguous else np.ascontiguousarray(host), aval)
+
+
+def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:
+    """Call a function outside all transformations, and keep what it raises.
+
+    Args:
+        fun: the function.
+        depth: that of the programs with callbacks that it runs.
+        on_host: whether the default device is the processor's within it.
+    """
+
+    def call(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
+        token = _depth.set(depth)
+        try:
+            with (
+                config.scoped(default_device=dev.PLATFORM) if on_host else nullcontext(),
+                tr.use_trace(tr.EVAL),
+            ):
+                return tuple(fun(*args))
+        except BaseException as error:
+            number = next(_numbers)
+            _errors[number] = error
+            while len(_errors) > _MOST_ERRORS:
+                _errors.popitem(last=False)
+            raise _FailedError(f"tinyjax callback error #{number};") from None
+        finally:
+            _depth.reset(token)
+
+    return call
+
+
+def _raise_original(error: Exception) -> NoReturn:
+    mark = _MARK.search(str(error))
+    original = None if mark is None else _errors.pop(int(mark[1]), None)
+    if original is not None:
+        raise original from None
+    if _INTERRUPTED.search(str(error)):  # on the way to the callback, where nothing keeps it
+        raise KeyboardInterrupt from None
+    raise error

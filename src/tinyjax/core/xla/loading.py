@@ -1,0 +1,113 @@
+"""Programs compiled by XLA, or loaded where they were kept."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
+
+from tinyjax import config
+from tinyjax.core import events
+from tinyjax.core.xla import announcing, backend, compilation, forks, interruptible, lapack
+from tinyjax.core.xla.options import compile_options, compiling
+from tinyjax.core.xla.placement import Placement
+
+if TYPE_CHECKING:
+    from tinyjax.core.xla.disk_cache import DiskCache
+
+#: The identities of programs that were loaded, and of some that took the place of one that died.
+_not_compiled: Final[set[int]] = set()
+
+
+def load_or_compile(
+    on: backend.Backend,
+    text: str,
+    name: str,
+    flags: compilation.Flags = (),
+    placement: Placement | None = None,
+) -> LoadedExecutable:
+    """Load a program from the cache on disk, if there is one and it is there, or compile it.
+
+    Args:
+        on: the client.
+        text: the program's module.
+        name: the program's name.
+        flags: XLA's, and their values.
+        placement: on which devices it runs; None for the first.
+
+    Raises:
+        ArgumentError: XLA has no such flag, or it does not take the value.
+    """
+    devices = on.devices if placement is None else on.device_list(placement.ids)
+    options = compile_options(flags, placement)
+    with compiling(flags):
+        kept = _place(on, text, options) if config.settings().cache_dir else None
+        if kept is not None:
+            with events.span("load", program=name):
+                loaded = interruptible.aside(
+                    lambda: _load(on, text, kept, options, devices), waiting=announcing.waiting()
+                )
+            if loaded is not None:
+                return loaded
+        with events.span("compile", program=name):
+            return interruptible.aside(
+                lambda: _compile(on, text, kept, options, devices), waiting=announcing.waiting()
+            )
+
+
+def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
+    """Return the cache on disk, and what the program is called there."""
+    # Most processes have no such cache, and need not load what it takes.
+    from tinyjax.core.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
+
+    return disk_cache(), program_key(text, options.SerializeAsString(), on.compiler)
+
+
+def _load(
+    on: backend.Backend,
+    text: str,
+    kept: tuple[DiskCache, bytes],
+    options: CompileOptions,
+    devices: DeviceList,
+) -> LoadedExecutable | None:
+    lapack.prepare_calls(text)
+    folder, key = kept
+    code = folder.load(key)
+    if code is not None:
+        try:
+            return from_code(on, code, options, devices)
+        except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
+            folder.discard(key, str(error))
+    return None
+
+
+def from_code(
+    on: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
+) -> LoadedExecutable:
+    """Load a program from its machine code."""
+    loaded: LoadedExecutable = on.client.deserialize_executable(code, devices, options)
+    _not_compiled.add(id(loaded))
+    return loaded
+
+
+def is_compiled_here(loaded: LoadedExecutable) -> bool:
+    """Whether a program can be serialised: of one that was loaded, XLA writes what does not run."""
+    return id(loaded) not in _not_compiled
+
+
+def _compile(
+    on: backend.Backend,
+    text: str,
+    kept: tuple[DiskCache, bytes] | None,
+    options: CompileOptions,
+    devices: DeviceList,
+) -> LoadedExecutable:
+    lapack.prepare_calls(text)
+    with forks.without_python():
+        loaded = on.client.compile_and_load(text.encode(), devices, options)
+    if kept is not None:
+        folder, key = kept
+        with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
+            folder.store(key, loaded.serialize())
+    return loaded

@@ -1,0 +1,64 @@
+"""Machine code that is carried from one process to another.
+
+Whoever loads it runs it: the caller knows who wrote it.
+"""
+
+from __future__ import annotations
+
+from tinyjax import config
+from tinyjax.core.xla.backend import backend
+from tinyjax.core.xla.compilation import Compilation
+from tinyjax.core.xla.disk_cache import program_key
+from tinyjax.core.xla.executable import Executable, compile_anew, executable_for, match_donations
+from tinyjax.core.xla.lapack import prepare_calls
+from tinyjax.core.xla.loading import from_code, is_compiled_here
+from tinyjax.core.xla.options import compile_options, flags_for
+
+
+def fingerprint(request: Compilation, text: str) -> bytes:
+    """Hash what the machine code of a program for the first device depends on.
+
+    Args:
+        request: how it is compiled.
+        text: the program in StableHLO.
+    """
+    options = compile_options(flags_for(request)).SerializeAsString()
+    return program_key(f"{request.donated}{text}", options, backend().compiler)
+
+
+def code_of(request: Compilation) -> bytes:
+    """Return the machine code of a program, which is compiled again if it was loaded.
+
+    Args:
+        request: how it is compiled.
+    """
+    executable = executable_for(request)
+    if not is_compiled_here(executable.loaded):
+        with config.scoped(cache_dir=""):
+            anew = compile_anew(request)
+        assert isinstance(anew, Executable), "it has no placement"
+        executable = anew
+    return executable.loaded.serialize()
+
+
+def executable_of(request: Compilation, text: str, code: bytes) -> Executable | None:
+    """Make a compiled program of its machine code, which has the right ``fingerprint``.
+
+    Args:
+        request: the program, and how it was compiled.
+        text: the program in StableHLO.
+        code: the machine code.
+
+    Returns:
+        The program; None where XLA cannot load it.
+    """
+    on, jaxpr = backend(), request.jaxpr
+    prepare_calls(text)
+    options = compile_options(flags_for(request))
+    try:
+        loaded = from_code(on, code, options, on.devices)
+    except (RuntimeError, ValueError):
+        return None
+    aliases = match_donations(jaxpr, request.donated)
+    used = tuple([i for i, alias in enumerate(aliases) if alias is not None])
+    return Executable(request.name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)

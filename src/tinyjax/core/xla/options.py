@@ -1,0 +1,162 @@
+"""What XLA is told when it compiles a program: how much effort to make, and flags of the user's.
+
+XLA:CPU writes fusions by way of MLIR, which takes half the time of a compilation. Without it, a
+loop whose result takes the memory of an operand goes through one element at a time: ``exp`` of many
+elements then takes eight times as long, and most else little longer. Where MLIR is wanted, fewer
+fusions are faster to compile and to run: those with several results. XLA also divides a module
+among several threads, which costs a small one more than it gains; and two thirds of what is left is
+LLVM's optimisation. ``docs/performance.md`` has what each is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, NoReturn
+
+import numpy as np
+from jaxlib._jax import JaxRuntimeError as XlaError
+from jaxlib.xla_client import CompileOptions, DeviceAssignment
+
+from tinyjax import config, errors
+from tinyjax.core import platforms as pf
+from tinyjax.core.discovery import toolkit
+from tinyjax.core.tracing import costs
+from tinyjax.core.xla import compilation, versions
+from tinyjax.core.xla.placement import Placement
+
+#: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
+_WORTH_FUSING: Final = 1e5
+
+_ONE_THREAD: Final[tuple[str, compilation.Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
+_UNOPTIMIZED: Final[tuple[str, compilation.Flag]] = ("xla_backend_optimization_level", 0)
+
+#: The flags that are options of XLA:CPU alone: a table in XLA's record of options. Those that are
+#: in it are on.
+_BACKEND_OPTIONS: Final = frozenset(
+    {"xla_cpu_disable_tiled_emitter", "xla_cpu_use_multi_output_fusion"}
+)
+#: Makes fewer fusions, those of several results, and takes no second way to write them.
+_FEWER_FUSIONS: Final[compilation.Flags] = tuple((name, True) for name in sorted(_BACKEND_OPTIONS))
+#: The numbers of the fields in XLA's messages that lead to that table: from ``CompileOptionsProto``
+#: to ``ExecutableBuildOptionsProto``, ``DebugOptions`` and an entry, whose fields are 1 and 2.
+_PATH_TO_BACKEND_OPTIONS: Final = (3, 3, 500)
+
+
+def as_flags(options: Mapping[str, object], taker: str) -> compilation.Flags:
+    """Return compiler options as flags.
+
+    Args:
+        options: the options.
+        taker: who takes them, for messages.
+
+    Raises:
+        ArgumentError: a name does not begin with "xla_", or a value is neither number nor text.
+    """
+    flags: list[tuple[str, compilation.Flag]] = []
+    for name, value in options.items():
+        if not name.startswith("xla_"):
+            raise errors.ArgumentError(
+                f"compiler_options of {taker} are flags of XLA, whose names begin with 'xla_', but "
+                f"got {errors.shortened(name)}."
+            )
+        if not isinstance(value, (bool, int, float, str)):
+            raise errors.ArgumentError(
+                f"compiler_options of {taker} has {value!r} for '{name}': values are numbers, "
+                "bools or texts."
+            )
+        # as in the environment, where all are texts
+        flags.append((name, value == "true" if value in ("true", "false") else value))
+    return tuple(sorted(flags))
+
+
+def flags_for(request: compilation.Compilation) -> compilation.Flags:
+    """Return the flags that a program is compiled with: the setting ``effort``'s, the user's.
+
+    The setting says what compiling for the processor is worth, and nothing of other platforms.
+    """
+    if request.placement is not None and pf.platform_at(request.placement.ids[0]) is not pf.CPU:
+        return request.flags
+    chosen: list[tuple[str, compilation.Flag]]
+    match config.settings().effort:
+        case "low":
+            chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
+        case "medium" if costs.cost_of(request.jaxpr).functions < _WORTH_FUSING:
+            chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD]
+        case "medium":
+            chosen = [*_FEWER_FUSIONS, _ONE_THREAD]
+        case _:
+            return request.flags
+    return tuple(sorted({**dict(chosen), **dict(request.flags)}.items()))
+
+
+@contextmanager
+def compiling(flags: compilation.Flags) -> Iterator[None]:
+    """Compile within this block: what XLA says against it is raised as our errors are.
+
+    Raises:
+        ArgumentError: XLA has no such flag, or it does not take the value.
+        JaxRuntimeError: it fails otherwise.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        said = str(error)
+        if flags and ("compile option" in said or "While setting option" in said):
+            raise errors.ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
+        raise_as_ours(error)
+
+
+def raise_as_ours(error: Exception) -> NoReturn:
+    """Raise an error of XLA as one of the class that users know, and others as they are."""
+    if isinstance(error, XlaError):
+        raise errors.JaxRuntimeError(str(error)) from error
+    raise error
+
+
+def compile_options(flags: compilation.Flags, placement: Placement | None = None) -> CompileOptions:
+    """Return XLA's record of options with these flags, for programs on these devices."""
+    options = CompileOptions()
+    entries = [_entry(name) for name, value in flags if name in _BACKEND_OPTIONS and value]
+    if entries:  # a message in wire format is continued by what is added to it
+        options = CompileOptions.ParseFromString(b"".join([options.SerializeAsString(), *entries]))
+    others = [flag for flag in flags if flag[0] not in _BACKEND_OPTIONS]
+    if others:
+        options.env_option_overrides = others
+    if placement is not None:
+        build = options.executable_build_options
+        options.num_replicas = build.num_replicas = 1
+        options.num_partitions = build.num_partitions = len(placement.ids)
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+        free = [sharding is None for sharding in placement.outs]
+        build.allow_spmd_sharding_propagation_to_output = free or [True]
+        assignment = DeviceAssignment.create(
+            np.array([[i % pf.PER_PLATFORM for i in placement.ids]], np.int32)
+        )
+        if pf.platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
+            build.debug_options.xla_gpu_cuda_data_dir = str(folder)
+        options.device_assignment = build.device_assignment = assignment
+    return options
+
+
+def _entry(name: str) -> bytes:
+    """Return a record of options, in protobuf's wire format, with one of ``_BACKEND_OPTIONS``."""
+    message = _field(1, name.encode()) + _field(2, b"true")
+    for number in reversed(_PATH_TO_BACKEND_OPTIONS):
+        message = _field(number, message)
+    return message
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """Return a field of bytes in protobuf's wire format."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    """Return a number in groups of seven bits, the lowest first; all but the last are marked."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

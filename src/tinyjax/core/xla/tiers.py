@@ -1,0 +1,224 @@
+"""Which tier computes a call: NumPy while a program is new, or what XLA has compiled.
+
+Every primitive has a NumPy implementation, so a program that was traced can be evaluated, equation
+by equation, before it is compiled: in a millisecond where the compiler takes a quarter of a second.
+How often that is done depends on the program alone, on what it is estimated to cost to evaluate and
+to compile (``costs``), never on how long either took: so a run can be repeated bit for
+bit, but for the tier "ready", which is told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from math import inf
+from threading import Lock
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import config, records
+from tinyjax.core import sharded_array as sa
+from tinyjax.core.tracing import costs, jaxpr as jx, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import concrete as conc
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.xla import compilation, device_assignment
+from tinyjax.host import plans
+
+#: What evaluation may cost before the program is compiled, as a share of what that costs.
+_SHARE: Final = 0.25
+#: A program is not evaluated more often than this.
+_MOST_EVALUATIONS: Final = 200
+#: Loops of unknown length are evaluated up to so many equations, and are compiled if they go on.
+_MOST_EQUATIONS: Final = 10_000
+#: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
+#: are compiled: that ends a recursion without end by a message.
+_DEEPEST: Final = 8
+#: Of so many programs it is known how far they have come.
+_MOST_PROGRAMS: Final = 4096
+
+
+@attrs.frozen(eq=False, repr=False)
+class Decision(records.Record):
+    """How many calls of a program are evaluated before it is compiled, and why.
+
+    Attributes:
+        evaluations: how many calls; none is compiled at once.
+        reason: why, in words.
+    """
+
+    evaluations: int
+    reason: str
+
+
+def decide(jaxpr: jx.Jaxpr) -> Decision:
+    """Decide how often a program is evaluated before it is compiled."""
+    return jaxpr.derive("tier", lambda: _decide(jaxpr, costs.cost_of(jaxpr)))
+
+
+def _decide(jaxpr: jx.Jaxpr, cost: costs.Cost) -> Decision:
+    compiling, evaluating = cost.seconds_to_compile, cost.seconds_to_evaluate
+    if not cost.bounded and jx.effects(jaxpr).any:
+        # It could not be begun again.
+        return Decision(0, "a loop of unknown length has effects")
+    unknown = _without_rule(jaxpr)
+    if unknown is not None:
+        return Decision(0, f"'{unknown}' has no impl rule")
+    about = f"about {1e3 * evaluating:.2g} ms to evaluate, {1e3 * compiling:.2g} ms to compile"
+    times = _MOST_EVALUATIONS
+    if evaluating:
+        times = min(times, int(_SHARE * compiling / evaluating))
+    if not times:
+        return Decision(0, f"{about}: it is compiled at once")
+    calls = "the first call is" if times == 1 else f"the first {times} calls are"
+    return Decision(times, f"{about}: {calls} evaluated")
+
+
+def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
+    """A primitive in a program that cannot be evaluated, if there is one."""
+
+    def find() -> Primitive[Any] | None:
+        for eqn in jaxpr.eqns:
+            primitive = eqn.primitive
+            if primitive.rules.evaluate is None and not primitive.has_rule("impl"):
+                return eqn.primitive
+        inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
+        return next((one for one in inner if one is not None), None)
+
+    lacking: Primitive[Any] | None = jaxpr.derive("without rule", find)
+    return lacking
+
+
+class Progress:
+    """How far a program has come: it is evaluated at first, and compiled then."""
+
+    __slots__ = ("calls", "decision", "lock")
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision: Decision = decision
+        self.calls: int = 0
+        self.lock: Lock = Lock()
+
+    def count(self) -> int:
+        """Count the present call."""
+        with self.lock:
+            self.calls += 1
+            return self.calls
+
+
+_depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
+_programs: Final[dict[compilation.Compilation, Progress]] = {}
+
+
+def run(
+    request: compilation.Compilation,
+    args: Sequence[Array],
+    tier: config.Tier,
+    keep: Callable[[Any], None] = lambda executable: None,
+) -> Sequence[Array]:
+    """Run a program: evaluate it, or compile it and run that.
+
+    One that runs on other devices than the first is always compiled, for where its arguments lie.
+
+    Args:
+        request: the program, without a placement.
+        args: arrays with data, one for each parameter.
+        tier: "compiled" to wait for the compiler.
+        keep: called with the compiled program, once there is one to use from now on.
+    """
+    placement = device_assignment.placement_of(request.jaxpr, device_assignment.on_devices(args))
+    if placement is not None:
+        compilation.check_release()
+        from tinyjax.core.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
+
+        return run_sharded(attrs.evolve(request, placement=placement), args)
+    if sa.any_sharded(args):
+        from tinyjax.core.xla.sharded import on_host  # noqa: PLC0415 (likewise)
+
+        args = on_host(args)
+    if tier != "compiled" and _depth.get() < _DEEPEST:
+        progress = _progress_of(request)
+        times, calls = progress.decision.evaluations, progress.count()
+        try:
+            if calls < times or (times and _must_wait(tier, request)):
+                return _evaluate(request, args)
+            if calls == times:
+                # The last that is evaluated in any case. The compiler is set to work after it:
+                # beside it, loading jaxlib would slow it down.
+                from tinyjax.core.xla.background import compile_afterwards  # noqa: PLC0415 (only here)
+
+                with compile_afterwards(request):
+                    return _evaluate(request, args)
+        except plans.EndlessError:
+            progress.decision = Decision(0, "a loop of unknown length went on for long")
+    compilation.check_release()
+    from tinyjax.core.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
+
+    executable = executable_for(request)
+    keep(executable)
+    return executable(args)
+
+
+def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:
+    """Compile a primitive as a program of its own, and run it.
+
+    Args:
+        primitive: the primitive.
+        args: its operands, with data.
+        params: its parameters.
+    """
+    jaxpr = jx.jaxpr_of(primitive, [x.aval for x in args], params)
+    return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")
+
+
+def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
+    """Whether a program is not compiled yet and must not be waited for."""
+    from tinyjax.core.xla.background import is_under_way  # noqa: PLC0415 (the first call needs none)
+    from tinyjax.core.xla.forks import lacks_threads  # noqa: PLC0415 (likewise)
+
+    return lacks_threads() or (tier == "ready" and is_under_way(request))
+
+
+def _progress_of(request: compilation.Compilation) -> Progress:
+    progress = _programs.get(request)
+    if progress is None:
+        progress = _programs.setdefault(request, Progress(decide(request.jaxpr)))
+        if len(_programs) > _MOST_PROGRAMS:
+            with suppress(KeyError, RuntimeError):  # another thread has done it
+                del _programs[next(iter(_programs))]
+    return progress
+
+
+def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[Array]:
+    jaxpr, donated = request.jaxpr, request.donated
+    tr.check_concrete(args)
+    conc.check_donated(args)
+    taken: list[int] = []
+    if donated:
+        compilation.check_release()
+        from tinyjax.core.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
+
+        taken = [i for i, x in enumerate(match_donations(jaxpr, donated)) if x is not None]
+        conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
+    bounded = costs.cost_of(jaxpr).bounded
+    token = _depth.set(_depth.get() + 1)
+    try:
+        with tr.use_trace(plans.ProgramEvaluation(inf if bounded else _MOST_EQUATIONS)):
+            outs = jx.eval_jaxpr(jaxpr, args)
+    finally:
+        _depth.reset(token)
+    results: list[Array] = []
+    for out, aval in zip(outs, jaxpr.out_avals, strict=True):
+        assert isinstance(out, ConcreteArray), "evaluation gives data"
+        results.append(ConcreteArray(out._host, aval, out._buffer))
+    for i in taken:
+        conc.give_up(args[i])
+    return results
+
+
+def forget() -> None:
+    """Begin anew with every program: it is evaluated at first again."""
+    _programs.clear()

@@ -1,0 +1,60 @@
+"""What differs between the releases of jaxlib that tinyjax runs on: the one place that asks which.
+
+jaxlib's interface carries no promise of compatibility, so other releases are refused before
+anything of them is used. ``docs/jaxlib.md`` has what changed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+import jaxlib
+
+from tinyjax.core.xla.compilation import Flags
+from tinyjax.errors import UnsupportedVersionError
+
+Release: TypeAlias = tuple[int, ...]
+
+#: The oldest release, and the first that is too new; pyproject.toml says the same.
+SUPPORTED: Final[tuple[Release, Release]] = ((0, 10, 2), (0, 13))
+
+
+def release_of(version: str) -> Release:
+    """Return the numbers of a version, without what follows them: (0, 12, 1) of "0.12.1.dev3"."""
+    numbers = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in numbers[0].split(".")) if numbers else ()
+
+
+def check(version: str) -> Release:
+    """Return the numbers of a version of jaxlib that tinyjax runs on.
+
+    Raises:
+        UnsupportedVersionError: it is another.
+    """
+    release = release_of(version)
+    oldest, beyond = SUPPORTED
+    if not oldest <= release < beyond:
+        requirement = f"jaxlib>={'.'.join(map(str, oldest))},<{'.'.join(map(str, beyond))}"
+        raise UnsupportedVersionError(
+            f"tinyjax runs on {requirement}, but jaxlib {version} is installed. Install another by "
+            f"pip install '{requirement}'."
+        )
+    return release
+
+
+#: The release of jaxlib that is installed.
+VERSION: Final = jaxlib.__version__
+
+#: The compiler in words: what it compiled may be kept for the same one only.
+COMPILER: Final = f"jaxlib {VERSION}"
+
+_INSTALLED: Final = check(VERSION)
+
+#: What keeps ``array_result_handler`` from asking Python about each array; later, it never does.
+UNCHECKED: Final[dict[str, bool]] = {"_skip_checks": True} if _INSTALLED < (0, 11, 2) else {}
+
+#: Flags with which XLA writes fusions without MLIR, which compiles faster; later, it cannot.
+PLAIN_LOOPS: Final[Flags] = (
+    (("xla_cpu_use_fusion_emitters", False),) if _INSTALLED < (0, 11, 2) else ()
+)
