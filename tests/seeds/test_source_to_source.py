@@ -17,9 +17,8 @@ import numpy as np
 import tinyjax
 from tinyjax import source
 from tinyjax.source.adjoint.cotangents import accumulate
+from tinyjax.source.ir.assembly import renumbered, verify
 from tinyjax.source.ir.program import Call, Constant, Statement, Variable
-from tinyjax.source.ir.simplify import renumbered
-from tinyjax.source.ir.verify import verify
 
 
 def bar(x: Any) -> Any:

@@ -20,8 +20,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import source
 from tinyjax.errors import ArgumentError, DifferentiationError, JaxprTypeError, SourceError
+from tinyjax.source.ir.assembly import verify
 from tinyjax.source.ir.program import IR, Block, Branch, Call, Constant, Return, Statement, Variable
-from tinyjax.source.ir.verify import verify
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 

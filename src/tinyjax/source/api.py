@@ -13,10 +13,9 @@ from tinyjax import errors, frames
 from tinyjax.core.api import arguments, typed
 from tinyjax.core.tracing import checking
 from tinyjax.core.values.array import ArrayLike
-from tinyjax.source.adjoint import codegen, pullbacks, samples
+from tinyjax.source.adjoint import codegen, equivalents, pullbacks
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
-from tinyjax.source.adjoint.python_equivalents import WRITTEN, with_room
-from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, plain, registry
+from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, registry
 from tinyjax.source.ir import signature
 
 P = ParamSpec("P")
@@ -25,7 +24,7 @@ R = TypeVar("R")
 A = TypeVar("A", bound=Any)
 
 #: Modules of rules: loaded here, and so registered.
-_RULES: Final = (arrays, containers, formulas, operators, plain)
+_RULES: Final = (arrays, containers, formulas, operators)
 
 
 def forward(
@@ -78,7 +77,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
         >>> pull_back(1.0)
         (3.0, 2.0)
     """
-    value, back = with_room(pullbacks.pull, fun, *primals)
+    value, back = equivalents.with_room(pullbacks.pull, fun, *primals)
     return value, Transpose(back, primals)
 
 
@@ -90,7 +89,7 @@ class Transpose:
     primals: tuple[Any, ...]
 
     def __call__(self, ct: Any) -> tuple[Any, ...]:
-        parts = with_room(self.back, ct)[1:]
+        parts = equivalents.with_room(self.back, ct)[1:]
         return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
 
 
@@ -232,7 +231,9 @@ class ValueAndGrad:
     has_aux: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return with_room(value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs)
+        return equivalents.with_room(
+            value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
+        )
 
 
 @attrs.frozen(eq=False)
@@ -244,7 +245,7 @@ class Grad:
     has_aux: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        value, gradient = with_room(
+        value, gradient = equivalents.with_room(
             value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
         )
         return (gradient, value[1]) if self.has_aux else gradient
@@ -260,8 +261,8 @@ def _value_and_gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> 
     return ValueAndGrad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
 
 
-WRITTEN[grad] = _gradient_of
-WRITTEN[value_and_grad] = _value_and_gradient_of
+equivalents.WRITTEN[grad] = _gradient_of
+equivalents.WRITTEN[value_and_grad] = _value_and_gradient_of
 
 
 def value_and_gradient(
@@ -347,6 +348,6 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
             f"adjoint_source takes a Python function, but got {type(fun).__name__}."
         )
     if not args and not kwargs:
-        args = samples.sample_arguments(fun)
+        args = codegen.sample_arguments(fun)
     values = signature.bound(fun, args, kwargs).values
     return codegen.adjoint_text(pullbacks.plan_of(fun, values).adjoint, fun, values)

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.source.adjoint import kinds, pullbacks, python_equivalents
+from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import interpret, read, runtime, signature
 from tinyjax.source.ir.program import IR, Constant, Statement, Variable, value_of
@@ -192,8 +192,8 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         return enter(layer, fun.__func__, (fun.__self__, *args), kwargs)
     if isinstance(fun, functools.partial):
         return meet(layer, fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
-    if python_equivalents.is_written(fun):
-        return enter(layer, python_equivalents.WRITTEN[fun], args, kwargs)
+    if equivalents.is_written(fun):
+        return enter(layer, equivalents.WRITTEN[fun], args, kwargs)
     if fun is getattr and len(args) == 2:
         getter = operators.getter_of(*args)
         if getter is not None and not is_leaf(getter):
@@ -235,7 +235,7 @@ def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 _OWN: Final = f"{frames.PACKAGE_DIRECTORY}source/"
-_CONTEXTS: Final = f"{_OWN}contexts/"
+_CONTEXTS: Final = f"{_OWN}contexts.py"
 
 
 def is_own(fun: Any) -> bool:
@@ -255,7 +255,7 @@ def is_leaf(fun: Any) -> bool:
     """Whether a function is not looked into: it is a library's, or not written in Python."""
     if isinstance(fun, MethodType):
         return is_leaf(fun.__func__)
-    if isinstance(fun, functools.partial) or python_equivalents.is_written(fun):
+    if isinstance(fun, functools.partial) or equivalents.is_written(fun):
         return False
     if isinstance(fun, FunctionType):
         filename = fun.__code__.co_filename
@@ -302,7 +302,7 @@ class Interpreter:
         if (
             self.own
             and not boxed
-            and (registry.is_inert(fun) or not any(kinds.kind_of(x).active for x in args))
+            and (registry.is_inert(fun) or not any(activity.kind_of(x).active for x in args))
         ):
             return fun(*args, **kwargs)
         if fun is getattr and is_own(args[0]):

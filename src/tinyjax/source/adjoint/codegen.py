@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import operator
-from collections.abc import Callable, Sequence
-from types import FunctionType
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType, UnionType
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
+import numpy as np
 
+from tinyjax import errors, frames
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint import cotangents as ct, differentiate
-from tinyjax.source.adjoint.kinds import Kind, kind_of
+from tinyjax.source.adjoint.activity import Kind, kind_of
 from tinyjax.source.adjoint.rules.registry import length, rule_of
-from tinyjax.source.ir.origins import Origin, write_function
-from tinyjax.source.ir.program import IR, Atom, Call, Constant, Variable, value_of
-from tinyjax.source.ir.runtime import make_tuple
+from tinyjax.source.ir import origins, program as ir, runtime
+from tinyjax.source.text import coalescing, names, structure
 from tinyjax.source.text.annotations import ANY, Annotations, annotated, joined, type_of
-from tinyjax.source.text.coalescing import Conventions
-from tinyjax.source.text.imports import header
-from tinyjax.source.text.structure import write
 
 
 def _is_scalar(function: Any) -> bool:
@@ -27,22 +28,23 @@ def _is_scalar(function: Any) -> bool:
     return rule is not None and rule.scalar
 
 
-def _count(call: Call) -> int | None:
+def _count(call: ir.Call) -> int | None:
     """How many items a call of one of tinyjax's own functions gives, if that is known."""
-    function = value_of(call.function)
+    function = ir.value_of(call.function)
     home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
     if home == _CALLEES and name == "pull":
         return 2
     if home == _CALLEES and name == "guarded":
-        known = length(value_of(call.args[0]))
-        return known if known == value_of(call.args[1]) else None
+        known = length(ir.value_of(call.args[0]))
+        return known if known == ir.value_of(call.args[1]) else None
     is_rule = home.startswith("tinyjax.source.") and name.endswith("_adjoint")
     return length(function) if is_rule else None
 
 
 #: The module of what adjoints call (``activity.Callees``).
 _CALLEES: Final = "tinyjax.source.adjoint.pullbacks"
-FORWARD: Final = Conventions(_is_scalar, frozenset((operator.add, ct.accumulate)), _count, False)
+_ADDS: Final = frozenset((operator.add, ct.accumulate))
+FORWARD: Final = coalescing.Conventions(_is_scalar, _ADDS, _count, False)
 PULLBACK: Final = attrs.evolve(FORWARD, only_floats=True)
 
 
@@ -53,13 +55,18 @@ def scope_of(fun: FunctionType) -> Callable[[str], Any]:
 
 def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> FunctionType:
     """Compile both halves of an adjoint; give the forward one."""
-    scope = scope_of(fun)
-    where = fun.__code__.co_filename, fun.__code__.co_qualname
-    pullback, names, lines = write(adjoint.pullback, scope, {}, PULLBACK)
-    back = write_function(adjoint.pullback.name, pullback, dict(names), Origin(*where, lines))
-    patched = _with_pullback(adjoint.forward, adjoint.pullback, back)
-    forward, more, lines = write(patched, scope, {adjoint.pullback.name: back}, FORWARD)
-    return write_function(adjoint.forward.name, forward, dict(more), Origin(*where, lines))
+    pullback = adjoint.pullback
+    back = _compiled(pullback, {}, PULLBACK, fun)
+    patched = _with_pullback(adjoint.forward, pullback, back)
+    return _compiled(patched, {pullback.name: back}, FORWARD, fun)
+
+
+def _compiled(
+    program: ir.IR, known: dict[str, Any], conventions: coalescing.Conventions, fun: FunctionType
+) -> FunctionType:
+    text, namespace, lines = structure.write(program, scope_of(fun), known, conventions)
+    origin = origins.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
+    return origins.write_function(program.name, text, dict(namespace), origin)
 
 
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
@@ -69,20 +76,21 @@ def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tupl
     value = _value_type(kinds)
     result = _cotangents(adjoint, fun, values)
     back = annotated(adjoint.pullback, [_stack_type(kinds), value], result, PULLBACK)
-    pullback, names, _ = write(adjoint.pullback, scope, {}, PULLBACK, back)
+    pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, PULLBACK, back)
     annotations = Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
-    own = adjoint.pullback
-    forward, more, _ = write(adjoint.forward, scope, {own.name: own}, FORWARD, annotations)
-    del more[own.name]
+    own = {adjoint.pullback.name: adjoint.pullback}
+    forward, more, _ = structure.write(adjoint.forward, scope, own, FORWARD, annotations)
+    del more[adjoint.pullback.name]
     body = f"{pullback}\n\n{forward}"
-    return f"{header({**names, **more}, body, fun)}\n\n\n{body}"
+    return f"{names.header({**namespace, **more}, body, fun)}\n\n\n{body}"
 
 
-def _returned(ir: IR) -> list[tuple[Atom, ...]]:
+def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
     """The items of the tuples that a program returns."""
-    tuples = {s.variable: s.call.args for s in ir.statements if s.function is make_tuple}
-    values = [block.returned for block in ir.blocks]
-    return [tuples[v] for v in values if isinstance(v, Variable) and v in tuples]
+    statements = program.statements
+    tuples = {s.variable: s.call.args for s in statements if s.function is runtime.make_tuple}
+    values = [block.returned for block in program.blocks]
+    return [tuples[v] for v in values if isinstance(v, ir.Variable) and v in tuples]
 
 
 def _value_type(forward: Annotations) -> str:
@@ -99,9 +107,9 @@ def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple
     return _tuple_of(types)
 
 
-def _cotangent(atom: Atom, argument: Any) -> str:
+def _cotangent(atom: ir.Atom, argument: Any) -> str:
     """The type of the cotangent of an argument."""
-    if isinstance(atom, Constant) and atom.value is None:
+    if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
     if kind_of(argument) is Kind.FLOAT:
         return "float"
@@ -115,9 +123,9 @@ def _stack_type(forward: Annotations) -> str:
         return ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
     ((_, back),) = _returned(forward.ir)
-    assert isinstance(back, Variable), "the pullback is made just before"
+    assert isinstance(back, ir.Variable), "the pullback is made just before"
     kept = calls[back].args[1]
-    if isinstance(kept, Constant):
+    if isinstance(kept, ir.Constant):
         return "tuple[()]"
     return _tuple_of([joined([forward.of(atom)]) for atom in calls[kept].args])
 
@@ -132,12 +140,69 @@ def _tuple_of(types: Sequence[str]) -> str:
     return text if len(text) <= _LONGEST else "tuple[Any, ...]"
 
 
-def _with_pullback(forward: IR, pullback: IR, back: FunctionType) -> IR:
+def _with_pullback(forward: ir.IR, pullback: ir.IR, back: FunctionType) -> ir.IR:
     """The forward program with the compiled pullback in place of its program."""
 
-    def replace(atom: Atom) -> Atom:
-        if isinstance(atom, Constant) and atom.value is pullback:
-            return Constant(back, pullback.name)
+    def replace(atom: ir.Atom) -> ir.Atom:
+        if isinstance(atom, ir.Constant) and atom.value is pullback:
+            return ir.Constant(back, pullback.name)
         return atom
 
     return attrs.evolve(forward, blocks=tuple([b.map(replace) for b in forward.blocks]))
+
+
+# Arguments that stand for others of their kind
+
+_OF_TYPE: Final[dict[Any, Any]] = {
+    float: 1.0,
+    int: 1,
+    bool: True,
+    complex: 1j,
+    str: "",
+    type(None): None,
+    np.floating: np.float64(1),
+    np.ndarray: np.ones(1),
+    Array: opd.as_array(1.0),
+}
+_LISTS: Final = (list, Sequence, Iterable)
+
+
+def sample_arguments(fun: FunctionType) -> tuple[Any, ...]:
+    """Make an argument for each parameter by position that has no default.
+
+    It is of the type that the parameter is annotated with, or a float where that says nothing.
+
+    Raises:
+        ArgumentError: it is annotated with a type that is not known here.
+    """
+    try:
+        hints = get_type_hints(fun)
+    except (NameError, AttributeError, TypeError):  # what only a type checker can look up
+        hints = {}
+    samples: list[Any] = []
+    for name, parameter in inspect.signature(fun).parameters.items():
+        by_position = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        if parameter.default is not parameter.empty or not by_position:
+            break
+        try:
+            samples.append(_sample(hints.get(name, Any)))
+        except KeyError:
+            raise errors.ArgumentError(
+                f"the annotation of '{name}' of {frames.describe_function(fun)} does not tell what "
+                f"it takes: {parameter.annotation}. Give arguments of the kinds that the "
+                "derivative is for."
+            ) from None
+    return tuple(samples)
+
+
+def _sample(hint: Any) -> Any:
+    if hint is Any or isinstance(hint, TypeVar):
+        return 1.0
+    origin, inner = get_origin(hint) or hint, get_args(hint)
+    if origin in (Union, UnionType):
+        return _sample(inner[0])
+    if origin in _LISTS:
+        return [_sample(x) for x in inner[:1] or (Any,)]
+    if origin is tuple:
+        return tuple([_sample(x) for x in inner or (Any,) if x is not Ellipsis])
+    return _OF_TYPE[origin]

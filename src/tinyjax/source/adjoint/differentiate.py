@@ -16,12 +16,9 @@ from collections.abc import Callable
 
 import attrs
 
-from tinyjax.source.adjoint.activity import Activity, Callees
-from tinyjax.source.adjoint.kinds import Kind
-from tinyjax.source.adjoint.reversal import NONE, BlockWriter, Cotangent, ReverseBlock, item_of
-from tinyjax.source.ir import runtime, simplify
-from tinyjax.source.ir.program import IR, Atom, Branch, Call, Constant, Return, Statement, Variable
-from tinyjax.source.ir.verify import verify
+from tinyjax.source.adjoint.activity import Activity, Callees, Kind
+from tinyjax.source.adjoint.reversal import BlockWriter, Cotangent, ReverseBlock
+from tinyjax.source.ir import assembly, program as ir, runtime
 from tinyjax.source.text.names import STACK, TAG
 
 
@@ -35,33 +32,32 @@ class Adjoint:
             parameters, the function's first.
     """
 
-    forward: IR
-    pullback: IR
+    forward: ir.IR
+    pullback: ir.IR
 
 
-def differentiate(ir: IR, arguments: tuple[Kind, ...], callees: Callees) -> Adjoint:
+def differentiate(program: ir.IR, arguments: tuple[Kind, ...], callees: Callees) -> Adjoint:
     """Write the adjoint of a program for arguments of given kinds, the function's first."""
-    activity = Activity(ir, arguments, callees)
-    name = ir.name if ir.name.isidentifier() else "function"
+    activity = Activity(program, arguments, callees)
+    name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     return Adjoint(_forward(activity, f"forward_of_{name}", pullback), pullback)
 
 
-def _finished(name: str, writers: list[BlockWriter], filename: str) -> IR:
-    blocks = simplify.simplified(tuple([writer.block() for writer in writers]))
-    return verify(IR(name, None, blocks, filename))
+def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
+    return assembly.assembled(name, tuple([writer.block() for writer in writers]), filename)
 
 
 # The forward program
 
 
-def _forward(activity: Activity, name: str, pullback: IR) -> IR:
+def _forward(activity: Activity, name: str, pullback: ir.IR) -> ir.IR:
     writers = []
     for index, block in enumerate(activity.ir.blocks):
         writer = BlockWriter(block.arguments)
-        below: list[Atom] = []
+        below: list[ir.Atom] = []
         if index:
-            stack = Variable(0, STACK)
+            stack = ir.Variable(0, STACK)
             writer.arguments.append(stack)
             below = [stack]
         for statement in block.statements:
@@ -72,36 +68,31 @@ def _forward(activity: Activity, name: str, pullback: IR) -> IR:
                 writer.statements.append(statement)
         kept = activity.residuals[index]
         if activity.single:
-            frame = writer.emit(runtime.make_tuple, *kept) if kept else Constant((), "()")
+            frame = writer.emit(runtime.make_tuple, *kept) if kept else ir.literal(())
         elif not activity.framed(index):
-            frame = below[0] if below else NONE
+            frame = below[0] if below else ir.NONE
         else:
-            tag = Constant(index, str(index))
-            frame = writer.emit(runtime.make_tuple, tag, *kept, *below, name=STACK)
-        exits: list[Branch | Return] = []
+            frame = writer.emit(runtime.make_tuple, ir.literal(index), *kept, *below, name=STACK)
+        exits: list[ir.Branch | ir.Return] = []
         for exit_ in block.exits:
-            if isinstance(exit_, Branch):
+            if isinstance(exit_, ir.Branch):
                 exits.append(attrs.evolve(exit_, args=(*exit_.args, frame)))
                 continue
-            marker = Constant(pullback, pullback.name)
+            marker = ir.Constant(pullback, pullback.name)
             back = writer.emit(activity.callees.pullback, marker, frame, name="back")
-            exits.append(Return(writer.emit(runtime.make_tuple, exit_.value, back)))
+            exits.append(ir.Return(writer.emit(runtime.make_tuple, exit_.value, back)))
         writer.exits = tuple(exits)
         writers.append(writer)
     return _finished(name, writers, activity.ir.filename)
 
 
-def _pull(activity: Activity, writer: BlockWriter, statement: Statement) -> None:
+def _pull(activity: Activity, writer: BlockWriter, statement: ir.Statement) -> None:
     """Write a call whose pullback is kept."""
     call, line = statement.call, statement.line
-    pulled = Call(
-        Constant(activity.callees.pull, "pull"), (call.function, *call.args), call.keywords
-    )
-    pair = writer.emit_call(pulled)
-    writer.statements.append(Statement(statement.variable, item_of(pair, 0), line))
-    writer.statements.append(
-        Statement(activity.back_of(statement.variable), item_of(pair, 1), line)
-    )
+    pull, args = ir.function(activity.callees.pull), (call.function, *call.args)
+    pair = writer.emit_call(ir.Call(pull, args, call.keywords))
+    for i, variable in enumerate((statement.variable, activity.back_of(statement.variable))):
+        writer.statements.append(ir.Statement(variable, ir.item_of(pair, i), line))
 
 
 # The pullback
@@ -112,10 +103,12 @@ class Reversal:
 
     def __init__(self, activity: Activity) -> None:
         self.activity = activity
-        self.writers: list[BlockWriter] = [BlockWriter([Variable(0, STACK), Variable(0, "ct")])]
+        self.writers: list[BlockWriter] = [
+            BlockWriter([ir.Variable(0, STACK), ir.Variable(0, "ct")])
+        ]
         self.reversed: list[ReverseBlock] = []
 
-    def program(self, name: str) -> IR:
+    def program(self, name: str) -> ir.IR:
         """Write it."""
         activity = self.activity
         (entry,) = self.writers
@@ -126,7 +119,7 @@ class Reversal:
             block.write()
         else:
             for index in range(len(activity.ir.blocks)):
-                writer, stack = self.new_writer(), Variable(0, STACK)
+                writer, stack = self.new_writer(), ir.Variable(0, STACK)
                 block = ReverseBlock(activity, index, writer, stack)
                 writer.arguments = [stack, *block.open()]
                 self.reversed.append(block)
@@ -151,33 +144,33 @@ class Reversal:
     def route(
         self,
         writer: BlockWriter,
-        stack: Atom,
+        stack: ir.Atom,
         sources: list[int],
-        args: Callable[[BlockWriter, int], list[Atom]],
+        args: Callable[[BlockWriter, int], list[ir.Atom]],
     ) -> None:
         """Go on with the reverse of the block that the stack names, which is one of several."""
         for index in sources[:-1]:
-            tag = writer.emit(operator.getitem, stack, Constant(0, "0"), name=TAG)
-            same = writer.emit(operator.eq, tag, Constant(index, str(index)))
+            tag = writer.emit_call(ir.item_of(stack, 0), TAG)
+            same = writer.emit(operator.eq, tag, ir.literal(index))
             here, rest = self.new_writer(), self.new_writer()
             writer.exits = (
-                Branch(self.writers.index(rest), unless=same),
-                Branch(self.writers.index(here)),
+                ir.Branch(self.writers.index(rest), unless=same),
+                ir.Branch(self.writers.index(here)),
             )
             self.go(here, stack, index, args)
             writer = rest
         if sources:
             self.go(writer, stack, sources[-1], args)
         else:  # the program never returns: an error was raised before
-            writer.exits = (Return(NONE),)
+            writer.exits = (ir.Return(ir.NONE),)
 
     def go(
         self,
         writer: BlockWriter,
-        stack: Atom,
+        stack: ir.Atom,
         index: int,
-        args: Callable[[BlockWriter, int], list[Atom]],
+        args: Callable[[BlockWriter, int], list[ir.Atom]],
     ) -> None:
         cotangents = args(writer, index)
         target = self.writers.index(self.reversed[index].writer)
-        writer.exits = (Branch(target, (stack, *cotangents)),)
+        writer.exits = (ir.Branch(target, (stack, *cotangents)),)

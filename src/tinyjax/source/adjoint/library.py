@@ -21,9 +21,8 @@ from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core import api
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.source.adjoint import counterparts
+from tinyjax.source.adjoint import activity, equivalents
 from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
-from tinyjax.source.adjoint.kinds import kind_of
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.ir import origins
 
@@ -183,7 +182,7 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             be lost.
     """
     for leaf in tree.leaves((args, kwargs)):
-        if isinstance(leaf, FunctionType) and kind_of(leaf).active:
+        if isinstance(leaf, FunctionType) and activity.kind_of(leaf).active:
             raise origins.refusal(
                 f"{name_of(fun)} was given the function {leaf.__qualname__}, which closes over "
                 "variables: their derivatives would be lost. Use the transformation of the same "
@@ -243,12 +242,12 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     Raises:
         SourceError: the function of tinyjax does not take these arguments.
     """
-    ours = fun.fun if isinstance(fun, OnHost) else counterparts.taking_lists(fun)
-    if isinstance(ours, counterparts.TakingLists):
+    ours = fun.fun if isinstance(fun, OnHost) else equivalents.taking_lists(fun)
+    if isinstance(ours, equivalents.TakingLists):
         try:
             ours.bind(args, kwargs)
         except TypeError:
-            taken = counterparts.signature_of(ours.fun).parameters.values()
+            taken = equivalents.signature_of(ours.fun).parameters.values()
             raise registry.unknown_arguments(fun, len(args), tuple(kwargs), taken) from None
     value = fun(*args, **kwargs)
     return value, LibraryPullback(OnHost(LibraryTranspose(ours)), args, kwargs)

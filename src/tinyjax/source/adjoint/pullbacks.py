@@ -10,6 +10,8 @@ that of the program which ``pull`` would run.
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
@@ -17,12 +19,9 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax.source.adjoint import activity, codegen, library, python_equivalents
+from tinyjax.source.adjoint import activity, codegen, equivalents, library
 from tinyjax.source.adjoint.cotangents import accumulate
-from tinyjax.source.adjoint.counterparts import counterpart
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
-from tinyjax.source.adjoint.kinds import Kind, kind_of
-from tinyjax.source.adjoint.records import constructor_forward, is_record_class, is_written_class
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import origins, read, runtime, signature
 from tinyjax.source.ir.program import IR
@@ -231,7 +230,7 @@ def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an array or a container."""
-    y, back = pull(python_equivalents.method_function(fun), fun.__self__, *args, **kwargs)
+    y, back = pull(equivalents.method_function(fun), fun.__self__, *args, **kwargs)
     return y, MethodPullback(back)
 
 
@@ -336,19 +335,19 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if fun is pull:
         inner = route(args[0], args[1:], kwargs)
         return Route(pull, (inner.forward, *inner.inputs), inner.keywords)
-    if python_equivalents.is_written(fun):
-        return route(python_equivalents.WRITTEN[fun], args, kwargs)
+    if equivalents.is_written(fun):
+        return route(equivalents.WRITTEN[fun], args, kwargs)
     if fun is runtime.apply:
         return Route(apply_forward, (fun, *args), kwargs)
     if registry.rule_of(fun) is not None and (
-        registry.fits(fun, len(args), (*kwargs,)) or not counterpart(fun)
+        registry.fits(fun, len(args), (*kwargs,)) or not equivalents.counterpart(fun)
     ):
         return Route(rule_forward, (fun, *args), kwargs)
     if registry.is_inert(fun):
         return Route(zero_forward, (fun, *args), kwargs)
     if isinstance(fun, library.LibraryPullback):
         return Route(library.library_back_forward, (fun, *args), kwargs)
-    if isinstance(fun, library.OnHost) or counterpart(fun) is not None:
+    if isinstance(fun, library.OnHost) or equivalents.counterpart(fun) is not None:
         return Route(library.numpy_forward, (fun, *args), kwargs)
     if library.is_library(fun):
         return Route(library.library_forward, (fun, *args), kwargs)
@@ -372,7 +371,7 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
             return method
     elif isinstance(getattr(type(fun), "__call__", None), FunctionType):  # noqa: B004 - its type
         return Route(instance_forward, (fun, *args), kwargs)
-    if not any(kind_of(x).active for x in (fun, *args, *kwargs.values())):
+    if not any(activity.kind_of(x).active for x in (fun, *args, *kwargs.values())):
         return Route(zero_forward, (fun, *args), kwargs)
     _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
 
@@ -384,12 +383,66 @@ def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
         return Route(zero_forward, (fun, *args), kwargs)
     if isinstance(owner, (list, dict, set, np.ndarray)) and fun.__name__ in _WRITING:
         _refuse(fun, _IN_PLACE)
-    if (type(owner), fun.__name__) in python_equivalents.CONTAINER_METHODS or (
+    if (type(owner), fun.__name__) in equivalents.CONTAINER_METHODS or (
         isinstance(owner, (np.ndarray, np.generic))
-        and (fun.__name__ in arrays.METHODS or counterpart(getattr(np, fun.__name__, None)))
+        and (
+            fun.__name__ in arrays.METHODS
+            or equivalents.counterpart(getattr(np, fun.__name__, None))
+        )
     ):
         return Route(builtin_method_forward, (fun, *args), kwargs)
     return None
+
+
+# Constructors of objects with declared fields: attrs classes, dataclasses, named tuples
+
+
+@attrs.frozen(eq=False)
+class RecordPullback:
+    """The pullback of a constructor: which field, or item, each argument becomes."""
+
+    keys: tuple[str | int, ...]
+
+    def __call__(self, ct: Any) -> Any:
+        cotangents = [ct.get(key) if isinstance(ct, dict) else ct[key] for key in self.keys]
+        return (None, *cotangents)
+
+
+def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
+    """Make an attrs object, a dataclass or a named tuple."""
+    return fun(*args, **kwargs), RecordPullback(constructed(fun, len(args), tuple(kwargs)))
+
+
+def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:
+    """Which field, or item, each argument of a constructor becomes."""
+    parameters = (*[*inspect.signature(kind).parameters][:count], *names)
+    if issubclass(kind, tuple):
+        return tuple([kind._fields.index(name) for name in parameters])
+    aliases = {field.alias: field.name for field in attrs.fields(kind)} if attrs.has(kind) else {}
+    return tuple([aliases.get(name, name) for name in parameters])
+
+
+def is_written_class(kind: type) -> bool:
+    """Whether a class is the user's own: made by a class statement, and not of the library."""
+    own = kind.__module__.partition(".")[0] not in sys.stdlib_module_names
+    return bool(kind.__flags__ & (1 << 9)) and own
+
+
+def is_record_class(kind: Any) -> bool:
+    """Whether the constructor of a class only keeps its arguments."""
+    if issubclass(kind, tuple):
+        return hasattr(kind, "_fields")
+    if any(hasattr(kind, name) for name in ("__attrs_post_init__", "__post_init__")):
+        return False
+    if "__attrs_attrs__" in vars(kind):
+        generated_init = kind.__init__.__code__.co_filename.startswith("<attrs generated")
+        return generated_init and not any(
+            f.converter or getattr(f.default, "takes_self", False) for f in attrs.fields(kind)
+        )
+    return "__dataclass_fields__" in vars(kind) and vars(kind)["__dataclass_params__"].init
+
+
+registry.inert.add(constructed)
 
 
 # Generated functions
@@ -409,7 +462,7 @@ class Plan:
 
 
 #: By code object: the program, its adjoints, and how many arguments are simply its parameters.
-_plans: dict[CodeType, tuple[IR, dict[tuple[Kind, ...], Plan], int]] = {}
+_plans: dict[CodeType, tuple[IR, dict[tuple[activity.Kind, ...], Plan], int]] = {}
 
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
@@ -417,7 +470,7 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     kept = _plans.get(fun.__code__)
     if kept is None or len(args) != kept[2] or read.stale(fun):
         return None
-    return kept[1].get((kind_of(fun), *map(kind_of, args)))
+    return kept[1].get((activity.kind_of(fun), *map(activity.kind_of, args)))
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
@@ -428,7 +481,7 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
         ir, count = attrs.evolve(read.ir_of(fun), function=None), fun.__code__.co_argcount
         plain = len(ir.blocks[0].arguments) == 1 + count
         kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
-    kinds = (kind_of(fun), *[kind_of(value) for value in values])
+    kinds = (activity.kind_of(fun), *[activity.kind_of(value) for value in values])
     plan = kept[1].get(kinds)
     if plan is None:
         adjoint = differentiate(kept[0], kinds, CALLEES)

@@ -10,15 +10,13 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.source.adjoint.activity import Activity
+from tinyjax.source.adjoint.activity import Activity, Kind
 from tinyjax.source.adjoint.cotangents import accumulate, number
-from tinyjax.source.adjoint.kinds import Kind
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import program as ir, runtime, syntax
 from tinyjax.source.text import names
 
-NONE: Final = ir.Constant(None, "None")
-ZERO: Final = ir.Constant(0.0, "0.0")
+ZERO: Final = ir.literal(0.0)
 
 
 class BlockWriter:
@@ -33,7 +31,7 @@ class BlockWriter:
     def emit(
         self, function: Callable[..., Any], *args: ir.Atom, name: str | None = None
     ) -> ir.Variable:
-        return self.emit_call(ir.Call(ir.Constant(function, function.__name__), args), name)
+        return self.emit_call(ir.Call(ir.function(function), args), name)
 
     def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
         variable = ir.Variable(0, name)
@@ -82,10 +80,9 @@ class ReverseBlock:
 
     def open(self) -> list[ir.Variable]:
         """Take the cotangents of the live-out variables."""
-        parameters = []
-        for v in self.activity.live_out[self.index]:
-            parameter = ir.Variable(0, cotangent_name(v))
-            parameters.append(parameter)
+        live = self.activity.live_out[self.index]
+        parameters = [ir.Variable(0, cotangent_name(v)) for v in live]
+        for v, parameter in zip(live, parameters, strict=True):
             self.cotangents[v] = Cotangent(parameter, self.activity.kind(v) is Kind.FLOAT)
         return parameters
 
@@ -98,30 +95,26 @@ class ReverseBlock:
                 self.statement(statement, ct)
         rest = self.unpack()
         if self.index == 0:
-            gradients = [self.final(v) for v in self.block.arguments]
+            cts = self.cotangents
+            gradients = [cts[v].atom if v in cts else ir.NONE for v in self.block.arguments]
             self.writer.exits = (ir.Return(self.writer.emit(runtime.make_tuple, *gradients)),)
         return rest
 
     def unpack(self) -> ir.Atom:
         """Read the residuals, before everything else."""
-        kept = list(self.residuals)
-        self.activity.residuals[self.index] = kept
-        if not self.activity.single and not self.activity.framed(self.index):
+        single = self.activity.single
+        self.activity.residuals[self.index] = [*self.residuals]
+        if not single and not self.activity.framed(self.index):
             return self.stack
-        writer = self.writer
-        later, writer.statements, writer.line = writer.statements, [], 0
-        start = 0 if self.activity.single else 1
-        for i, v in enumerate(kept, start):
-            writer.statements.append(ir.Statement(self.residuals[v], item_of(self.stack, i)))
-        rest: ir.Atom = NONE
-        if not self.activity.single and self.index:
-            rest = ir.Variable(0, names.STACK)
-            writer.statements.append(ir.Statement(rest, item_of(self.stack, len(kept) + 1)))
-        writer.statements += later
-        return rest
-
-    def final(self, v: ir.Variable) -> ir.Atom:
-        return self.cotangents[v].atom if v in self.cotangents else NONE
+        variables, rest = [*self.residuals.values()], ir.Variable(0, names.STACK)
+        if more := not single and self.index:
+            variables.append(rest)
+        self.writer.line = 0
+        self.writer.statements[:0] = [
+            ir.Statement(v, ir.item_of(self.stack, i))
+            for i, v in enumerate(variables, 0 if single else 1)
+        ]
+        return rest if more else ir.NONE
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """The cotangents that the reverse of a block before this one takes."""
@@ -141,9 +134,9 @@ class ReverseBlock:
 
     def total(self, writer: BlockWriter, v: ir.Variable, atoms: list[ir.Atom]) -> ir.Atom:
         scalar = self.activity.kind(v) is Kind.FLOAT
-        atoms = [a for a in atoms if a is not ZERO and a is not NONE]
+        atoms = [a for a in atoms if a is not ZERO and a is not ir.NONE]
         if not atoms:
-            return ZERO if scalar else NONE
+            return ZERO if scalar else ir.NONE
         total = atoms[0]
         for atom in atoms[1:]:
             add = operator.add if scalar else accumulate
@@ -168,7 +161,7 @@ class ReverseBlock:
         if scalar and not definite:
             atom, definite = self.writer.emit(number, atom, name=cotangent_name(target)), True
         before = self.cotangents.get(target)
-        if before is not None and before.atom not in (NONE, ZERO):
+        if before is not None and before.atom not in (ir.NONE, ZERO):
             add = operator.add if scalar else accumulate
             atom = self.writer.emit(add, before.atom, atom, name=cotangent_name(target))
             definite = definite or before.definite
@@ -184,48 +177,39 @@ class ReverseBlock:
         if self.written_out(statement, rule, ct):
             return
         places = self.activity.places(statement)
-        writer = self.writer
         operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
         keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
         function = rule.adjoint
         if rule.of_rest is not None and not self.activity.active(call.args[0]):
             function = rule.of_rest
-        adjoint = ir.Constant(function, function.__name__)
+        adjoint = ir.function(function)
         if ct.definite:
-            parts = writer.emit_call(ir.Call(adjoint, (ct.atom, *operands), keywords))
+            adjoint_call = ir.Call(adjoint, (ct.atom, *operands), keywords)
         else:
-            last = max([i for i in places if i is not None], default=-1)
-            number = max(len(call.args), last + 1)
-            count = ir.Constant(number, str(number))
-            parts = writer.emit_call(
-                ir.Call(
-                    ir.Constant(self.activity.callees.guarded, "guarded"),
-                    (adjoint, count, ct.atom, *operands),
-                    keywords,
-                )
-            )
+            count = max([len(call.args), *[i + 1 for i in places if i is not None]])
+            guarded = ir.function(self.activity.callees.guarded)
+            args = (adjoint, ir.literal(count), ct.atom, *operands)
+            adjoint_call = ir.Call(guarded, args, keywords)
+        parts = self.writer.emit_call(adjoint_call)
         named = zip(places, [v for _, v in call.keywords], strict=True)
-        known = rule.definite if ct.definite else ()
-        self.distribute(parts, [*enumerate(call.args), *named], known)
+        definite = rule.definite if ct.definite else ()
+        self.distribute(parts, [*enumerate(call.args), *named], definite)
 
     def distribute(
         self,
         parts: ir.Variable,
         targets: Sequence[tuple[int | None, ir.Atom]],
-        known: tuple[int, ...] = (),
+        definite: tuple[int, ...] = (),
     ) -> None:
         for i, target in targets:
             if i is not None and self.activity.active(target):
-                part = self.writer.emit(
-                    operator.getitem, parts, ir.Constant(i, str(i)), name=cotangent_name(target)
-                )
-                self.give(target, part, definite=i in known)
+                part = self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target))
+                self.give(target, part, definite=i in definite)
 
     def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
-        call = statement.call
-        targets = [*call.atoms]
-        count = ir.Constant(len(targets), str(len(targets)))
+        targets = statement.call.atoms
         back = self.local(self.activity.back_of(statement.variable))
+        count = ir.literal(len(targets))
         parts = self.writer.emit(self.activity.callees.pull_back, back, ct.atom, count)
         self.distribute(parts, [*enumerate(targets)])
 
@@ -242,28 +226,19 @@ class ReverseBlock:
         floats = self.activity.kind(statement.variable) is Kind.FLOAT
         if not floats and (len(call.args) > 1 or rule.overloaded):
             return False
-        atoms = dict(zip(rule.parameters, call.args, strict=True))
+        atoms = {**dict(zip(rule.parameters, call.args, strict=True)), "y": statement.variable}
         cotangents: list[tuple[ir.Atom, ir.Atom]] = []
         for target, text in zip(call.args, rule.formulas, strict=True):
-            if not self.activity.active(target):
-                continue
-            if text is None:
-                continue
-            tree = ast.parse(text, mode="eval").body
-            atom = self.formula(tree, rule, {**atoms, "y": statement.variable}, ct.atom)
-            cotangents.append((target, atom if atom is ct.atom else self.named(atom, target)))
+            if text is not None and self.activity.active(target):
+                tree = ast.parse(text, mode="eval").body
+                atom = self.formula(tree, rule, atoms, ct.atom)
+                if isinstance(atom, ir.Variable) and atom is not ct.atom:
+                    name = cotangent_name(target)
+                    atom = ir.name_last(self.writer.statements, atom, name)
+                cotangents.append((target, atom))
         for target, atom in cotangents:
             self.give(target, atom, definite=True)
         return True
-
-    def named(self, atom: ir.Atom, target: ir.Atom) -> ir.Atom:
-        """Call a cotangent after its variable."""
-        statements = self.writer.statements
-        if isinstance(atom, ir.Variable) and statements and statements[-1].variable is atom:
-            named = ir.Variable(0, cotangent_name(target))
-            statements[-1] = attrs.evolve(statements[-1], variable=named)
-            return named
-        return atom
 
     def formula(
         self, node: ast.expr, rule: registry.Rule, atoms: dict[str, ir.Atom], ct: ir.Atom
@@ -279,7 +254,7 @@ class ReverseBlock:
             case ast.Name(id=name):
                 return self.local(atoms[name])
             case ast.Constant(value=value):
-                return ir.Constant(value, repr(value))
+                return ir.literal(value)
             case ast.UnaryOp(op=op, operand=operand):
                 return self.writer.emit(syntax.UNARY[type(op)], write(operand))
             case ast.BinOp(left=left, op=op, right=right):
@@ -298,13 +273,6 @@ def _function(rule: registry.Rule, name: str) -> ir.Constant:
     if getattr(rule.library, name, None) is function:
         return ir.Constant(function, f"{'math' if rule.library is math else 'np'}.{name}")
     return ir.Constant(function, name)
-
-
-def item_of(atom: ir.Atom, index: int) -> ir.Call:
-    """An item of a tuple."""
-    return ir.Call(
-        ir.Constant(operator.getitem, "operator.getitem"), (atom, ir.Constant(index, str(index)))
-    )
 
 
 def cotangent_name(target: ir.Atom) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import TypeVar
 
 import attrs
@@ -87,18 +88,10 @@ class Liveness:
     exit: list[set[Variable]]
 
 
-def _used_by(statement: Statement) -> Iterable[Variable]:
-    return statement.call.variables
-
-
-def _used_at_end(block: Block) -> Iterable[Variable]:
-    return block.used_at_end
-
-
 def liveness(
     blocks: tuple[Block, ...],
-    used: Callable[[Statement], Iterable[Variable]] = _used_by,
-    used_at_end: Callable[[Block], Iterable[Variable]] = _used_at_end,
+    used: Callable[[Statement], Iterable[Variable]] = attrgetter("call.variables"),
+    used_at_end: Callable[[Block], Iterable[Variable]] = attrgetter("used_at_end"),
 ) -> Liveness:
     """Find the live variables of a program.
 

@@ -17,9 +17,8 @@ import attrs
 from tinyjax import errors, frames
 from tinyjax.source.ir import find, program as ir, runtime, signature
 
-UNDEFINED: Final = ir.Constant(runtime.UNDEFINED, "undefined")
-DEFINED: Final = ir.Constant(runtime.defined, "defined")
-_known: dict[Callable[..., Any], ir.Constant] = {}
+UNDEFINED: Final = ir.literal(runtime.UNDEFINED)
+DEFINED: Final = ir.function(runtime.defined)
 
 
 @attrs.define(eq=False)
@@ -102,39 +101,33 @@ class BlocksBuilder:
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 
     def _finished(self, draft: OpenBlock) -> ir.Block:
-        exits: list[ir.Branch | ir.Return] = []
-        for exit_ in draft.exits:
-            if isinstance(exit_, ir.Branch):
-                target = self.drafts[exit_.target]
-                args = [target.incoming[p][draft.index] for p in target.arguments]
-                exit_ = attrs.evolve(exit_, args=tuple(args))  # noqa: PLW2901
-            exits.append(exit_)
-        return ir.Block(tuple(draft.arguments), tuple(draft.statements), tuple(exits))
+        def with_values(exit_: ir.Branch | ir.Return) -> ir.Branch | ir.Return:
+            if isinstance(exit_, ir.Return):
+                return exit_
+            target = self.drafts[exit_.target]
+            args = [target.incoming[p][draft.index] for p in target.arguments]
+            return attrs.evolve(exit_, args=tuple(args))
+
+        exits = tuple(map(with_values, draft.exits))
+        return ir.Block(tuple(draft.arguments), tuple(draft.statements), exits)
 
     def _drop_needless_checks(self) -> None:
         """Take out the checks of variables that every path gives a value."""
-        doubtful: set[ir.Variable] = set()
-        changed = True
-        while changed:
-            changed = False
-            for draft in self.drafts:
-                for parameter, incoming in draft.incoming.items():
-                    if parameter not in doubtful and any(
-                        a is UNDEFINED or a in doubtful
-                        for a in map(self.resolve, incoming.values())
-                    ):
-                        doubtful.add(parameter)
-                        changed = True
+        doubtful: set[ir.Atom] = {UNDEFINED}
+        while more := {
+            parameter
+            for draft in self.drafts
+            for parameter, incoming in draft.incoming.items()
+            if parameter not in doubtful
+            and not doubtful.isdisjoint(map(self.resolve, incoming.values()))
+        }:
+            doubtful |= more
         for draft in self.drafts:
-            kept = []
-            for statement in draft.statements:
-                if statement.call.function is DEFINED:
-                    value = self.resolve(statement.call.args[0])
-                    if value is not UNDEFINED and value not in doubtful:
-                        self.replaced[statement.variable] = value
-                        continue
-                kept.append(statement)
-            draft.statements = kept
+            for statement in [s for s in draft.statements if s.call.function is DEFINED]:
+                value = self.resolve(statement.call.args[0])
+                if value not in doubtful:
+                    self.replaced[statement.variable] = value
+                    draft.statements.remove(statement)
 
     def fail(self, construct: str, instead: str, node: ast.AST | None = None) -> NoReturn:
         line = getattr(node, "lineno", self.line)
@@ -162,20 +155,16 @@ class BlocksBuilder:
     def read(self, name: str, draft: OpenBlock) -> ir.Atom:
         if name in draft.values:
             return self.resolve(draft.values[name])
-        if not draft.sealed:
-            variable = self.block_argument(draft, name)
-            draft.incomplete[name] = variable
-            draft.values[name] = variable
-            return variable
-        if not draft.predecessors:
+        if draft.sealed and not draft.predecessors:
             return UNDEFINED
-        if len(draft.predecessors) == 1:
-            value = self.read(name, draft.predecessors[0])
-            draft.values[name] = value
+        if draft.sealed and len(draft.predecessors) == 1:
+            value = draft.values[name] = self.read(name, draft.predecessors[0])
             return value
-        variable = self.block_argument(draft, name)
-        draft.values[name] = variable
-        return self.complete(draft, name, variable)
+        variable = draft.values[name] = self.block_argument(draft, name)
+        if draft.sealed:
+            return self.complete(draft, name, variable)
+        draft.incomplete[name] = variable
+        return variable
 
     def complete(self, draft: OpenBlock, name: str, variable: ir.Variable) -> ir.Atom:
         incoming = draft.incoming[variable]
@@ -225,11 +214,7 @@ class BlocksBuilder:
     def emit(
         self, function: Callable[..., Any], *args: ir.Atom, name: str | None = None
     ) -> ir.Variable:
-        constant = _known.get(function)
-        if constant is None:
-            constant = ir.Constant(function, function.__name__)
-            _known[function] = constant
-        return self.emit_call(ir.Call(constant, args), name)
+        return self.emit_call(ir.Call(ir.function(function), args), name)
 
     def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
         variable = ir.Variable(0, name)
@@ -254,19 +239,11 @@ class BlocksBuilder:
         if self.draft is None:
             return
         if isinstance(value, ir.Variable) and value.name is None:
-            value = self._named(value, name.partition(".")[0])
+            named = ir.name_last(self.draft.statements, value, name.partition(".")[0])
+            if named is not value:
+                self.replaced[value] = named
+            value = named
         self.draft.values[name] = value
-
-    def _named(self, value: ir.Variable, name: str) -> ir.Variable:
-        """Give the variable that the last statement defines the name it is assigned to."""
-        assert self.draft is not None, "a name is written in a block"
-        statements = self.draft.statements
-        if not statements or statements[-1].variable is not value or not name:
-            return value
-        named = ir.Variable(0, name)
-        statements[-1] = attrs.evolve(statements[-1], variable=named)
-        self.replaced[value] = named
-        return named
 
     def result(self, name: str) -> ir.Atom:
         return UNDEFINED if self.draft is None else self.read(name, self.draft)

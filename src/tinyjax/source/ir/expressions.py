@@ -169,29 +169,18 @@ class Expressions(functions.Functions):
         name = function.text.split(".")[-1] if isinstance(function, Constant) else ""
         if isinstance(function, Constant) and runtime.is_in(function.value, syntax.REFUSED):
             self.fail(f"{name}()", syntax.REFUSED[function.value], node)
-        if isinstance(function, Constant) and function.value is super:
-            self.fail("super()", "name the class: Base.method(self, ...)", node)
         if any(keyword.arg == "out" for keyword in node.keywords):
             self.fail("the keyword out", "assign the result to a name", node)
-        plain = len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp)
-        if plain and name in syntax.CONSUMERS:
-            (argument,) = node.args
-            assert isinstance(argument, ast.GeneratorExp), "it was just asked"
-            items = self.comprehension(argument.elt, argument.generators)
-            args: list[Atom] = [items]
-        elif any(isinstance(arg, ast.Starred) for arg in node.args) or any(
-            keyword.arg is None for keyword in node.keywords
-        ):
+        first = node.args[0] if len(node.args) == 1 else None
+        if isinstance(first, ast.GeneratorExp) and name in syntax.CONSUMERS:
+            args: list[Atom] = [self.comprehension(first.elt, first.generators)]
+        elif syntax.is_spread(node):
             return self.spread(function, node)
         else:
             args = [self.argument(arg, function) for arg in node.args]
         keywords = tuple([(k.arg or "", self.expression(k.value)) for k in node.keywords])
         self.line = node.lineno
         return self.emit_call(Call(function, tuple(args), keywords))
-
-    def call_shared(self, node: ast.Call, name: str) -> Atom:
-        """Write out a function that is called."""
-        raise NotImplementedError
 
     def argument(self, node: ast.expr, function: Atom) -> Atom:
         """An argument; of a built-in function that goes through an iterator, the items."""

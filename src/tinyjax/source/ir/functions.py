@@ -1,15 +1,25 @@
-"""Names, and functions defined in functions."""
+"""Names, and functions defined in functions.
+
+Programs have no variables that are shared. So a nested function that assigns variables of the
+function around it (``nonlocal``) is written out where it is called: its statements then read and
+assign the variables of the program around it, as in Python. That holds for every function that uses
+such a variable, or a function that does. It must be called by its name: what would become of the
+variable is not known where the function is handed on.
+"""
 
 from __future__ import annotations
 
 import ast
+import dis
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import blocks, find, program as ir, runtime, scopes, signature
+from tinyjax.source.ir import blocks, find, program as ir, runtime, signature, syntax
 
 
 def lookup(fun: FunctionType, name: str) -> Any:
@@ -20,11 +30,48 @@ def lookup(fun: FunctionType, name: str) -> Any:
         return runtime.UNDEFINED
 
 
+@attrs.frozen(eq=False)
+class WrittenOut:
+    """A function that is written out where it is called.
+
+    Attributes:
+        node: its definition.
+        code: its code.
+        renamed: what names stand for where it is defined.
+        defaults: the names under which the values of its defaults are kept, by parameter.
+    """
+
+    node: ast.FunctionDef
+    code: CodeType
+    renamed: list[dict[str, str]]
+    defaults: dict[str, str]
+
+
+@attrs.frozen(eq=False)
+class LoopTargets:
+    """Where ``continue`` and ``break`` lead, and how many clean-ups there were outside."""
+
+    again: blocks.OpenBlock
+    out: blocks.OpenBlock
+    cleanups: int
+
+
 class Functions(blocks.BlocksBuilder):
     """Writes what names stand for, and the functions that a function defines."""
 
+    def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
+        super().__init__(fun, node)
+        self.written_out: dict[str, WrittenOut] = {}
+        self.loops: list[LoopTargets] = []
+        self.cleanups: list[Callable[[], None]] = []
+        self.find_shared(self.code)
+
     def expression(self, node: ast.expr) -> ir.Atom:
         """Write an expression."""
+        raise NotImplementedError
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        """Write statements."""
         raise NotImplementedError
 
     def load(self, name: str) -> ir.Atom:
@@ -32,12 +79,10 @@ class Functions(blocks.BlocksBuilder):
             return blocks.UNDEFINED
         name = self.name_of(name)
         if name in self.locals or "." in name:
-            self.check_shared(name)
+            if name in self.written_out:  # it is only called
+                self.fail_shared(name)
             value = self.read(name, self.draft)
-            if name not in self.unsure:
-                return value
-            plain = name.partition(".")[0]
-            return self.emit_call(ir.Call(blocks.DEFINED, (value, self.literal(plain))), plain)
+            return self.defined(value, name.partition(".")[0]) if name in self.unsure else value
         if name in self.code.co_freevars:
             return self.emit(runtime.captured, self.self_variable, self.literal(name), name=name)
         constant = lookup(self.fun, name)
@@ -46,17 +91,13 @@ class Functions(blocks.BlocksBuilder):
             return ir.Constant(constant, name)
         return self.emit(runtime.global_value, self.self_variable, self.literal(name), name=name)
 
-    def check_shared(self, name: str) -> None:
-        """See that a function that is to be written out where it is called is only called."""
-        raise NotImplementedError
-
     def shares(self, node: find.FunctionNode) -> bool:
         """Whether a nested function assigns variables outside, or uses one that such a one does."""
         return any(self.name_of(name) in self.shared for name in self.code_of(node).co_freevars)
 
-    def shared_function(self, node: ast.FunctionDef) -> None:
-        """Define a function that is written out where it is called."""
-        raise NotImplementedError
+    def defined(self, value: ir.Atom, name: str) -> ir.Variable:
+        """Check that a variable has a value."""
+        return self.emit_call(ir.Call(blocks.DEFINED, (value, self.literal(name))), name)
 
     def nested(self, node: ast.FunctionDef) -> None:
         if self.shares(node):
@@ -154,23 +195,12 @@ class Functions(blocks.BlocksBuilder):
         return self.emit(operator.getitem, self.make_functions([node]), self.literal(0))
 
     def code_of(self, node: find.FunctionNode) -> CodeType:
-        def search(code: CodeType) -> CodeType | None:
-            for constant in code.co_consts:
-                if isinstance(constant, CodeType):
-                    if _same_place(constant, node):
-                        return constant
-                    if constant.co_name in scopes.COMPREHENSIONS:
-                        inner = search(constant)
-                        if inner is not None:
-                            return inner
-            return None
-
-        nested = search(self.scope.code)
-        if nested is None:
-            if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
-                self.fail("a generator", "return a list", node)
-            self.fail("this nested function", "define it in the module", node)
-        return nested
+        for code in nested_codes(self.scope.code):
+            if _same_place(code, node):
+                return code
+        if any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)):
+            self.fail("a generator", "return a list", node)
+        self.fail("this nested function", "define it in the module", node)
 
     def check_captured(self, name: str, node: find.FunctionNode) -> None:
         """Python looks up what a function closes over when it is called; here it is taken at once.
@@ -206,10 +236,6 @@ class Functions(blocks.BlocksBuilder):
                 case _:
                     pass
 
-    def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
-        """Refuse a use of a shared variable or function that cannot be written out."""
-        raise NotImplementedError
-
     def assigned_before(self, name: str, node: find.FunctionNode) -> bool:
         """Whether a variable has a value before a function is defined that closes over it."""
         return name in signature.parameters_of(self.scope.code) or any(
@@ -218,9 +244,185 @@ class Functions(blocks.BlocksBuilder):
             for other in self.assignments(name)
         )
 
+    # Functions that are written out where they are called
+
+    def find_shared(self, code: CodeType) -> None:
+        """Find out what of a function's own must be known where its nested functions are called."""
+        variables, functions = shared_names(code, lambda name: self.name_of(name) in self.shared)
+        self.shared.update(self.name_of(name) for name in variables | functions)
+
+    def fail_shared(self, name: str, node: ast.AST | None = None) -> NoReturn:
+        """Refuse a use of a shared variable or function that cannot be written out."""
+        function = self.written_out.get(self.name_of(name))
+        self.fail(
+            f"{name.partition('.')[0]!r}, a function that uses variables assigned by nested "
+            "functions (nonlocal), as a value"
+            if function
+            else f"a lambda that closes over {name!r}, which a nested function assigns (nonlocal),",
+            "only call it, by its name, where it is defined; or return what has become of the "
+            "variable"
+            if function
+            else "define it with def, and only call it",
+            node,
+        )
+
+    def shared_function(self, node: ast.FunctionDef) -> None:
+        """Define a function that is written out where it is called."""
+        if node.decorator_list:
+            self.fail(
+                f"a decorated function ({node.name}) with nonlocal", "leave out the decorator", node
+            )
+        if any(other is not node for other in self.assignments(node.name)):
+            self.fail(
+                f"{node.name!r}, a function with nonlocal whose name is assigned again,",
+                "give each a name of its own",
+                node,
+            )
+        args = node.args
+        positional = [*args.posonlyargs, *args.args]
+        expressions = dict(
+            zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
+        )
+        expressions |= {a: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
+        defaults = {}
+        for parameter, default in expressions.items():
+            defaults[parameter.arg] = self.hide(parameter.arg)
+            self.write(defaults[parameter.arg], self.expression(default))
+        name = self.name_of(node.name)
+        self.written_out[name] = WrittenOut(node, self.code_of(node), [*self.renamed], defaults)
+        self.write(name, self.literal(None))  # it is defined from here on
+
+    def call_shared(self, node: ast.Call, name: str) -> ir.Atom:
+        """Write out a function that is called."""
+        function = self.written_out.get(name)
+        if function is None:
+            self.fail(f"a call of {name!r} before its definition", "define it first", node)
+        if self.scope.is_within(function.node):
+            self.fail(
+                f"{function.node.name!r}, a function with nonlocal that calls itself,",
+                "write a loop, or return what has become of the variable",
+                node,
+            )
+        if self.draft is not None:
+            self.defined(self.read(name, self.draft), function.node.name)
+        arguments = self.bind(node, function)
+        before = self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes
+        code, after, result = function.code, self.new_block(), self.hide("")
+        self.scope: blocks.Scope = blocks.Scope(function.node, code, after, result, self.scope)
+        self.loops, self.cleanups = [], []
+        self.loop_nodes: list[ast.AST] = []
+        names = {name: self.hide(name) for name in (*code.co_varnames, *code.co_cellvars)}
+        self.renamed: list[dict[str, str]] = [*function.renamed, names]
+        self.find_shared(code)
+        for plain_name, hidden in names.items():
+            if plain_name not in arguments:
+                self.unsure.add(hidden)
+            self.write(hidden, arguments.get(plain_name, blocks.UNDEFINED))
+        self.body(function.node.body)
+        self.write(result, self.literal(None))
+        self.jump(after)
+        self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes = before
+        self.enter(after)
+        self.line: int = node.lineno
+        return self.result(result)
+
+    def bind(self, node: ast.Call, function: WrittenOut) -> dict[str, ir.Atom]:
+        """The values of a function's parameters in a call."""
+        name, args, code = function.node.name, function.node.args, function.code
+        if syntax.is_spread(node):
+            self.fail(
+                f"a call of {name!r}, a function with nonlocal, with * or **",
+                "write out the arguments",
+                node,
+            )
+        values = [self.expression(arg) for arg in node.args]
+        keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
+        declared = signature.parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
+        arguments = dict(zip(declared[: code.co_argcount], values, strict=False))
+        rest = values[code.co_argcount :]
+        extra: dict[str, ir.Atom] = {}
+        for key, value in keywords.items():
+            own = key in declared[code.co_posonlyargcount :]
+            (arguments if own and key not in arguments else extra)[key] = value
+        missing = [n for n in declared if n not in arguments and n not in function.defaults]
+        if missing or (rest and not args.vararg) or (extra and not args.kwarg):
+            self.fail(
+                f"a call of {name!r} with arguments that its parameters do not take",
+                "give one for each parameter",
+                node,
+            )
+        for parameter, hidden in function.defaults.items():
+            if parameter not in arguments:
+                arguments[parameter] = self.result(hidden)
+        if args.vararg:
+            arguments[args.vararg.arg] = self.emit(runtime.make_tuple, *rest)
+        if args.kwarg:
+            items = [atom for key, value in extra.items() for atom in (self.literal(key), value)]
+            arguments[args.kwarg.arg] = self.emit(runtime.make_dict, *items)
+        return arguments
+
 
 def _same_place(code: CodeType, node: find.FunctionNode) -> bool:
     try:
         return find.find_function(code) is node
     except errors.SourceError:
         return False
+
+
+# Which variables of a function its nested functions share with it
+
+#: Code that Python makes for what is no function of the user's.
+COMPREHENSIONS: Final = frozenset(("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"))
+
+
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """The functions that a function defines, those in its comprehensions included."""
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            if constant.co_name in COMPREHENSIONS:
+                yield from nested_codes(constant)
+            else:
+                yield constant
+
+
+def assigned_outside(code: CodeType) -> set[str]:
+    """The variables outside of a function that it assigns, or that a function inside it does."""
+    names = {
+        str(instruction.argval)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in ("STORE_DEREF", "DELETE_DEREF")
+    }
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= assigned_outside(constant)
+    return names.intersection(code.co_freevars)
+
+
+def shared_names(code: CodeType, is_shared: Callable[[str], bool]) -> tuple[set[str], set[str]]:
+    """What of a function's own must be known where its nested functions are called.
+
+    Args:
+        code: the function.
+        is_shared: whether a variable from outside is such.
+
+    Returns:
+        The variables that nested functions assign, and the nested functions that use one.
+    """
+    nested = list(nested_codes(code))
+    variables = {name for inner in nested for name in assigned_outside(inner)}
+    variables.intersection_update(code.co_cellvars)
+    functions: set[str] = set()
+    while True:
+        known = variables | functions
+        more = {
+            inner.co_name
+            for inner in nested
+            if inner.co_name != "<lambda>"
+            and any(
+                name in known if name in code.co_cellvars else is_shared(name)
+                for name in inner.co_freevars
+            )
+        }
+        if more <= functions:
+            return variables, functions
+        functions |= more

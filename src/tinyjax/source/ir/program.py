@@ -9,10 +9,11 @@ that it closes over are read from.
 
 from __future__ import annotations
 
+import functools
 import keyword
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -54,6 +55,21 @@ class Constant:
 
 
 Atom: TypeAlias = Variable | Constant
+
+
+def literal(value: Any) -> Constant:
+    """A value as it is written."""
+    return Constant(value, repr(value))
+
+
+@functools.cache
+def function(fun: Callable[..., Any]) -> Constant:
+    """A function by its name."""
+    return Constant(fun, fun.__name__)
+
+
+#: What a program without a result returns.
+NONE: Final = literal(None)
 
 
 def value_of(atom: Atom) -> Any:
@@ -226,6 +242,24 @@ class IR:
     def passed(self, branch: Branch) -> list[tuple[Variable, Atom]]:
         """The arguments of the block that a branch leads to, with their values."""
         return list(zip(self.blocks[branch.target].arguments, branch.args, strict=True))
+
+
+def item_of(atom: Atom, index: int) -> Call:
+    """An item of a tuple."""
+    return Call(function(operator.getitem), (atom, Constant(index, str(index))))
+
+
+def name_last(statements: list[Statement], variable: Variable, name: str) -> Variable:
+    """Give a variable a name if the last of some statements defines it; the variable that does."""
+    if not name or not statements or statements[-1].variable is not variable:
+        return variable
+    statements[-1] = attrs.evolve(statements[-1], variable=Variable(0, name))
+    return statements[-1].variable
+
+
+def in_order(variables: Iterable[Variable]) -> list[Variable]:
+    """Variables in the order in which a program defines them."""
+    return sorted(variables, key=lambda v: v.number)
 
 
 def is_attribute(call: Call) -> bool:

@@ -1,25 +1,30 @@
 """From Python to static single assignment form.
 
-One walk over the syntax tree of a function writes the blocks of its program (``statements``,
-``expressions``, ``functions``); what its variables are is found on the way (``blocks``).
+One walk over the syntax tree of a function writes the blocks of its program: its statements here,
+``expressions``, ``functions``; what its variables are is found on the way (``blocks``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType
-from typing import Any, TypeGuard
+from typing import Any
 
 import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import functions, program as ir, statements
-from tinyjax.source.ir.find import find_function
-
-
-def is_function(fun: object) -> TypeGuard[FunctionType]:
-    """Whether it is a function written in Python."""
-    return isinstance(fun, FunctionType)
+from tinyjax.source.ir import (
+    assembly,
+    expressions,
+    find,
+    functions,
+    program as ir,
+    runtime,
+    signature,
+    syntax,
+)
+from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
 
 
 def ir_of(fun: Callable[..., Any]) -> ir.IR:
@@ -56,18 +61,16 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
     """
     if isinstance(fun, MethodType):
         fun = fun.__func__
-    if not is_function(fun):
+    if not isinstance(fun, FunctionType):
         raise errors.ArgumentError(
             f"ir_of takes a Python function, but got {type(fun).__name__}. Functions written in C "
             "have no source."
         )
     kept = _programs.get(fun.__code__)
     if kept is None or stale(fun):
-        builder = statements.Builder(fun, find_function(fun.__code__))
+        builder = Builder(fun, find.find_function(fun.__code__))
         # without the function: it may close over arrays, which are not to be kept
-        program = attrs.evolve(builder.build(), function=None)
-        kept = (program, tuple(builder.resolved.items()))
-        _programs[fun.__code__] = kept
+        kept = _programs[fun.__code__] = (builder.build(), tuple(builder.resolved.items()))
     return attrs.evolve(kept[0], function=fun)
 
 
@@ -84,3 +87,235 @@ def stale(fun: FunctionType) -> bool:
         ):
             return True
     return False
+
+
+class Builder(expressions.Expressions):
+    """Writes the program of one function."""
+
+    def build(self) -> ir.IR:
+        first = self.new_block(sealed=True)
+        self.self_variable: ir.Variable = self.block_argument(first, None)
+        for name in signature.parameters_of(self.code):
+            first.values[name] = self.block_argument(first, name)
+        self.draft = first
+        if isinstance(self.node, ast.Lambda):
+            self.leave(ir.Return(self.expression(self.node.body)))
+        else:
+            self.body(self.node.body)
+            self.leave(ir.Return(ir.NONE))
+        return assembly.assembled(self.code.co_name, self.finished(), self.code.co_filename)
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        i = 0
+        while i < len(statements) and self.draft is not None:
+            group = self.group_at(statements, i)
+            if len(group) > 1:
+                self.nested_group(group)
+                i += len(group)
+            else:
+                self.statement(statements[i])
+                i += 1
+
+    def statement(self, node: ast.stmt) -> None:
+        self.line: int = node.lineno
+        match node:
+            case ast.Expr():
+                self.expression_statement(node)
+            case ast.Return():
+                value = self.expression(node.value) if node.value else ir.NONE
+                self.return_(value)
+            case ast.Assign():
+                self.assignment(node)
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self.assign(node.target, self.expression(node.value))
+            case ast.AugAssign():
+                self.augmented(node)
+            case ast.If():
+                self.choose(node.test, lambda: self.body(node.body), lambda: self.body(node.orelse))
+            case ast.While():
+                self.while_loop(node)
+            case ast.For():
+                self.for_loop(node)
+            case ast.Break() | ast.Continue():
+                loop = self.loops[-1]
+                self.clean_up(loop.cleanups)
+                self.jump(loop.out if isinstance(node, ast.Break) else loop.again)
+            case ast.Assert():
+                self.assertion(node)
+            case ast.Raise():
+                self.throw(node)
+            case ast.With():
+                self.managed(node.items, node)
+            case ast.Try():
+                self.guarded(node)
+            case ast.FunctionDef():
+                self.nested(node)
+            case ast.Nonlocal() if all(self.is_local(name) for name in node.names):
+                pass
+            case ast.Pass():
+                pass
+            case _:
+                construct, instead = syntax.UNSUPPORTED.get(
+                    type(node), (type(node).__name__.lower(), "write it in another way")
+                )
+                self.fail(construct, instead, node)
+
+    def return_(self, value: ir.Atom) -> None:
+        """Write the end of the function, or of one that is written out."""
+        if self.scope.after is not None:
+            self.write(self.scope.result, value)
+        self.clean_up(0)
+        if self.scope.after is None:
+            self.leave(ir.Return(value))
+        else:
+            self.jump(self.scope.after)
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is one of the program's variables."""
+        return (variable := self.name_of(name)) in self.locals or "." in variable
+
+    def assignment(self, node: ast.Assign) -> None:
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=targets) | ast.List(elts=targets)],
+                value=ast.Tuple(elts=values),
+            ) if _fit(targets, values):
+                parts = [self.expression(part) for part in values]
+                for target, part in zip(targets, parts, strict=True):
+                    self.assign(target, part)
+            case ast.Assign(
+                targets=[ast.Tuple() | ast.List() as target], value=ast.Call() as call
+            ) if self.makes_iterator(call):
+                self.assign(target, self.iterable(call))
+            case _:
+                value = self.expression(node.value)
+                for target in node.targets:
+                    self.assign(target, value)
+
+    def expression_statement(self, node: ast.Expr) -> None:
+        match node.value:
+            case ast.Constant():  # a docstring
+                pass
+            case ast.Call(func=ast.Attribute(attr=name)) if name in syntax.MUTATORS:
+                self.fail(
+                    f".{name}(), which changes an object in place,",
+                    f"write {syntax.MUTATORS[name]}",
+                    node,
+                )
+            case _:
+                self.expression(node.value)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        if not isinstance(node.target, ast.Name):
+            self.assign(node.target, UNDEFINED)
+            return
+        before = self.load(node.target.id)
+        by = self.expression(node.value)
+        operation = syntax.BINARY[type(node.op)]
+        constant = ir.Constant(operation, f"operator.{operation.__name__}")
+        self.assign(node.target, self.emit(runtime.updated, constant, before, by))
+
+    # Loops
+
+    def while_loop(self, node: ast.While) -> None:
+        head, inside, outside, out = (self.new_block() for _ in range(4))
+        self.jump(head)
+        self.draft: OpenBlock | None = head
+        if isinstance(node.test, ast.Constant) and node.test.value:
+            self.jump(inside)
+        else:
+            self.branch(node.test, inside, outside)
+        self.enter(inside)
+        self.repeated(node, head, out)
+        self.jump(head)
+        self.seal(head)
+        self.after_loop(node, outside, out)
+
+    def for_loop(self, node: ast.For) -> None:
+        outs: list[OpenBlock] = []
+
+        def body(step: OpenBlock) -> None:
+            outs.append(self.new_block())
+            self.repeated(node, step, outs[0])
+
+        outside = self.for_each(self.iterable(node.iter), node.target, body)
+        self.after_loop(node, outside, outs[0])
+
+    def repeated(self, node: ast.While | ast.For, again: OpenBlock, out: OpenBlock) -> None:
+        """Write a loop's body, from which ``continue`` and ``break`` lead to two blocks."""
+        self.loops.append(functions.LoopTargets(again, out, len(self.cleanups)))
+        self.loop_nodes.append(node)
+        self.body(node.body)
+        self.loop_nodes.pop()
+        self.loops.pop()
+
+    def after_loop(self, node: ast.While | ast.For, outside: OpenBlock, out: OpenBlock) -> None:
+        """Write a loop's ``else`` clause, and go on behind it."""
+        self.enter(outside)
+        self.body(node.orelse)
+        self.jump(out)
+        self.enter(out)
+
+    # Errors and clean-ups
+
+    def assertion(self, node: ast.Assert) -> None:
+        def fail() -> None:
+            args = () if node.msg is None else (self.expression(node.msg),)
+            self.raise_(self.emit(AssertionError, *args))
+
+        self.choose(node.test, lambda: None, fail)
+
+    def throw(self, node: ast.Raise) -> None:
+        if node.exc is None:
+            self.fail("raise without an exception", "name the exception", node)
+        error = self.expression(node.exc)
+        self.raise_(error, self.expression(node.cause) if node.cause else None)
+
+    def raise_(self, error: ir.Atom, cause: ir.Atom | None = None) -> None:
+        self.emit(runtime.thrown, error, cause or self.literal(None))
+        self.leave(ir.Return(ir.NONE))
+
+    def clean_up(self, outside: int) -> None:
+        """Write what a jump out of ``with`` and ``try`` statements does on its way."""
+        pending = self.cleanups
+        for i in range(len(pending) - 1, outside - 1, -1):
+            self.cleanups = pending[:i]
+            pending[i]()
+        self.cleanups = pending
+
+    def managed(self, items: Sequence[ast.withitem], node: ast.With) -> None:
+        if not items:
+            self.body(node.body)
+            return
+        manager = self.expression(items[0].context_expr)
+        value = self.emit(runtime.enter, manager)
+        if items[0].optional_vars is not None:
+            self.assign(items[0].optional_vars, value)
+        self.with_cleanup(
+            lambda: self.managed(items[1:], node),
+            lambda: _ignore(self.emit(runtime.leave, manager)),
+        )
+
+    def guarded(self, node: ast.Try) -> None:
+        if node.handlers:
+            self.fail("try with except", "test for the case with if", node)
+        self.with_cleanup(lambda: self.body(node.body), lambda: self.body(node.finalbody))
+
+    def with_cleanup(self, body: Callable[[], None], cleanup: Callable[[], None]) -> None:
+        self.cleanups: list[Callable[[], None]] = [*self.cleanups, cleanup]
+        body()
+        self.cleanups = self.cleanups[:-1]
+        if self.draft is not None:
+            cleanup()
+
+
+def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
+    """Whether a tuple is assigned item by item."""
+    return len(targets) == len(values) and not any(
+        isinstance(part, ast.Starred) for part in (*targets, *values)
+    )
+
+
+def _ignore(_value: object) -> None:
+    """A clean-up has no result."""

@@ -58,6 +58,14 @@ INFIX: Final[dict[Callable[..., Any], str]] = {
     **{function: text for _, function, text in _COMPARISONS},
 }
 PREFIX: Final[dict[Callable[..., Any], str]] = {function: text for _, function, text in _UNARY}
+
+
+def is_spread(node: ast.Call) -> bool:
+    """Whether a call has ``*args`` or ``**kwargs``."""
+    starred = any(isinstance(arg, ast.Starred) for arg in node.args)
+    return starred or any(keyword.arg is None for keyword in node.keywords)
+
+
 #: Methods that change what they belong to and return nothing.
 MUTATORS: Final = {
     "append": "xs = [*xs, x]",
@@ -113,6 +121,7 @@ REFUSED: Final[dict[Any, str]] = {
     globals: "name the variable",
     locals: "name the variable",
     vars: "name the attribute",
+    super: "name the class: Base.method(self, ...)",
     iter: "loop over the sequence itself",
     next: "index the sequence",
 }

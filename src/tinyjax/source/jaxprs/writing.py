@@ -26,9 +26,8 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import first_element
 from tinyjax.source.ir.origins import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
-from tinyjax.source.text.imports import import_block
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
-from tinyjax.source.text.names import quoted
+from tinyjax.source.text.names import import_block, quoted
 
 #: How wide lines of numbers are.
 _WIDTH: Final = 90

@@ -14,7 +14,7 @@ from tinyjax import errors, frames, tree
 from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.tracing import closures, trace as tr
 from tinyjax.core.values.array import Array
-from tinyjax.source.adjoint import python_equivalents
+from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import read, runtime, signature
 from tinyjax.source.ir.program import IR
 from tinyjax.source.staging import (
@@ -141,7 +141,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 #: Functions of Python's that call others, in Python.
 _CALLING: Final[dict[Any, Any]] = {
-    fun: python_equivalents.WRITTEN[fun] for fun in (map, functools.reduce, itertools.accumulate)
+    fun: equivalents.WRITTEN[fun] for fun in (map, functools.reduce, itertools.accumulate)
 }
 #: What makes containers, or takes them apart.
 _CONTAINERS: Final = frozenset(

@@ -8,8 +8,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.source.ir import analysis, runtime
-from tinyjax.source.ir.program import IR, Atom, Block, Branch, Constant, Return, Variable
+from tinyjax.source.ir import analysis, program as ir, runtime
 
 #: Stands for the block behind every return, whose parameter is the value returned.
 RETURN: Final = -1
@@ -26,10 +25,10 @@ class Counting:
         inside: where its body begins.
     """
 
-    items: Variable
+    items: ir.Variable
     counter: int
-    out: Branch
-    inside: Branch
+    out: ir.Branch
+    inside: ir.Branch
 
 
 @attrs.frozen(eq=False)
@@ -42,8 +41,8 @@ class Test:
         shares: whether what the condition computes is used elsewhere.
     """
 
-    out: Branch
-    inside: Branch
+    out: ir.Branch
+    inside: ir.Branch
     shares: bool
 
 
@@ -77,45 +76,41 @@ class ControlFlowGraph:
         order: the place of each block in an order in which all but the repeated branches go on.
     """
 
-    def __init__(self, ir: IR) -> None:
-        self.blocks: tuple[Block, ...] = ir.blocks
-        self.predecessors: list[list[int]] = analysis.predecessors(ir.blocks)
-        self.order: dict[int, int] = {
-            block: place for place, block in enumerate(analysis.reverse_postorder(ir.blocks))
-        }
-        self.order[RETURN] = len(ir.blocks)
-        self._gone_through = {s.variable for s in ir.statements if s.function is runtime.items_of}
-        bodies = analysis.natural_loops(ir.blocks)
-        self.loops: dict[int, Loop] = {
-            header: self._loop(header, body) for header, body in bodies.items()
-        }
+    def __init__(self, program: ir.IR) -> None:
+        blocks, statements = program.blocks, program.statements
+        self.blocks: tuple[ir.Block, ...] = blocks
+        self.predecessors: list[list[int]] = analysis.predecessors(blocks)
+        places = enumerate(analysis.reverse_postorder(blocks))
+        self.order: dict[int, int] = {block: place for place, block in places}
+        self.order[RETURN] = len(blocks)
+        self._gone_through = {s.variable for s in statements if s.function is runtime.items_of}
+        loops = analysis.natural_loops(blocks)
+        self.loops: dict[int, Loop] = {head: self._loop(head, body) for head, body in loops.items()}
         self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
-        self._live_after: dict[tuple[int, int], frozenset[Variable]] = {}
-        self._collecting = _collecting_variables(ir.blocks)
-        self._live = [
-            (*block.arguments, *sorted(variables, key=lambda v: v.number))
-            for block, variables in zip(ir.blocks, analysis.liveness(ir.blocks).entry, strict=True)
-        ]
-        self._lines = {s.variable: s.line for s in ir.statements}
+        self._live_after: dict[tuple[int, int], frozenset[ir.Variable]] = {}
+        self._collecting = _collecting_variables(program)
+        live = analysis.liveness(blocks).entry
+        self._live = [(*b.arguments, *ir.in_order(v)) for b, v in zip(blocks, live, strict=True)]
+        self._lines = {s.variable: s.line for s in statements}
 
-    def line_of(self, atom: Atom) -> int:
+    def line_of(self, atom: ir.Atom) -> int:
         """The line where a value is computed or written; 0 where it is not known."""
-        return atom.line if isinstance(atom, Constant) else self._lines.get(atom, 0)
+        return atom.line if isinstance(atom, ir.Constant) else self._lines.get(atom, 0)
 
-    def collects(self, variable: Variable) -> bool:
+    def collects(self, variable: ir.Variable) -> bool:
         """Whether a variable holds the items of a comprehension so far."""
         return variable in self._collecting
 
-    def live_in(self, index: int) -> tuple[Variable, ...]:
+    def live_in(self, index: int) -> tuple[ir.Variable, ...]:
         """What a block needs to be run from: its parameters, and what is used from there on."""
         return self._live[index]
 
-    def live_after(self, index: int, place: int) -> frozenset[Variable]:
+    def live_after(self, index: int, place: int) -> frozenset[ir.Variable]:
         """The variables with a value at a statement of a block that are used after it."""
         variables = self._live_after.get((index, place))
         if variables is None:
             block = self.blocks[index]
-            rest = Block((), block.statements[place + 1 :], block.exits)
+            rest = ir.Block((), block.statements[place + 1 :], block.exits)
             used = {*rest.uses}
             for branch in block.branches:
                 target = branch.target
@@ -138,17 +133,12 @@ class ControlFlowGraph:
         key = (start, stops)
         blocks = self._reached.get(key)
         if blocks is None:
-            seen = {start}
             work = [start]
-            while work:
-                index = work.pop()
-                if index in stops or index == RETURN:
-                    continue
-                for branch in self.blocks[index].branches:
-                    if branch.target not in seen:
-                        seen.add(branch.target)
-                        work.append(branch.target)
-            blocks = self._reached[key] = frozenset(seen)
+            for index in work:
+                if index not in stops and index != RETURN:
+                    targets = [branch.target for branch in self.blocks[index].branches]
+                    work += [target for target in targets if target not in work]
+            blocks = self._reached[key] = frozenset(work)
         return blocks
 
     def joins(self, start: int, others: Iterable[int], stops: frozenset[int]) -> frozenset[int]:
@@ -166,16 +156,10 @@ class ControlFlowGraph:
 
     def _loop(self, header: int, body: frozenset[int]) -> Loop:
         exits = frozenset(b.target for i in body for b in self.blocks[i].branches) - body
-        lines = [s.line for i in sorted(body) for s in self.blocks[i].statements if s.line]
-        first = [s.line for s in self.blocks[header].statements if s.line]
-        return Loop(
-            header,
-            body,
-            exits,
-            self._counting(header),
-            self._test(header, body, exits),
-            first[0] if first else min(lines, default=0),
-        )
+        lines = [s.line for i in body for s in self.blocks[i].statements if s.line]
+        line = self.first_line(header) or min(lines, default=0)
+        test = self._test(header, body, exits)
+        return Loop(header, body, exits, self._counting(header), test, line)
 
     def _counting(self, header: int) -> Counting | None:
         block = self.blocks[header]
@@ -186,8 +170,8 @@ class ControlFlowGraph:
         if not (
             length.function is len
             and test.function is operator.lt
-            and isinstance(out, Branch)
-            and isinstance(inside, Branch)
+            and isinstance(out, ir.Branch)
+            and isinstance(inside, ir.Branch)
             and out.unless is test.variable
             and test.call.args[1] is length.variable
         ):
@@ -196,7 +180,7 @@ class ControlFlowGraph:
         if (
             items not in self._gone_through
             or counter not in block.arguments
-            or not isinstance(items, Variable)
+            or not isinstance(items, ir.Variable)
         ):
             return None
         return Counting(items, block.arguments.index(counter), out, inside)
@@ -240,40 +224,27 @@ class ControlFlowGraph:
         own = {s.variable for s in self.blocks[index].statements}
         return not self.blocks[index].arguments and not own & self._used_outside({index}, ())
 
-    def _used_outside(self, region: set[int], but: Iterable[Branch]) -> set[Atom]:
+    def _used_outside(self, region: set[int], but: Iterable[ir.Branch]) -> set[ir.Atom]:
         """What is used outside some blocks, and by the branches out of them but for those given."""
         skipped = set(map(id, but))
-        used: set[Atom] = set()
+        used: set[ir.Atom] = set()
         for index, block in enumerate(self.blocks):
-            if index not in region:
-                for statement in block.statements:
-                    used.update(statement.call.atoms)
+            outside = index not in region
+            used.update([atom for s in block.statements if outside for atom in s.call.atoms])
             for exit_ in block.exits:
-                if isinstance(exit_, Return):
-                    used.add(exit_.value)
-                elif id(exit_) not in skipped:
-                    used.update(exit_.args)
-                    if index not in region and exit_.unless is not None:
-                        used.add(exit_.unless)
+                if id(exit_) not in skipped:
+                    if isinstance(exit_, ir.Branch) and not outside:
+                        used.update(exit_.args)
+                    else:
+                        used.update(exit_.atoms)
         return used
 
 
-def _collecting_variables(blocks: tuple[Block, ...]) -> set[Atom]:
+def _collecting_variables(program: ir.IR) -> set[ir.Atom]:
     """The variables whose values become lists and dicts at the ends of comprehensions."""
-    variables: set[Atom] = {
-        s.call.args[0]
-        for block in blocks
-        for s in block.statements
-        if s.function is runtime.collected
-    }
-    changed = True
-    while changed:
-        size = len(variables)
-        for block in blocks:
-            for branch in block.branches:
-                parameters = blocks[branch.target].arguments
-                variables.update(
-                    a for p, a in zip(parameters, branch.args, strict=True) if p in variables
-                )
-        changed = len(variables) > size
+    branches = [branch for block in program.blocks for branch in block.branches]
+    passed = [pair for branch in branches for pair in program.passed(branch)]
+    variables = {s.call.args[0] for s in program.statements if s.function is runtime.collected}
+    while more := {a for p, a in passed if p in variables} - variables:
+        variables |= more
     return variables

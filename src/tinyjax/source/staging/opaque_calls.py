@@ -20,9 +20,9 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
 from tinyjax.scipy import special as sps
-from tinyjax.source.adjoint.counterparts import INDEXED, counterpart, taking_lists
+from tinyjax.source.adjoint.equivalents import INDEXED, counterpart, taking_lists
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import classes, comparisons, items, numbers, texts
+from tinyjax.source.staging import items, numbers, questions, texts
 from tinyjax.source.staging.values import holds_tracer, is_undecided
 
 Leaf = Callable[..., Any]
@@ -162,18 +162,18 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     operator.neg: numbers.unary(operator.neg),
     operator.pos: numbers.unary(operator.pos),
     operator.invert: numbers.invert,
-    operator.is_: comparisons.same,
-    operator.is_not: comparisons.different,
+    operator.is_: questions.same,
+    operator.is_not: questions.different,
     runtime.updated: numbers.changed,
     builtins.abs: numbers.unary(abs),
     builtins.pow: numbers.power,
     builtins.divmod: numbers.quotient_and_rest,
-    builtins.type: classes.class_of,
-    builtins.isinstance: classes.is_instance,
-    builtins.hasattr: classes.has_attribute,
-    builtins.getattr: classes.attribute_of,
+    builtins.type: questions.class_of,
+    builtins.isinstance: questions.is_instance,
+    builtins.hasattr: questions.has_attribute,
+    builtins.getattr: questions.attribute_of,
     **{
-        compared: comparisons.compare(compared)
+        compared: questions.compare(compared)
         for compared in (
             operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
         )
@@ -181,14 +181,14 @@ NUMERIC: Final[dict[Any, Leaf]] = {
 }  # fmt: skip
 #: What takes the place of a function, where one of its arguments is traced.
 REPLACED: Final[dict[Any, Leaf]] = {
-    operator.not_: comparisons.negated,
+    operator.not_: questions.negated,
     operator.getitem: item_of,
     operator.matmul: matrix_product,
     Array.item: single,
     Array.tolist: listed,
-    operator.contains: lambda container, item: comparisons.contained(item, container),
-    runtime.contains: comparisons.contained,
-    runtime.lacks: comparisons.missing,
+    operator.contains: lambda container, item: questions.contained(item, container),
+    runtime.contains: questions.contained,
+    runtime.lacks: questions.missing,
     runtime.items_of: items.items_of,
     runtime.formatted: texts.text_of(runtime.formatted),
     runtime.text: texts.text_of(runtime.text),
@@ -196,11 +196,11 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.repr: texts.text_of(repr),
     builtins.ascii: texts.text_of(ascii),
     builtins.format: texts.text_of(format),
-    builtins.any: of_items(comparisons.any_of),
-    builtins.all: of_items(comparisons.all_of),
-    builtins.min: of_items(comparisons.least),
-    builtins.max: of_items(comparisons.greatest),
-    builtins.sorted: of_items(comparisons.in_order),
+    builtins.any: of_items(questions.any_of),
+    builtins.all: of_items(questions.all_of),
+    builtins.min: of_items(questions.least),
+    builtins.max: of_items(questions.greatest),
+    builtins.sorted: of_items(questions.in_order),
     builtins.sum: of_items(numbers.total),
     builtins.int: numbers.whole,
     builtins.float: numbers.real_number,

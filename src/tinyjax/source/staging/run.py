@@ -22,11 +22,11 @@ from tinyjax.core.values.array import Array
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.source.ir import runtime
+from tinyjax.source.ir.find import loop_lines, side_lines
 from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
 from tinyjax.source.staging import aliases, values as vals
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
-from tinyjax.source.staging.lines import loop_lines, side_lines
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
 
 _NOWHERE: Final[frozenset[int]] = frozenset()

@@ -16,18 +16,18 @@ import numpy as np
 
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
-from tinyjax.source.adjoint import counterparts, pullbacks
+from tinyjax.source.adjoint import equivalents, pullbacks
 from tinyjax.source.adjoint.cotangents import (
     accumulate,
     field_names,
     is_complex,
     is_record,
+    one_like,
     reduce_to,
 )
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.origins import refusal
+from tinyjax.source.ir import origins, runtime
 
 _METHODS: Final = {abs: "__abs__", float: "__float__"}
 
@@ -61,7 +61,7 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
             if method(*ordered) is not NotImplemented:
                 return method, swapped
     names = " and ".join(dict.fromkeys(type(x).__name__ for x in operands))
-    raise refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
+    raise origins.refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
 
 
 inert.add(method_of)
@@ -175,7 +175,7 @@ rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_ad
 
 def computing(container: Any) -> Callable[..., Any] | None:
     """The function that computes the items of an object of NumPy's, if it is such an object."""
-    return next((fun for known, fun, _ in counterparts.INDEXED if container is known), None)
+    return next((fun for known, fun, _ in equivalents.INDEXED if container is known), None)
 
 
 def holds_float(index: Any) -> bool:
@@ -264,7 +264,9 @@ def is_plain_attribute(value: Any, name: str) -> bool:
     """
     known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
     if known and name in ("flat", "at"):
-        raise refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
+        raise origins.refusal(
+            f"the derivative of .{name} is not taken. Use a function in its place."
+        )
     if is_record(value) and name not in field_names(type(value)) and name in dir(type(value)):
         return not hasattr(type(value), "__getattr__")
     return known
@@ -277,3 +279,19 @@ def tuple_fields(value: Any) -> tuple[str, ...]:
 
 
 inert.update((getter_of, is_plain_attribute, tuple_fields))
+
+# Functions without derivatives: of the language, of ``operator`` and of ``math``
+inert.update(
+    (len, range, isinstance, issubclass, int, bool, str, repr, format, type, id, callable, hasattr,
+     print, ascii, chr, ord, any, all, hash, slice, round, bin, hex, oct,
+     operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.is_,
+     operator.is_not, operator.not_, operator.floordiv, operator.invert, operator.lshift,
+     operator.rshift, operator.and_, operator.xor,
+     runtime.contains, runtime.lacks, runtime.formatted, runtime.text, runtime.thrown,
+     runtime.global_value, runtime.leave, AssertionError, ValueError, TypeError,
+     ZeroDivisionError, ArithmeticError, RuntimeError, IndexError, KeyError, OverflowError,
+     NotImplementedError, StopIteration, Exception,
+     math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,
+     math.factorial, math.comb, math.perm, math.gcd, math.lcm, math.isqrt, math.ulp,
+     is_complex, is_record, one_like, origins.program_location, origins.refusal)
+)  # fmt: skip

@@ -1,0 +1,333 @@
+"""What is taken in the place of functions without a derivative of their own.
+
+Functions of Python's and methods are written in Python, so that they can be differentiated.
+Functions of NumPy and ``scipy.special`` have counterparts in tinyjax.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax.core.tracing import nesting
+from tinyjax.scipy import special
+from tinyjax.source.adjoint.rules import arrays, registry
+from tinyjax.source.ir import runtime
+
+
+def method_function(method: Any) -> Callable[..., Any]:
+    """The function that does what a method of an array or a container does."""
+    name = method.__name__
+    if name == "_replace":
+        return tuple_replace
+    if not isinstance(method.__self__, (np.ndarray, np.generic)):
+        return CONTAINER_METHODS[type(method.__self__), name]
+    function: Callable[..., Any] = arrays.METHODS.get(name) or getattr(np, name)
+    return function
+
+
+def dict_get(d: Any, key: Any, default: Any = None) -> Any:
+    """``d.get(key, default)``."""
+    if key in d:
+        return d[key]
+    return default
+
+
+def dict_values(d: Any) -> Any:
+    """``d.values()``."""
+    return [d[key] for key in d]
+
+
+def dict_items(d: Any) -> Any:
+    """``d.items()``."""
+    return [(key, d[key]) for key in d]
+
+
+def dict_copy(d: Any) -> Any:
+    """``d.copy()``."""
+    return {**d}
+
+
+def tuple_replace(value: Any, **changes: Any) -> Any:
+    """``value._replace(**changes)`` of a named tuple."""
+    names = value._fields
+    return type(value)(*[changes.get(name, value[i]) for i, name in enumerate(names)])
+
+
+def list_copy(items: Any) -> Any:
+    """``xs.copy()``."""
+    return [*items]
+
+
+CONTAINER_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
+    (dict, "get"): dict_get,
+    (dict, "values"): dict_values,
+    (dict, "items"): dict_items,
+    (dict, "copy"): dict_copy,
+    (list, "copy"): list_copy,
+}
+
+
+def mapped(fun: Any, *parts: Any) -> Any:
+    """``map(fun, *parts)``, at once."""
+    return [fun(*items) for items in zip(*parts, strict=False)]
+
+
+def filtered(fun: Any, items: Any) -> Any:
+    """``filter(fun, items)``, at once."""
+    return [item for item in items if (item if fun is None else fun(item))]
+
+
+def reduced(fun: Any, items: Any, *start: Any) -> Any:
+    """``functools.reduce(fun, items, *start)``."""
+    everything = runtime.joined(start, runtime.items_of(items))
+    if not everything:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    total = everything[0]
+    for item in everything[1:]:
+        total = fun(total, item)
+    return total
+
+
+def chained(*parts: Any) -> Any:
+    """``itertools.chain(*parts)``, at once."""
+    return [item for part in parts for item in part]
+
+
+def paired(items: Any) -> Any:
+    """``itertools.pairwise(items)``, at once."""
+    values = [*items]
+    return [(values[i], values[i + 1]) for i in range(len(values) - 1)]
+
+
+def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
+    """``itertools.accumulate(items, func)``, at once."""
+    total = initial
+    chain: Any = None if initial is None else (None, initial)
+    for item in items:
+        total = item if chain is None else total + item if func is None else func(total, item)
+        chain = (chain, total)
+    return runtime.collected(chain)
+
+
+def with_room(fun: Any, *args: Any) -> Any:
+    """``fun(*args)``, once more with a higher recursion limit if Python's is not enough.
+
+    A level of the user's recursion is three of its derivative, and programs have no effects.
+    """
+    try:
+        return fun(*args)
+    except RecursionError:
+        if _room.given:
+            raise
+    _room.given = True
+    nesting.raise_limit(_FRAMES)
+    try:
+        return fun(*args)
+    finally:
+        nesting.raise_limit(-_FRAMES)
+        _room.given = False
+
+
+class _Room(threading.local):
+    given = False
+
+
+_room: Final = _Room()
+
+
+_FRAMES: Final = 9000
+
+
+def called(fun: Any, *args: Any) -> Any:
+    """As ``with_room``, inside a call of that."""
+    return fun(*args)
+
+
+def starmapped(fun: Any, items: Any) -> Any:
+    """``itertools.starmap(fun, items)``, at once."""
+    return [fun(*arguments) for arguments in items]
+
+
+def multiplied(*parts: Any, repeat: int = 1) -> Any:
+    """``itertools.product(*parts, repeat=repeat)``, at once."""
+    tuples: Any = [()]
+    for part in parts * repeat:
+        tuples = [(*before, item) for before in tuples for item in part]
+    return tuples
+
+
+def combined(items: Any, r: int) -> Any:
+    """``itertools.combinations(items, r)``, at once."""
+    values = [*items]
+    places = [*itertools.combinations(range(len(values)), r)]
+    return [tuple([values[i] for i in chosen]) for chosen in places]
+
+
+#: Functions of Python's that take functions or go through iterators, written in Python.
+WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
+    map: mapped,
+    filter: filtered,
+    functools.reduce: reduced,
+    with_room: called,
+    itertools.chain: chained,
+    itertools.pairwise: paired,
+    itertools.accumulate: accumulated,
+    itertools.starmap: starmapped,
+    itertools.product: multiplied,
+    itertools.combinations: combined,
+}
+
+
+def is_written(fun: Any) -> bool:
+    """Whether a function is taken as another one, which is written in Python."""
+    return runtime.is_in(fun, WRITTEN)
+
+
+registry.inert.add(method_function)
+
+
+# Functions of NumPy
+
+
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """As ``np.convolve``, which takes numbers for vectors of one."""
+    x, y = (jnp.asarray(z) for z in (a, v))
+    return jnp.convolve(x if x.ndim else x[None], y if y.ndim else y[None], mode)
+
+
+def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
+    """As ``np.einsum``, which takes lists for arrays."""
+    if isinstance(subscripts, str):
+        operands = tuple([jnp.asarray(x) for x in operands])
+    return jnp.einsum(subscripts, *operands, **options)
+
+
+#: What NumPy takes more for than tinyjax.numpy does.
+_WRITTEN: Final[dict[Any, Callable[..., Any]]] = {np.convolve: convolve, np.einsum: einsum}
+
+
+def by_rows(*parts: Any) -> Any:
+    """As ``np.r_[parts]``."""
+    return np.r_[parts]
+
+
+def by_columns(*parts: Any) -> Any:
+    """As ``np.c_[parts]``."""
+    return np.c_[parts]
+
+
+def _own_rows(*parts: Any) -> Any:
+    return jnp.r_[parts]
+
+
+def _own_columns(*parts: Any) -> Any:
+    return jnp.c_[parts]
+
+
+#: Objects whose items are computed of the index: the functions of its parts that do that, NumPy's
+#: and tinyjax's.
+INDEXED: Final[tuple[tuple[Any, Callable[..., Any], Callable[..., Any]], ...]] = (
+    (np.r_, by_rows, _own_rows),
+    (np.c_, by_columns, _own_columns),
+)
+
+#: What calls a function that may close over active values, writes to an array, or gives no array.
+_NONE: Final = frozenset(
+    {
+        *(np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.frompyfunc, np.piecewise),
+        *(np.fill_diagonal, np.place, np.put, np.put_along_axis),
+        *(np.array_repr, np.array_str, np.get_printoptions, np.printoptions, np.set_printoptions),
+        *(np.frombuffer, np.fromfile, np.fromiter, np.fromstring, np.load, np.save, np.savez),
+    }
+)
+
+
+def counterpart(fun: Any) -> Callable[..., Any] | None:
+    """The function of tinyjax that does what one of NumPy or ``scipy.special`` does, if any."""
+    name = getattr(fun, "__name__", None)
+    if not isinstance(name, str) or isinstance(fun, type):
+        return None
+    for _, indexed, own in INDEXED:
+        if fun is indexed:
+            return own
+    for theirs, ours in (
+        (np, jnp),
+        (np.linalg, jnp.linalg),
+        (np.fft, jnp.fft),
+        (sys.modules.get("scipy.special"), special),
+    ):
+        if getattr(theirs, name, None) is fun and fun not in _NONE:
+            replacement: Callable[..., Any] | None = getattr(ours, name, None)
+            return _WRITTEN.get(fun, replacement)
+    return None
+
+
+@attrs.frozen
+class TakingLists:
+    """A function of tinyjax that takes lists for arrays, as NumPy's do.
+
+    Attributes:
+        fun: the function.
+        renamed: its names of arguments, by those of NumPy.
+    """
+
+    fun: Callable[..., Any]
+    renamed: tuple[tuple[str, str], ...]
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The function, whose signature is this one's too."""
+        return self.fun
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        """Bind arguments that are called as NumPy calls them.
+
+        Raises:
+            TypeError: the function does not take them.
+        """
+        names = dict(self.renamed)
+        by_name = {names.get(name, name): x for name, x in kwargs.items()}
+        return signature_of(self.fun).bind(*args, **by_name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        arguments = self.bind(args, kwargs)
+        for name, value in arguments.arguments.items():
+            parameter = arguments.signature.parameters[name]
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            annotation = f"Sequence[{parameter.annotation}]" if several else parameter.annotation
+            arguments.arguments[name] = _as_arrays(value, annotation)
+        return self.fun(*arguments.args, **arguments.kwargs)
+
+
+signature_of: Final = functools.cache(inspect.signature)
+
+
+def _as_arrays(x: Any, annotation: str) -> Any:
+    """Arrays for lists, where a parameter with this annotation is one or takes several."""
+    if not isinstance(x, (list, tuple)) or "ArrayLike" not in annotation:
+        return x
+    if "Sequence" in annotation:
+        return type(x)([_as_arrays(item, "ArrayLike") for item in x])
+    return jnp.array(x)
+
+
+@functools.cache
+def taking_lists(fun: Any) -> TakingLists:
+    """The function of tinyjax that does what one of NumPy does, called as that is."""
+    replacement = counterpart(fun)
+    assert replacement is not None, "it is asked for where there is one"
+    if isinstance(fun, np.ufunc):
+        return TakingLists(replacement, ())
+    theirs, ours = [*signature_of(fun).parameters], [*signature_of(replacement).parameters]
+    renamed = [(a, b) for a, b in zip(theirs, ours, strict=False) if a not in ours]
+    return TakingLists(replacement, tuple(renamed))
