@@ -18,7 +18,7 @@ from tinyjax import lax, profiler
 from tinyjax.core.jit import JitFunction
 from tinyjax.core.xla import read_profile
 from tinyjax.errors import ArgumentError, ProfilerError
-from tinyjax.profiler.spans import SPANS
+from tinyjax.profiler.notes import SPANS
 
 
 def spans(folder: Path, name: str = "*.trace.json.gz") -> list[dict[str, Any]]:

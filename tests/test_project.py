@@ -149,7 +149,6 @@ BY_NAME = {
     "experimental/hijax.py",
     "nans/trace.py",
     "source/text/structure.py",
-    "tree_util.py",
 }
 #: Files of which each look-up of a name counts, and tables.
 TIMED = {

@@ -11,8 +11,7 @@ import attrs
 from tinyjax.core import xla
 from tinyjax.lazy import answer_for
 
-__all__ = ["CacheInfo", "clear", "info"]
-answer_for(__name__)
+answer_for(__name__, "CacheInfo clear info")
 
 
 @attrs.frozen

@@ -9,8 +9,8 @@ from tinyjax import lax, tree
 from tinyjax.custom_derivatives import custom_batch as custom_vmap
 from tinyjax.lazy import answer_for
 
-__all__ = ["custom_vmap", "sequential_vmap"]
-answer_for(__name__)
+__all__ = ["custom_vmap"]
+answer_for(__name__, "sequential_vmap")
 
 P = ParamSpec("P")
 R = TypeVar("R")

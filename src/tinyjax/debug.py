@@ -36,21 +36,11 @@ from tinyjax.frames import user_frame, wraps
 from tinyjax.lazy import answer_for
 from tinyjax.tracebacks import folded
 
-__all__ = [
-    "DebugEffect",
-    "OrderedDebugEffect",
-    "breakpoint",
-    "callback",
-    "inspect",
-    "inspect_array_sharding",
-    "log",
-    "print",
-    "progress",
-    "visualize_array",
-    "visualize_array_sharding",
-    "visualize_sharding",
-]
-answer_for(__name__)
+answer_for(
+    __name__,
+    "DebugEffect OrderedDebugEffect breakpoint callback inspect inspect_array_sharding log print "
+    "progress visualize_array visualize_array_sharding visualize_sharding",
+)
 
 
 P = ParamSpec("P")

@@ -7,8 +7,8 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.standard import from_dlpack
 
-__all__ = ["from_dlpack", "is_supported_dtype"]
-answer_for(__name__)
+__all__ = ["from_dlpack"]
+answer_for(__name__, "is_supported_dtype")
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:

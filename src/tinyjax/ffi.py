@@ -30,15 +30,11 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 
-__all__ = [
-    "ffi_call",
-    "include_dir",
-    "pycapsule",
-    "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable",
-    "register_ffi_type",
-]
-answer_for(__name__)
+answer_for(
+    __name__,
+    "ffi_call include_dir pycapsule register_ffi_target "
+    "register_ffi_target_as_batch_partitionable register_ffi_type",
+)
 
 #: The order of an array's axes in memory: the axes, from the one along which elements lie farthest
 #: apart; or what has them as ``major_to_minor``; None for NumPy's order.

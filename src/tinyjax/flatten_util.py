@@ -16,8 +16,7 @@ from tinyjax.lazy import answer_for
 
 T = TypeVar("T")
 
-__all__ = ["ravel_pytree"]
-answer_for(__name__)
+answer_for(__name__, "ravel_pytree")
 
 
 def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:

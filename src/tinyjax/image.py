@@ -20,8 +20,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
 
-__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
-answer_for(__name__)
+answer_for(__name__, "ResizeMethod resize scale_and_translate")
 
 
 class ResizeMethod(enum.Enum):

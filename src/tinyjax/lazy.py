@@ -27,15 +27,18 @@ def unknown(module: str, name: str, why: str = "") -> AttributeError:
     return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}", name=name)
 
 
-def answer_for(module: str) -> None:
+def answer_for(module: str, names: str = "") -> None:
     """Let a module list only its public names, and say which of them a name that it lacks may mean.
 
     Type checkers see nothing of it, and so know which names there are.
 
     Args:
-        module: the name of a module with an ``__all__``, which calls this.
+        module: the name of the module, which calls this.
+        names: its public names, with blanks between them, except those that its ``__all__`` has
+            already. What a module imports is public to type checkers only if it is in ``__all__``.
     """
     scope = vars(sys.modules[module])
+    scope["__all__"] = [*scope.get("__all__", ()), *names.split()]
 
     def absent(name: str) -> NoReturn:
         raise unknown(module, name)

@@ -14,22 +14,14 @@ from tinyjax.core.events import durations
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.lazy import answer_for
 
-__all__ = [
-    "clear_event_listeners",
-    "record_event",
-    "record_event_duration_secs",
-    "record_event_time_span",
-    "record_scalar",
-    "register_event_duration_secs_listener",
-    "register_event_listener",
-    "register_event_time_span_listener",
-    "register_scalar_listener",
-    "unregister_event_duration_listener",
-    "unregister_event_listener",
-    "unregister_event_time_span_listener",
-    "unregister_scalar_listener",
-]
-answer_for(__name__)
+answer_for(
+    __name__,
+    "clear_event_listeners record_event record_event_duration_secs record_event_time_span "
+    "record_scalar register_event_duration_secs_listener register_event_listener "
+    "register_event_time_span_listener register_scalar_listener "
+    "unregister_event_duration_listener unregister_event_listener "
+    "unregister_event_time_span_listener unregister_scalar_listener",
+)
 
 _Listener = Callable[..., Any]
 _events: Final[list[_Listener]] = []

@@ -17,8 +17,7 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for
 from tinyjax.primitives.result_placement import placed
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
-answer_for(__name__)
+answer_for(__name__, "segment_max segment_min segment_prod segment_sum")
 
 
 @placed

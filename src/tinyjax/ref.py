@@ -12,20 +12,8 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.lazy import answer_for
 
-__all__ = [
-    "AbstractRef",
-    "Ref",
-    "RefView",
-    "addupdate",
-    "empty_ref",
-    "free_ref",
-    "freeze",
-    "get",
-    "new_ref",
-    "set",
-    "swap",
-]
-answer_for(__name__)
+__all__ = ["AbstractRef", "Ref", "RefView", "free_ref", "freeze", "new_ref"]
+answer_for(__name__, "addupdate empty_ref get set swap")
 
 
 @checking.explained

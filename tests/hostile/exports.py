@@ -18,6 +18,7 @@ import tinyjax.numpy as jnp
 from hostile.isolation import Subject, explanation, isolated
 from tinyjax import export, lax
 from tinyjax.errors import ArgumentError, ExportError, JaxRuntimeError
+from tinyjax.export.format import VERSION
 
 #: What may become of a program.
 REFUSED, COMPILER, SAME, OTHER = (
@@ -174,7 +175,7 @@ def arguments(aval: Any, draw: random.Random) -> np.ndarray[Any, Any]:
 def sealed(header: Any, rest: bytes) -> bytes:
     """An exported program of such a header, with a checksum that fits."""
     told = header if isinstance(header, bytes) else json.dumps(header).encode()
-    body = _FRAME.pack(b"TINYJAXE", export.format.VERSION, len(told)) + told + rest
+    body = _FRAME.pack(b"TINYJAXE", VERSION, len(told)) + told + rest
     return body + sha256(body).digest()
 
 

@@ -28,6 +28,10 @@ class Offloadable(NamedTuple):
     dst: str
 
 
+#: What a policy may answer for a value: to compute it again, or to save it.
+Recompute: Final = False
+Saveable: Final = True
+
 #: ``policy(primitive, *avals, **params)`` says whether the results of an operation may be kept.
 Policy = Callable[..., bool | Offloadable]
 

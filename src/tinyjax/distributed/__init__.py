@@ -26,8 +26,7 @@ from tinyjax.errors import ArgumentError, DistributedError
 from tinyjax.lazy import answer_for
 from tinyjax.version import __version__
 
-__all__ = ["initialize", "is_initialized", "shutdown"]
-answer_for(__name__)
+answer_for(__name__, "initialize is_initialized shutdown")
 
 #: This process as a member of a group, and how long it waits for the others in the end.
 _members: Final[list[tuple[Membership, int]]] = []

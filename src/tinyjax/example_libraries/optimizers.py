@@ -32,32 +32,12 @@ Schedule: TypeAlias = Callable[[Any], Any]
 #: A step, a gradient, an array of parameters and what is kept of the steps before: the new ones.
 Update: TypeAlias = Callable[..., tuple[Array, ...]]
 
-__all__ = [
-    "JoinPoint",
-    "Optimizer",
-    "OptimizerState",
-    "adagrad",
-    "adam",
-    "adamax",
-    "clip_grads",
-    "constant",
-    "exponential_decay",
-    "inverse_time_decay",
-    "l2_norm",
-    "make_schedule",
-    "momentum",
-    "nesterov",
-    "optimizer",
-    "pack_optimizer_state",
-    "piecewise_constant",
-    "polynomial_decay",
-    "rmsprop",
-    "rmsprop_momentum",
-    "sgd",
-    "sm3",
-    "unpack_optimizer_state",
-]
-answer_for(__name__)
+answer_for(
+    __name__,
+    "JoinPoint Optimizer OptimizerState adagrad adam adamax clip_grads constant exponential_decay "
+    "inverse_time_decay l2_norm make_schedule momentum nesterov optimizer pack_optimizer_state "
+    "piecewise_constant polynomial_decay rmsprop rmsprop_momentum sgd sm3 unpack_optimizer_state",
+)
 
 
 @attrs.frozen

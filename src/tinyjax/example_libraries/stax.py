@@ -41,56 +41,28 @@ Layer: TypeAlias = tuple[InitFun, ApplyFun]
 Initializer: TypeAlias = Callable[..., Array]
 
 __all__ = [
-    "AvgPool",
-    "BatchNorm",
-    "Conv",
-    "Conv1DTranspose",
-    "ConvTranspose",
-    "Dense",
-    "Dropout",
-    "Elu",
-    "Exp",
-    "FanInConcat",
-    "FanInSum",
-    "FanOut",
-    "Flatten",
-    "Gelu",
-    "GeneralConv",
-    "GeneralConvTranspose",
-    "Identity",
-    "LeakyRelu",
-    "LogSoftmax",
-    "MaxPool",
-    "Relu",
-    "Selu",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "SumPool",
-    "Tanh",
-    "elementwise",
     "elu",
     "gelu",
-    "glorot",
     "glorot_normal",
     "leaky_relu",
     "log_softmax",
-    "logsoftmax",
     "normal",
     "ones",
-    "parallel",
-    "randn",
     "relu",
     "selu",
-    "serial",
-    "shape_dependent",
     "sigmoid",
     "softmax",
     "softplus",
     "standardize",
     "zeros",
 ]
-answer_for(__name__)
+answer_for(
+    __name__,
+    "AvgPool BatchNorm Conv Conv1DTranspose ConvTranspose Dense Dropout Elu Exp FanInConcat "
+    "FanInSum FanOut Flatten Gelu GeneralConv GeneralConvTranspose Identity LeakyRelu LogSoftmax "
+    "MaxPool Relu Selu Sigmoid Softmax Softplus SumPool Tanh elementwise glorot logsoftmax "
+    "parallel randn serial shape_dependent",
+)
 
 #: The older names of functions of :mod:`tinyjax.nn`, by which programs call them here.
 glorot: Final = glorot_normal

@@ -75,17 +75,8 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
 from tinyjax.lazy import answer_for
 
-__all__ = [
-    "AxisData",
-    "GradAccum",
-    "NullAccum",
-    "ShapedArray",
-    "VJPHiPrimitive",
-    "ValAccum",
-    "Zero",
-    "instantiate_zeros",
-]
-answer_for(__name__)
+__all__ = ["ShapedArray", "Zero", "instantiate_zeros"]
+answer_for(__name__, "AxisData GradAccum NullAccum VJPHiPrimitive ValAccum")
 
 
 @attrs.frozen

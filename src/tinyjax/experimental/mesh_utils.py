@@ -14,8 +14,7 @@ from tinyjax.core.values.integers import integers
 from tinyjax.errors import ShardingError
 from tinyjax.lazy import answer_for
 
-__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
-answer_for(__name__)
+answer_for(__name__, "create_device_mesh create_hybrid_device_mesh")
 
 
 def create_device_mesh(

@@ -23,16 +23,12 @@ from tinyjax.lazy import answer_for
 
 T = TypeVar("T")
 
-__all__ = [
-    "assert_equal",
-    "broadcast_one_to_all",
-    "global_array_to_host_local_array",
-    "host_local_array_to_global_array",
-    "process_allgather",
-    "reached_preemption_sync_point",
+answer_for(
+    __name__,
+    "assert_equal broadcast_one_to_all global_array_to_host_local_array "
+    "host_local_array_to_global_array process_allgather reached_preemption_sync_point "
     "sync_global_devices",
-]
-answer_for(__name__)
+)
 
 
 def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) -> Array:

@@ -23,8 +23,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import answer_for
 
-__all__ = ["StatefulPRNG", "stateful_rng"]
-answer_for(__name__)
+answer_for(__name__, "StatefulPRNG stateful_rng")
 
 Size = int | Sequence[int] | None
 

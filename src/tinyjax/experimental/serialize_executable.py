@@ -26,8 +26,7 @@ from tinyjax.export.exporting import exported_of
 from tinyjax.lazy import answer_for
 from tinyjax.tree import PyTreeDef
 
-__all__ = ["deserialize_and_load", "serialize"]
-answer_for(__name__)
+answer_for(__name__, "deserialize_and_load serialize")
 
 # magic, fingerprint of the machine code, lengths of the flags and of the program
 _FRAME: Final = struct.Struct("<8s32sQQ")

@@ -12,8 +12,7 @@ from tinyjax.lazy import answer_for
 P = ParamSpec("P")
 R = TypeVar("R")
 
-__all__ = ["shard_map"]
-answer_for(__name__)
+answer_for(__name__, "shard_map")
 
 
 def shard_map(

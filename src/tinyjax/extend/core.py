@@ -32,12 +32,8 @@ from tinyjax.lax.tokens import Token
 from tinyjax.lazy import answer_for
 
 __all__ = [
-    "CallPrimitive",
     "ClosedJaxpr",
-    "DebugInfo",
-    "DropVar",
     "Effect",
-    "Effects",
     "InconclusiveDimensionOperation",
     "Jaxpr",
     "JaxprEqn",
@@ -45,32 +41,18 @@ __all__ = [
     "Literal",
     "Primitive",
     "Token",
-    "TraceTag",
     "Var",
-    "array_types",
-    "call_impl",
-    "check_jaxpr",
-    "concrete_or_error",
-    "find_top_trace",
-    "gensym",
-    "get_opaque_trace_state",
-    "jaxpr_as_fun",
-    "jaxprs_in_params",
-    "mapped_aval",
-    "new_jaxpr_eqn",
-    "no_effects",
-    "nonempty_axis_env_DO_NOT_USE",
-    "primal_dtype_to_tangent_dtype",
-    "set_current_trace",
     "subjaxprs",
-    "take_current_trace",
-    "unmapped_aval",
-    "unsafe_am_i_under_a_jit_DO_NOT_USE",
-    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
-    "unsafe_get_axis_names_DO_NOT_USE",
-    "valid_jaxtype",
 ]
-answer_for(__name__)
+answer_for(
+    __name__,
+    "CallPrimitive DebugInfo DropVar Effects TraceTag array_types call_impl check_jaxpr "
+    "concrete_or_error find_top_trace gensym get_opaque_trace_state jaxpr_as_fun jaxprs_in_params "
+    "mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE "
+    "primal_dtype_to_tangent_dtype set_current_trace take_current_trace unmapped_aval "
+    "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
+    "unsafe_get_axis_names_DO_NOT_USE valid_jaxtype",
+)
 
 
 Effects: TypeAlias = AbstractSet[Effect]

@@ -25,37 +25,6 @@ F = TypeVar("F", bound=Callable[..., object])
 S = TypeVar("S")
 T = TypeVar("T")
 
-__all__ = [
-    "ExtendedDType",
-    "Shape",
-    "SupportsDType",
-    "XlaRuntimeError",
-    "_backends",
-    "_dtype",
-    "_registry",
-    "api_boundary",
-    "broadcast_prefix",
-    "call_p",
-    "canonicalize_sharding",
-    "check_arraylike",
-    "closed_call_p",
-    "custom_jvp_call_p",
-    "flatten_axes",
-    "global_state",
-    "include_frame",
-    "infer_argnums_and_argnames",
-    "jit_p",
-    "prefix_errors",
-    "promote_dtypes",
-    "promote_dtypes_complex",
-    "promote_dtypes_inexact",
-    "register_exclusion",
-    "safe_map",
-    "safe_zip",
-    "trace_state_clean",
-    "unzip2",
-    "wait_for_tokens",
-]
 
 #: What XLA says against a program.
 XlaRuntimeError: Final = errors.JaxRuntimeError

@@ -10,17 +10,6 @@ import attrs
 from tinyjax import errors, tree
 from tinyjax.tree import PyTreeDef
 
-__all__ = [
-    "WrappedFun",
-    "argnums_partial",
-    "debug_info",
-    "flatten_fun",
-    "flatten_fun_nokwargs",
-    "transformation",
-    "transformation_with_aux",
-    "wrap_init",
-]
-
 
 @attrs.frozen(eq=False)
 class WrappedFun:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core.custom_derivatives.zeros import Zero, instantiate_zeros
+from tinyjax.core.custom_derivatives.zeros import Zero
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -257,15 +257,3 @@ def register_lowering_of(
         return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
     primitive.def_lowering(lowering)
-
-
-__all__ = [
-    "KeywordParams",
-    "Primitive",
-    "Zero",
-    "instantiate_zeros",
-    "register_batch",
-    "register_jvp",
-    "register_lowering_of",
-    "register_transpose",
-]

@@ -10,19 +10,15 @@ Eager operations are NumPy's, which any profiler of Python sees; what a program 
 ``tinyjax.explore`` tells.
 """
 
-from tinyjax.lazy import answer_for
-from tinyjax.profiler.annotations import StepTraceAnnotation, TraceAnnotation, annotate_function
-from tinyjax.profiler.recording import ProfileOptions, start_trace, stop_trace, trace
-from tinyjax.profiler.summary import summary
+from tinyjax.lazy import namespace
 
-__all__ = [
-    "ProfileOptions",
-    "StepTraceAnnotation",
-    "TraceAnnotation",
-    "annotate_function",
-    "start_trace",
-    "stop_trace",
-    "summary",
-    "trace",
-]
-answer_for(__name__)
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "line_costs": "summary",
+        "recording": (
+            "ProfileOptions StepTraceAnnotation TraceAnnotation annotate_function start_trace "
+            "stop_trace trace"
+        ),
+    },
+)

@@ -1,8 +1,8 @@
-"""Which programs ran while a profile was recorded."""
+"""What is noted while a profile is recorded: the programs that ran, and spans."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -10,6 +10,10 @@ from tinyjax import config
 from tinyjax.core import xla
 from tinyjax.core.jit import JitFunction
 from tinyjax.core.tracing.jaxpr import Jaxpr
+
+#: What is a span: recording a function, a transformation of it or of a program, writing StableHLO,
+#: compiling, loading what was compiled, running it, and data that goes to a device or comes back.
+SPANS: Final = ("trace", "transform", "lower", "compile", "load", "execute", "transfer")
 
 
 @attrs.frozen(eq=False)

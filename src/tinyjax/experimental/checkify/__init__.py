@@ -16,43 +16,16 @@ by compiled programs too, ``tinyjax.error_if`` is shorter.
 'x must be positive, but is -1.0 (`check` failed)'
 """
 
-from tinyjax.errors import CheckFailedError as JaxRuntimeError
-from tinyjax.experimental.checkify.api import (
-    Error,
-    all_checks,
-    automatic_checks,
-    check,
-    check_error,
-    checkify,
-    debug_check,
-    div_checks,
-    float_checks,
-    index_checks,
-    init_error,
-    nan_checks,
-    user_checks,
+from tinyjax.lazy import namespace
+
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "api": (
+            "Error all_checks automatic_checks check check_error checkify debug_check div_checks "
+            "float_checks index_checks init_error nan_checks user_checks"
+        ),
+        "sites": "ErrorCategory=Category",
+        "tinyjax.errors": "JaxRuntimeError=CheckFailedError",
+    },
 )
-from tinyjax.experimental.checkify.rules import register
-from tinyjax.experimental.checkify.sites import Category as ErrorCategory
-from tinyjax.lazy import answer_for
-
-register()
-
-__all__ = [
-    "Error",
-    "ErrorCategory",
-    "JaxRuntimeError",
-    "all_checks",
-    "automatic_checks",
-    "check",
-    "check_error",
-    "checkify",
-    "debug_check",
-    "div_checks",
-    "float_checks",
-    "index_checks",
-    "init_error",
-    "nan_checks",
-    "user_checks",
-]
-answer_for(__name__)

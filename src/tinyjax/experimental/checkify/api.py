@@ -21,6 +21,7 @@ from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, TinyjaxError, described
+from tinyjax.experimental.checkify import rules
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
 
@@ -142,6 +143,8 @@ def checkify(
             f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
         )
+
+    rules.register()
 
     @frames.wraps(f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:

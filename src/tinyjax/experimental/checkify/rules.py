@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -120,8 +121,9 @@ def _entry(x: Array, i: Array) -> Array:
     return ds.dynamic_index_in_dim(x, i, 0, keepdims=False)
 
 
+@cache
 def register() -> None:
-    """Give the primitives their rules."""
+    """Give the primitives their rules, once."""
     for name in _NAN_MAKERS:
         if name in registry:
             registry[name].def_rule(CHECKS[Category.NAN])(_nans)
@@ -129,11 +131,6 @@ def register() -> None:
     for primitive in (ds.dynamic_slice_p, ds.dynamic_update_slice_p):
         primitive.def_rule(CHECKS[Category.INDEX])(_starts)
     gs.gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
-    for written in (
-        gs.scatter_p,
-        gs.scatter_add_p,
-        gs.scatter_mul_p,
-        gs.scatter_min_p,
-        gs.scatter_max_p,
-    ):
-        written.def_rule(CHECKS[Category.INDEX])(_scattered)
+    scatters = (gs.scatter_add_p, gs.scatter_mul_p, gs.scatter_min_p, gs.scatter_max_p)
+    for scatter in (gs.scatter_p, *scatters):
+        scatter.def_rule(CHECKS[Category.INDEX])(_scattered)

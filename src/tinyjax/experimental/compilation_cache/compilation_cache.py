@@ -7,8 +7,7 @@ import os
 from tinyjax import config
 from tinyjax.lazy import answer_for
 
-__all__ = ["reset_cache", "set_cache_dir"]
-answer_for(__name__)
+answer_for(__name__, "reset_cache set_cache_dir")
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:

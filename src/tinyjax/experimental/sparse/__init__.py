@@ -6,66 +6,22 @@ kin), and ``sparsify`` makes functions of dense arrays take them. All axes are s
 batch axes and no dense ones.
 """
 
-from __future__ import annotations
+from tinyjax.lazy import namespace
 
-from tinyjax.experimental.sparse.base import JAXSparse
-from tinyjax.experimental.sparse.bcoo import BCOO
-from tinyjax.experimental.sparse.bcsr import BCSR
-from tinyjax.experimental.sparse.operations import (
-    bcoo_broadcast_in_dim,
-    bcoo_concatenate,
-    bcoo_dot_general,
-    bcoo_dot_general_sampled,
-    bcoo_dynamic_slice,
-    bcoo_extract,
-    bcoo_fromdense,
-    bcoo_multiply_dense,
-    bcoo_multiply_sparse,
-    bcoo_reduce_sum,
-    bcoo_reshape,
-    bcoo_rev,
-    bcoo_slice,
-    bcoo_sort_indices,
-    bcoo_squeeze,
-    bcoo_sum_duplicates,
-    bcoo_todense,
-    bcoo_transpose,
-    bcoo_update_layout,
-    random_bcoo,
+__all__, __getattr__, __dir__ = namespace(
+    __name__,
+    {
+        "base": "JAXSparse",
+        "bcoo": "BCOO",
+        "bcsr": "BCSR",
+        "operations": (
+            "bcoo_broadcast_in_dim bcoo_concatenate bcoo_dot_general bcoo_dot_general_sampled "
+            "bcoo_dynamic_slice bcoo_extract bcoo_fromdense bcoo_multiply_dense "
+            "bcoo_multiply_sparse bcoo_reduce_sum bcoo_reshape bcoo_rev bcoo_slice "
+            "bcoo_sort_indices bcoo_squeeze bcoo_sum_duplicates bcoo_todense bcoo_transpose "
+            "bcoo_update_layout random_bcoo"
+        ),
+        "rules": "sparsify",
+        "transformations": "empty eye grad todense value_and_grad",
+    },
 )
-from tinyjax.experimental.sparse.sparsify import sparsify
-from tinyjax.experimental.sparse.transformations import empty, eye, grad, todense, value_and_grad
-from tinyjax.lazy import answer_for
-
-__all__ = [
-    "BCOO",
-    "BCSR",
-    "JAXSparse",
-    "bcoo_broadcast_in_dim",
-    "bcoo_concatenate",
-    "bcoo_dot_general",
-    "bcoo_dot_general_sampled",
-    "bcoo_dynamic_slice",
-    "bcoo_extract",
-    "bcoo_fromdense",
-    "bcoo_multiply_dense",
-    "bcoo_multiply_sparse",
-    "bcoo_reduce_sum",
-    "bcoo_reshape",
-    "bcoo_rev",
-    "bcoo_slice",
-    "bcoo_sort_indices",
-    "bcoo_squeeze",
-    "bcoo_sum_duplicates",
-    "bcoo_todense",
-    "bcoo_transpose",
-    "bcoo_update_layout",
-    "empty",
-    "eye",
-    "grad",
-    "random_bcoo",
-    "sparsify",
-    "todense",
-    "value_and_grad",
-]
-answer_for(__name__)

@@ -16,8 +16,7 @@ from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
 from tinyjax.lazy import answer_for
 
-__all__ = ["lobpcg_standard", "spsolve"]
-answer_for(__name__)
+answer_for(__name__, "lobpcg_standard spsolve")
 
 
 @checking.checked

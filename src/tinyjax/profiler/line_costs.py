@@ -15,8 +15,7 @@ from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import exploration, profiled
 from tinyjax.profiler import recording
-from tinyjax.profiler.notes import Notes
-from tinyjax.profiler.spans import SPANS
+from tinyjax.profiler.notes import SPANS, Notes
 
 _WIDEST: Final = 60
 

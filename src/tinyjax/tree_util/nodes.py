@@ -1,4 +1,4 @@
-"""Pytrees by the names of ``jax.tree_util``: what ``tinyjax.tree`` has, and a node at a time."""
+"""Trees a node at a time, and the registry of what is a node."""
 
 from __future__ import annotations
 
@@ -8,81 +8,7 @@ from typing import Any, Final
 from tinyjax import errors
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
-from tinyjax.lazy import answer_for
-from tinyjax.tree import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    Leaf,
-    Partial,
-    PyTree,
-    PyTreeDef,
-    SequenceKey,
-    all as tree_all,
-    broadcast as tree_broadcast,
-    flatten as tree_flatten,
-    flatten_with_path as tree_flatten_with_path,
-    keystr,
-    leaves as tree_leaves,
-    leaves_with_path as tree_leaves_with_path,
-    map as tree_map,
-    map_with_path as tree_map_with_path,
-    node,
-    reduce as tree_reduce,
-    reduce_associative as tree_reduce_associative,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-    structure as tree_structure,
-    transpose as tree_transpose,
-    treedef_tuple,
-    unflatten as tree_unflatten,
-)
-
-__all__ = [
-    "DictKey",
-    "FlattenedIndexKey",
-    "GetAttrKey",
-    "KeyEntry",
-    "KeyPath",
-    "Partial",
-    "PyTreeDef",
-    "SequenceKey",
-    "all_leaves",
-    "default_registry",
-    "flatten_one_level",
-    "flatten_one_level_with_keys",
-    "is_tree_node",
-    "keystr",
-    "register_dataclass",
-    "register_pytree_node",
-    "register_pytree_node_class",
-    "register_pytree_with_keys",
-    "register_pytree_with_keys_class",
-    "register_static",
-    "tree_all",
-    "tree_broadcast",
-    "tree_flatten",
-    "tree_flatten_with_path",
-    "tree_leaves",
-    "tree_leaves_with_path",
-    "tree_map",
-    "tree_map_with_path",
-    "tree_reduce",
-    "tree_reduce_associative",
-    "tree_structure",
-    "tree_transpose",
-    "tree_unflatten",
-    "treedef_children",
-    "treedef_is_leaf",
-    "treedef_tuple",
-]
-answer_for(__name__)
+from tinyjax.tree import KeyEntry, Leaf, PyTree, PyTreeDef, node, ops
 
 
 def _kind_of(tree: PyTree) -> node.NodeKind:
@@ -157,7 +83,7 @@ class PyTreeRegistry:
         self, tree: PyTree, leaf_predicate: Callable[[Any], bool] | None = None
     ) -> tuple[list[Leaf], PyTreeDef]:
         """Take a tree apart."""
-        return tree_flatten(tree, leaf_predicate)
+        return ops.flatten(tree, leaf_predicate)
 
     def flatten_one_level(self, tree: PyTree) -> tuple[list[Any], Any] | None:
         """Take one node apart; None for a leaf."""
