@@ -62,11 +62,7 @@ def use_abstract_mesh(mesh: AbstractMesh) -> Iterator[None]:
 
 @overload
 def auto_axes(
-    f: Callable[P, R],
-    /,
-    *,
-    axes: str | Sequence[str] | None = ...,
-    out_sharding: Any = ...,
+    f: Callable[P, R], /, *, axes: str | Sequence[str] | None = ..., out_sharding: Any = ...
 ) -> Callable[..., R]: ...
 @overload
 def auto_axes(
@@ -125,11 +121,7 @@ def auto_axes(
 
 @overload
 def explicit_axes(
-    f: Callable[P, R],
-    /,
-    *,
-    axes: str | Sequence[str] | None = ...,
-    in_sharding: Any = ...,
+    f: Callable[P, R], /, *, axes: str | Sequence[str] | None = ..., in_sharding: Any = ...
 ) -> Callable[..., R]: ...
 @overload
 def explicit_axes(

@@ -98,10 +98,7 @@ def jvp(
 ) -> tuple[Any, ...]: ...
 @watched
 def jvp(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    has_aux: bool = False,
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple[Any, ...]:
     """Push a tangent through a function: its value, and its derivative in one direction.
 
@@ -151,19 +148,11 @@ def jvp(
 
 @overload
 def linearize(
-    fun: Callable[[Array], R],
-    x: ArrayLike,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[Array], R], x: ArrayLike, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[ArrayLike], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[float], R],
-    x: float,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[float], R], x: float, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[float], R]]: ...
 @overload
 def linearize(
@@ -176,50 +165,23 @@ def linearize(
 ) -> tuple[R, Callable[[ArrayLike, ArrayLike], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[float, float], R],
-    x: float,
-    y: float,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[float, float], R], x: float, y: float, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[float, float], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[A], R],
-    x: A,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[A], R], x: A, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[A], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[A, B], R],
-    x: A,
-    y: B,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[A, B], R], x: A, y: B, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[A, B], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[A, B, C], R],
-    x: A,
-    y: B,
-    z: C,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[A, B, C], R], x: A, y: B, z: C, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[A, B, C], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[A, B, C, D], R],
-    x: A,
-    y: B,
-    z: C,
-    u: D,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
+    fun: Callable[[A, B, C, D], R], x: A, y: B, z: C, u: D, /, *, has_aux: Literal[False] = ...
 ) -> tuple[R, Callable[[A, B, C, D], R]]: ...
 @overload
 def linearize(
@@ -235,30 +197,15 @@ def linearize(
 ) -> tuple[R, Callable[[A, B, C, D, E], R]]: ...
 @overload
 def linearize(
-    fun: Callable[[A], tuple[R, X]],
-    x: A,
-    /,
-    *,
-    has_aux: Literal[True],
+    fun: Callable[[A], tuple[R, X]], x: A, /, *, has_aux: Literal[True]
 ) -> tuple[R, Callable[[A], R], X]: ...
 @overload
 def linearize(
-    fun: Callable[[A, B], tuple[R, X]],
-    x: A,
-    y: B,
-    /,
-    *,
-    has_aux: Literal[True],
+    fun: Callable[[A, B], tuple[R, X]], x: A, y: B, /, *, has_aux: Literal[True]
 ) -> tuple[R, Callable[[A, B], R], X]: ...
 @overload
 def linearize(
-    fun: Callable[[A, B, C], tuple[R, X]],
-    x: A,
-    y: B,
-    z: C,
-    /,
-    *,
-    has_aux: Literal[True],
+    fun: Callable[[A, B, C], tuple[R, X]], x: A, y: B, z: C, /, *, has_aux: Literal[True]
 ) -> tuple[R, Callable[[A, B, C], R], X]: ...
 @overload
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
@@ -341,12 +288,7 @@ def vjp(
 ) -> tuple[R, PullBack[R, Array, Array]]: ...
 @overload
 def vjp(
-    fun: Callable[[A], R],
-    x: A,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[A], R], x: A, /, *, has_aux: Literal[False] = ..., saveable_args: Saveable = ...
 ) -> tuple[R, PullBack[R, A]]: ...
 @overload
 def vjp(
@@ -430,10 +372,7 @@ def vjp(
 ) -> tuple[Any, ...]: ...
 @watched
 def vjp(
-    fun: Callable[..., Any],
-    *primals: Any,
-    has_aux: bool = False,
-    saveable_args: Saveable = True,
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, saveable_args: Saveable = True
 ) -> tuple[Any, ...]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
