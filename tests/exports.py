@@ -16,7 +16,7 @@ from typing import Final
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.core.values.array import METHODS
+from tinyjax.core.values.array import METHODS, OPERATORS
 from tinyjax.lazy import HOMES, UNLISTED
 
 PACKAGE: Final = Path(tinyjax.__file__).parent
@@ -119,6 +119,11 @@ def stub_of_functions() -> str:
         if name in METHODS:
             itself = inspect.Parameter("self", first.kind)
             methods.append(f"    def {name}{written.replace(parameters=[itself, *others])}: ...")
+    reflected = {other for _, other in OPERATORS.values()} - OPERATORS.keys() - {"__rmul__"}
+    methods += [
+        f"    def {name}(self, other: ArrayLike) -> Array: ..."
+        for name in (*OPERATORS, *sorted(reflected))
+    ]
     lines = [f"from {home} import {there} as {name}" for home, there, name in sorted(imports)]
     return "\n".join(
         [_HEAD_OF_FUNCTIONS, *lines, "", *functions, "", "class Methods:", *methods, ""]

@@ -55,16 +55,85 @@ METHODS: Final = """
 """.split()  # noqa: SIM905 (names with blanks between them, as in the tables of exports)
 
 
-class _Method:
-    """A method that is a function of ``tinyjax.numpy``, found when it is first used."""
+#: The operators of two operands, the functions of ``tinyjax.numpy`` that they are, and what Python
+#: asks the second operand for where the first does not know it.
+OPERATORS: Final = {
+    "__add__": ("add", "__radd__"),
+    "__sub__": ("subtract", "__rsub__"),
+    "__mul__": ("multiply", "__rmul__"),
+    "__truediv__": ("true_divide", "__rtruediv__"),
+    "__floordiv__": ("floor_divide", "__rfloordiv__"),
+    "__mod__": ("remainder", "__rmod__"),
+    "__pow__": ("power", "__rpow__"),
+    "__matmul__": ("matmul", "__rmatmul__"),
+    "__and__": ("bitwise_and", "__rand__"),
+    "__or__": ("bitwise_or", "__ror__"),
+    "__xor__": ("bitwise_xor", "__rxor__"),
+    "__lshift__": ("left_shift", "__rlshift__"),
+    "__rshift__": ("right_shift", "__rrshift__"),
+    "__lt__": ("less", "__gt__"),
+    "__le__": ("less_equal", "__ge__"),
+    "__gt__": ("greater", "__lt__"),
+    "__ge__": ("greater_equal", "__le__"),
+}
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+
+class _Method:
+    """A method that is a function of ``tinyjax.numpy``, found when it is first used.
+
+    Args:
+        name: the method's.
+        function: the function's.
+        make: makes the method of the function.
+    """
+
+    def __init__(
+        self, name: str, function: str, make: Callable[[Any], Callable[..., Any]] = lambda f: f
+    ) -> None:
+        self._name, self._function, self._make = name, function, make
 
     def __get__(self, array: Array | None, owner: type) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(_numpy, self.name)
-        setattr(Array, self.name, function)
-        return function if array is None else MethodType(function, array)
+        method = self._make(getattr(_numpy, self._function))
+        setattr(Array, self._name, method)
+        return method if array is None else MethodType(method, array)
+
+
+def _operator(name: str, other_name: str) -> Callable[[Any], Callable[..., Any]]:
+    """Return what makes an operator of a function; of what the other operand knows it knows not."""
+
+    def make(function: Callable[[Any, Any], Array]) -> Callable[..., Any]:
+        def operator(self: Array, other: ArrayLike) -> Any:
+            try:
+                return function(self, other)
+            except ArgumentError:
+                if _takes_over(other, other_name):
+                    return NotImplemented
+                raise
+
+        return _as_method(operator, name)
+
+    return make
+
+
+def _reflected(name: str) -> Callable[[Any], Callable[..., Any]]:
+    """Return what makes of a function the operator of which an array is the second operand."""
+
+    def make(function: Callable[[Any, Any], Array]) -> Callable[..., Any]:
+        def operator(self: Array, other: ArrayLike) -> Array:
+            return function(other, self)
+
+        return _as_method(operator, name)
+
+    return make
+
+
+def _as_method(function: Any, name: str) -> Callable[..., Any]:
+    """Name a function as if it had been written in the class, for tracebacks and messages."""
+    qualified = f"Array.{name}"
+    function.__name__, function.__qualname__ = name, qualified
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=qualified)
+    method: Callable[..., Any] = function
+    return method
 
 
 #: What to write in place of an attribute that arrays of NumPy or PyTorch have.
@@ -336,37 +405,7 @@ class Array(_Methods):
                 "arrays are immutable: instead of del x[index] write x = jnp.delete(x, index)."
             )
 
-    # Operators
-
-    def __add__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.add(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__radd__"):
-                return NotImplemented
-            raise
-
-    def __radd__(self, other: ArrayLike) -> Array:
-        return _numpy.add(other, self)
-
-    def __sub__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.subtract(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rsub__"):
-                return NotImplemented
-            raise
-
-    def __rsub__(self, other: ArrayLike) -> Array:
-        return _numpy.subtract(other, self)
-
-    def __mul__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.multiply(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rmul__"):
-                return NotImplemented
-            raise
+    # Operators, besides those of OPERATORS
 
     def __rmul__(self, other: ArrayLike) -> Array:
         try:
@@ -375,39 +414,6 @@ class Array(_Methods):
             if isinstance(other, str | bytes):  # Python repeats it
                 return NotImplemented
             raise
-
-    def __truediv__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.true_divide(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rtruediv__"):
-                return NotImplemented
-            raise
-
-    def __rtruediv__(self, other: ArrayLike) -> Array:
-        return _numpy.true_divide(other, self)
-
-    def __floordiv__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.floor_divide(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rfloordiv__"):
-                return NotImplemented
-            raise
-
-    def __rfloordiv__(self, other: ArrayLike) -> Array:
-        return _numpy.floor_divide(other, self)
-
-    def __mod__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.remainder(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rmod__"):
-                return NotImplemented
-            raise
-
-    def __rmod__(self, other: ArrayLike) -> Array:
-        return _numpy.remainder(other, self)
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         try:
@@ -419,83 +425,6 @@ class Array(_Methods):
 
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         return _numpy.floor_divide(other, self), _numpy.remainder(other, self)
-
-    def __pow__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.power(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rpow__"):
-                return NotImplemented
-            raise
-
-    def __rpow__(self, other: ArrayLike) -> Array:
-        return _numpy.power(other, self)
-
-    def __matmul__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.matmul(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rmatmul__"):
-                return NotImplemented
-            raise
-
-    def __rmatmul__(self, other: ArrayLike) -> Array:
-        return _numpy.matmul(other, self)
-
-    def __and__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.bitwise_and(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rand__"):
-                return NotImplemented
-            raise
-
-    def __rand__(self, other: ArrayLike) -> Array:
-        return _numpy.bitwise_and(other, self)
-
-    def __or__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.bitwise_or(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__ror__"):
-                return NotImplemented
-            raise
-
-    def __ror__(self, other: ArrayLike) -> Array:
-        return _numpy.bitwise_or(other, self)
-
-    def __xor__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.bitwise_xor(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rxor__"):
-                return NotImplemented
-            raise
-
-    def __rxor__(self, other: ArrayLike) -> Array:
-        return _numpy.bitwise_xor(other, self)
-
-    def __lshift__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.left_shift(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rlshift__"):
-                return NotImplemented
-            raise
-
-    def __rlshift__(self, other: ArrayLike) -> Array:
-        return _numpy.left_shift(other, self)
-
-    def __rshift__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.right_shift(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__rrshift__"):
-                return NotImplemented
-            raise
-
-    def __rrshift__(self, other: ArrayLike) -> Array:
-        return _numpy.right_shift(other, self)
 
     def __neg__(self) -> Array:
         return _numpy.negative(self)
@@ -513,38 +442,6 @@ class Array(_Methods):
         if ndigits is None:
             return _numpy.astype(_numpy.round(self), int)
         return _numpy.round(self, ndigits)
-
-    def __lt__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.less(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__gt__"):
-                return NotImplemented
-            raise
-
-    def __le__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.less_equal(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__ge__"):
-                return NotImplemented
-            raise
-
-    def __gt__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.greater(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__lt__"):
-                return NotImplemented
-            raise
-
-    def __ge__(self, other: ArrayLike) -> Array:
-        try:
-            return _numpy.greater_equal(self, other)
-        except ArgumentError:
-            if _takes_over(other, "__le__"):
-                return NotImplemented
-            raise
 
     # NumPy's meaning of == is elementwise, which no signature of object.__eq__ allows; what cannot
     # be compared is NotImplemented, as for any class. A list may be meant for an array: to say
@@ -836,7 +733,11 @@ class IndexUpdate:
 
 
 for _name in METHODS:
-    setattr(Array, _name, _Method(_name))
+    setattr(Array, _name, _Method(_name, _name))
+for _name, (_function, _other) in OPERATORS.items():
+    setattr(Array, _name, _Method(_name, _function, _operator(_name, _other)))
+    if _other not in OPERATORS and _other not in vars(Array):
+        setattr(Array, _other, _Method(_other, _function, _reflected(_other)))
 for _name, _way in _OF_OTHER_LIBRARIES.items():
     setattr(Array, _name, _OfOtherLibraries(_name, _way))
 
