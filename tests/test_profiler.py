@@ -200,7 +200,7 @@ def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
     x = jnp.ones(3)
     f(x)
     f(x)
-    plans = dict(f._traces.plans.flat)
+    plans = dict(f._traces.plans.calls)
     assert plans
     with profiler.trace(tmp_path):
         assert all(vars(o)[n] is not b for (o, n), b in zip(table, before, strict=True))
@@ -208,7 +208,7 @@ def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="missing"):
             unchecked(f)()
     assert [vars(owner)[name] for owner, name in table] == before
-    assert dict(f._traces.plans.flat) == plans
+    assert dict(f._traces.plans.calls) == plans
     assert import_module("tinyjax.core.events").spans == []
     assert JitFunction.__call__.__qualname__ == "JitFunction.__call__"
 

@@ -1,10 +1,12 @@
 """Calls written out for one signature take what they were written for, and leave all else."""
 
 import linecache
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 import pytest
 
@@ -15,6 +17,37 @@ from tinyjax import tree
 X = jnp.asarray(np.linspace(0.1, 1.0, 10, dtype=np.float32))
 HOST = np.linspace(1.0, 2.0, 10, dtype=np.float32)
 WEAK = jnp.asarray(2.0) * 1
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@tree.register_dataclass
+@attrs.frozen
+class Model:
+    weights: Any
+    name: Any = attrs.field(metadata={"static": True})
+
+
+class Node:
+    """Has itself a child of each kind, and metadata that may change."""
+
+    def __init__(self, first: Any, second: Any, power: "Power | None" = None) -> None:
+        self.first, self.second, self.power = first, second, power
+
+
+@attrs.define(unsafe_hash=True)
+class Power:
+    n: int
+
+
+tree.register_pytree_node(
+    Node,
+    lambda x: ([x.first, x.second], x.power),
+    lambda power, parts: Node(parts[0], parts[1], power),
+)
 
 
 def result(*args: Any, **kwargs: Any) -> Any:
@@ -50,6 +83,14 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "a dict with another key": (({"b": X, "c": (HOST, [X[:2]])}, 1), {}),
     "a dict of ints": (({1: X, 0: X[:2]},), {}),
     "many": (([X] * 70,), {}),
+    "a named tuple": ((Pair(X, {"a": X}),), {}),
+    "an OrderedDict": ((OrderedDict(b=X, a=X[:2]),), {}),
+    "an OrderedDict in another order": ((OrderedDict(a=X[:2], b=X),), {}),
+    "a registered class": ((Model(X, "one"), 2.0), {}),
+    "a registered class with other metadata": ((Model(X, "two"), 2.0), {}),
+    "a registered class with a number": ((Model([X, X], 0.5), 2.0), {}),
+    "a node of the user's": (([Node(X, HOST)],), {"node": Node(X, X)}),
+    "large arrays of NumPy's": ((np.ones(5000, np.float32), 2.0), {}),
 }
 
 
@@ -80,11 +121,10 @@ def result_and_more(*args: Any, **kwargs: Any) -> Any:
 
 @pytest.mark.parametrize("fun", [result, result_and_more])
 def test_the_shortest_way_makes_the_calls(fun: Callable[..., Any]) -> None:
-    for name in ("two arrays", "a keyword", "NumPy and ours", "a list", "a dict", "no arguments"):
+    for args, kwargs in CALLS.values():
         f: Any = tinyjax.jit(fun)
-        args, kwargs = CALLS[name]
         expected = [f(*args, **kwargs) for _ in range(3)][-1]
-        short = f._traces.plans.short
+        short = f._traces.plans.last
         same(short(args, kwargs), expected)
         assert short((X, X, X, X), {}) is NotImplemented
         assert "def call(" in "".join(linecache.getlines(short.__code__.co_filename))
@@ -96,13 +136,23 @@ def test_arrays_without_a_buffer_and_without_data() -> None:
         f(X, X)
     fresh = X + 1
     assert fresh.aval == X.aval
-    np.testing.assert_array_equal(f._traces.plans.short((fresh, X), {}), np.asarray(fresh + X))
+    np.testing.assert_array_equal(f._traces.plans.last((fresh, X), {}), np.asarray(fresh + X))
     deleted = X + 2
     f(deleted, X)
     deleted.delete()
     with pytest.raises(tinyjax.errors.DonatedArrayError):
         f(deleted, X)
     np.testing.assert_array_equal(tinyjax.vmap(f)(X, X), np.asarray(X + X))
+
+
+def test_metadata_that_has_changed_is_other_metadata() -> None:
+    f = tinyjax.jit(lambda node: node.first**node.power.n * node.second)
+    node = Node(X, HOST, Power(2))
+    assert node.power is not None
+    for n in (2, 3, 2):
+        node.power.n = n
+        for _ in range(3):
+            np.testing.assert_allclose(f(node), np.asarray(X) ** n * HOST, rtol=1e-6)
 
 
 def test_settings_of_later_calls_count() -> None:
@@ -114,4 +164,4 @@ def test_settings_of_later_calls_count() -> None:
         f(negative)
     assert bool(jnp.isnan(f(negative)).all())
     f.clear_cache()
-    assert f._traces.plans.short((negative,), {}) is NotImplemented
+    assert f._traces.plans.last((negative,), {}) is NotImplemented

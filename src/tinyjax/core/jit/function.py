@@ -33,15 +33,18 @@ from tinyjax.config import Process, Tier, is_tracing_forbidden, local_settings, 
 from tinyjax.core import devices as dev, key_reuse, refs as rf, sharded_array as sa, xla
 from tinyjax.core.events import timed
 from tinyjax.core.jit.program import JitParams, jit_p
-from tinyjax.core.jit.signatures import Parameters, Signature, StaticArguments, make_signature
+from tinyjax.core.jit.signatures import (
+    Parameters,
+    Signature,
+    StaticArguments,
+    make_signature,
+    same_value,
+)
 from tinyjax.core.jit.traces import (
-    MOST_SIGNATURES,
     NO_TRACES,
     Entry,
-    Plan,
     Plans,
     Traces,
-    no_short_call,
     traces_of,
 )
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
@@ -159,59 +162,41 @@ class JitFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            # A call like the last one, or like an earlier one, is made in short.
             plans = self._traces.plans
             trace = tr.current_trace()
             if trace.evaluates and (plans.settings is (local_settings() or Process.settings)):
-                result: R = plans.short(args, kwargs)
+                result: R = plans.last(args, kwargs)
+                if result is NotImplemented and plans.calls:
+                    result = self._call_planned(plans, args, kwargs)
                 if result is not NotImplemented:
                     return result
-                plan: Plan | None
-                if plans.flat and not kwargs:
-                    key: list[Any] = []
-                    arg: Any
-                    for arg in args:
-                        kind = type(arg)
-                        if kind is ConcreteArray:
-                            key.append(arg._aval or arg.aval)
-                        elif kind is ndarray:
-                            key.append(arg.dtype)
-                            key.append(arg.shape)
-                        elif kind in PYTHON_NUMBERS:
-                            key.append(kind)
-                        else:
-                            break
-                    else:
-                        plan = plans.flat.get(tuple(key))
-                        if plan is not None:
-                            plans.short = plan.short
-                            result = plan.launch(args)
-                            if result is not NotImplemented:
-                                return result
-                if plans.nested:
-                    find = xla.call_key if self._all_dynamic else self._key
-                    call = find(args, kwargs)
-                    if call is not None:
-                        plan = plans.nested.get(call[1])
-                        if plan is not None:
-                            plans.short = plan.short
-                            result = plan.launch(call[0])
-                            if result is not NotImplemented:
-                                return result
             return self._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.fold(error, sys._getframe())
             raise
 
+    def _call_planned(self, plans: Plans, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call like an earlier one, if it is, and the next ones like it."""
+        key = self._key(args, kwargs)
+        call = None if key is None else plans.calls.get(key[1])
+        if call is None:
+            return NotImplemented
+        plans.last = call
+        return call(args, kwargs)
+
     def _key(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
+    ) -> tuple[Sequence[Any], tuple[Hashable, ...]] | None:
         """Return the leaves of a call's arguments, and what its plan is found by, if it has one."""
+        # types say it all where every argument is an array: a structure takes twice as long
+        avals = tuple([x._aval or x.aval for x in args if type(x) is ConcreteArray])
+        if not kwargs and len(avals) == len(args):
+            return args, avals
         if self._all_dynamic:
             return xla.call_key(args, kwargs)
         static, dynamic, keywords = self._parameters.separate(args, kwargs)
-        call = xla.call_key(dynamic, keywords)
-        return call and (call[0], (*call[1], static))
+        key = xla.call_key(dynamic, keywords)
+        return key and (key[0], (*key[1], static))
 
     @calling.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -372,80 +357,30 @@ class JitFunction(Generic[P, R]):
         entry: Entry,
     ) -> None:
         """Prepare for calls like this one."""
-        program = entry.executable
-        placed = (
-            sa.any_sharded(leaves) or tr.current_trace() is tr.PLACED
-        )  # the program at hand is not the one that was run
-        if not placed and (program is None or program.host_program is not None or program.donated):
+        program: xla.Executable | xla.ShardedExecutable | None = entry.executable
+        if sa.any_sharded(leaves) or tr.current_trace() is tr.PLACED:
+            program = _placed_program(leaves, entry)
+        elif program is not None and (program.host_program is not None or program.donated):
             return
-        plans = self._traces.plan_for(entry.settings)
-        if not xla.register_nodes(in_tree):
+        if program is None or not xla.register_nodes(in_tree):
             return
-        call = self._key(args, kwargs)
-        if call is None or len(call[0]) != len(leaves) or any(map(is_not, call[0], leaves)):
+        key = self._key(args, kwargs)
+        if key is None or len(key[0]) != len(leaves) or any(map(is_not, key[0], leaves)):
             return  # the function changed its arguments while it was traced
-        if placed:
-            self._plan_placed(plans, call[1], leaves, entry)
-            return
-        assert program is not None, "it was run"
-        # Types say it all only where every argument is a leaf: f((x, y), None) is not f(x, y).
-        if (
-            not self._all_dynamic
-            or kwargs
-            or len(leaves) != len(args)
-            or any(map(is_not, leaves, args))
-        ):
-            table, key = plans.nested, call[1]
-        else:
-            table, key = plans.flat, call[1][1:]  # without the structure
-        known = table.get(key)
-        placements = known.launch if known is not None else None
-        if key in table and not isinstance(placements, xla.PlacedLaunch):
+        plans = self._traces.plan_for(entry.settings)
+        if key[1] in plans.calls:
             return  # the call was made in the usual way all the same
-        launch: xla.Launch | None
-        if all(type(x) is ConcreteArray for x in leaves):
-            launch = xla.launch_arrays(program, entry.consts, entry.out_tree)
-        else:
-            launch = xla.launch_mixed(program, entry.consts, entry.out_tree, leaves)
-        if isinstance(placements, xla.PlacedLaunch):
-            placements.others = launch or xla.not_launched
-        elif launch is None:
-            table[key] = None
-        else:
-            static = self._parameters.separate(args, kwargs)[0]
-            short = xla.short_call(
-                *(program, entry.consts, in_tree, entry.out_tree, leaves),
-                (*static.positional, *static.keywords),
-            )
-            plan = table[key] = Plan(launch, short or no_short_call)
-            plans.short = plan.short
-        if len(table) > MOST_SIGNATURES:
-            table.clear()
-
-    def _plan_placed(
-        self, plans: Plans, key: tuple[Hashable, ...], leaves: Sequence[Any], entry: Entry
-    ) -> None:
-        """Prepare for calls whose arguments have these types and lie as these do."""
-        kinds = (ConcreteArray, sa.ShardedArray, ndarray, *PYTHON_NUMBERS)
-        if not all(type(x) in kinds for x in leaves):
-            return
-        params = entry.params
-        if xla.runs_on_host(params.jaxpr):
-            return
-        shardings = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
-        placement = xla.placement_of(params.jaxpr, shardings)
-        if placement is None:
-            return
-        program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
-        if not isinstance(program, xla.ShardedExecutable):
-            return
-        known = plans.nested.get(key)
-        launch = xla.not_launched if known is None else known.launch
-        if not isinstance(launch, xla.PlacedLaunch):
-            launch = xla.PlacedLaunch(launch)
-            plans.nested[key] = Plan(launch)
-            plans.short = no_short_call
-        launch.add(program, entry.consts, leaves, entry.out_tree)
+        static = self._parameters.separate(args, kwargs)[0]
+        call = xla.written_call(
+            program,
+            entry.consts,
+            in_tree,
+            entry.out_tree,
+            leaves,
+            (*static.positional, *static.keywords),
+            same_value,
+        )
+        plans.add(key[1], call)
 
     def _find(self) -> Traces:
         """What calls have become, for this object and others that are made of the same."""
@@ -693,3 +628,20 @@ def _sharding_of(leaf: object) -> dev.Sharding | None:
     if not isinstance(leaf, sa.ShardedArray | ShapeDtypeStruct) or leaf.sharding == dev.on_first():
         return None
     return leaf.sharding if isinstance(leaf, ShapeDtypeStruct) or leaf.committed else None
+
+
+def _placed_program(leaves: Sequence[Any], entry: Entry) -> xla.ShardedExecutable | None:
+    """Return the program for arguments that lie as these do, if there is one.
+
+    It is another one than the first device's.
+    """
+    kinds = (ConcreteArray, sa.ShardedArray, ndarray, *PYTHON_NUMBERS)
+    params = entry.params
+    if not all(type(x) in kinds for x in leaves) or xla.runs_on_host(params.jaxpr):
+        return None
+    shardings = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
+    placement = xla.placement_of(params.jaxpr, shardings)
+    if placement is None:
+        return None
+    program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
+    return program if isinstance(program, xla.ShardedExecutable) else None

@@ -19,7 +19,7 @@ from contextlib import suppress
 from itertools import count
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyjax import config, tree
 from tinyjax.core.sharded_array import any_sharded
@@ -59,29 +59,9 @@ class Entry:
         self.executable = executable
 
 
-#: The shortest way to make a call: of its positional and keyword arguments, where these have the
-#: types of the last call. It returns NotImplemented for others.
-ShortCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-
-
-def no_short_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Leave every call to the longer ways."""
+def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Leave every call to the usual way."""
     return NotImplemented
-
-
-class Plan:
-    """How calls of one signature are made in short.
-
-    Attributes:
-        launch: takes the leaves of the arguments.
-        short: takes the arguments.
-    """
-
-    __slots__ = ("launch", "short")
-
-    def __init__(self, launch: xla.Launch, short: ShortCall = no_short_call) -> None:
-        self.launch: xla.Launch = launch
-        self.short: ShortCall = short
 
 
 class Plans:
@@ -91,18 +71,24 @@ class Plans:
 
     Attributes:
         settings: the settings.
-        short: makes calls like the last one.
-        flat: of calls of arrays and numbers, by their types; None where there is no shorter way.
-        nested: likewise of calls with containers, by structure and types.
+        last: makes calls like the last one.
+        calls: makes calls by the structure and types of their arguments; None where there is no
+            shorter way than the usual one.
     """
 
-    __slots__ = ("flat", "nested", "settings", "short")
+    __slots__ = ("calls", "last", "settings")
 
     def __init__(self, settings: config.Settings | None) -> None:
         self.settings: config.Settings | None = settings
-        self.short: ShortCall = no_short_call
-        self.flat: dict[tuple[Hashable, ...], Plan | None] = {}
-        self.nested: dict[tuple[Hashable, ...], Plan | None] = {}
+        self.last: xla.WrittenCall = no_call
+        self.calls: dict[tuple[Hashable, ...], xla.WrittenCall | None] = {}
+
+    def add(self, key: tuple[Hashable, ...], call: xla.WrittenCall | None) -> None:
+        """Make calls in this way from now on."""
+        if len(self.calls) >= MOST_SIGNATURES:
+            self.calls.clear()
+        self.calls[key] = call
+        self.last = call or no_call
 
 
 class Traces:

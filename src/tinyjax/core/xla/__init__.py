@@ -35,10 +35,8 @@ _names, _load, __dir__ = namespace(
         "background": "compile_all",
         "compilation": "Compilation Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
-        "dispatch": (
-            "Launch PlacedLaunch call_key launch_arrays launch_mixed not_launched register_nodes "
-            "short_call"
-        ),
+        "call_writer": "WrittenCall written_call",
+        "dispatch": "call_key register_nodes",
         "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
             "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "

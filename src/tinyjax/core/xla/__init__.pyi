@@ -2,6 +2,8 @@
 
 from tinyjax.core.xla.backend import has_started as has_started
 from tinyjax.core.xla.background import compile_all as compile_all
+from tinyjax.core.xla.call_writer import WrittenCall as WrittenCall
+from tinyjax.core.xla.call_writer import written_call as written_call
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import Flags as Flags
 from tinyjax.core.xla.device_assignment import on_devices as on_devices
@@ -10,14 +12,8 @@ from tinyjax.core.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
-from tinyjax.core.xla.dispatch import Launch as Launch
-from tinyjax.core.xla.dispatch import PlacedLaunch as PlacedLaunch
 from tinyjax.core.xla.dispatch import call_key as call_key
-from tinyjax.core.xla.dispatch import launch_arrays as launch_arrays
-from tinyjax.core.xla.dispatch import launch_mixed as launch_mixed
-from tinyjax.core.xla.dispatch import not_launched as not_launched
 from tinyjax.core.xla.dispatch import register_nodes as register_nodes
-from tinyjax.core.xla.dispatch import short_call as short_call
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
@@ -83,14 +79,13 @@ __all__ = [
     'DiskCacheInfo',
     'Executable',
     'Flags',
-    'Launch',
     'Limits',
     'OpEvent',
-    'PlacedLaunch',
     'Placement',
     'Profile',
     'ShardedExecutable',
     'SpanEvent',
+    'WrittenCall',
     'annotation',
     'as_flags',
     'bytes_of',
@@ -120,12 +115,9 @@ __all__ = [
     'held',
     'include_dir',
     'is_compiled',
-    'launch_arrays',
-    'launch_mixed',
     'lowered',
     'lowered_for',
     'match_donations',
-    'not_launched',
     'of_arrays',
     'of_parts',
     'on_devices',
@@ -143,9 +135,9 @@ __all__ = [
     'run_alone',
     'runs_on_host',
     'serve',
-    'short_call',
     'start_profile',
     'to_artifact',
     'to_computation',
     'to_portable',
+    'written_call',
 ]
