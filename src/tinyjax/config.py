@@ -201,6 +201,8 @@ class Settings(Printed):
         transfers_to_host: the same of reading arrays, which on the CPU moves nothing.
         user_contexts: the values of contexts of ``make_user_context``, by their numbers.
         guarding: whether transfers are looked at; it follows from the settings of transfers.
+        debugging: whether NaNs or infinities are followed; it follows from ``debug_nans`` and
+            ``debug_infs``.
     """
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
@@ -242,9 +244,10 @@ class Settings(Printed):
     def _is_guarding(self) -> bool:
         return {self.transfers_to_device, self.transfers_between_devices} != {"allow"}
 
-    @property
-    def debugging(self) -> bool:
-        """Whether NaNs or infinities are followed."""
+    debugging: bool = attrs.field(init=False)
+
+    @debugging.default
+    def _is_debugging(self) -> bool:
         return self.debug_nans or self.debug_infs
 
 

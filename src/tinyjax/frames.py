@@ -13,7 +13,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from itertools import count, islice
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Concatenate, Final, Literal, TypeAlias, TypeVar
@@ -387,7 +387,7 @@ def imitate(wrapper: F, fun: Callable[..., object]) -> F:
 
 def wraps(fun: Callable[..., object]) -> Callable[[F], F]:
     """Return a decorator that does so."""
-    return lambda wrapper: imitate(wrapper, fun)
+    return partial(imitate, fun=fun)
 
 
 def describe_function(fun: Callable[..., object]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
-from tinyjax.config import settings
+from tinyjax.config import Process, local_settings
 from tinyjax.core.tracing.primitive import Primitive, on_replaced
 from tinyjax.core.tracing.trace import eager
 from tinyjax.core.transforms import linear_trace, linearize as lz
@@ -68,6 +68,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             return super().process(primitive, args, params)
         # One or two operands, which nearly all have, cost half of what a loop over them does.
         due = False
+        here = id(local_settings() or Process.settings)
         key: tuple[object, ...]
         operands: Sequence[Array | None]
         s: Array | None
@@ -82,7 +83,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                 if type(y) is JVPTracer and y._trace is self:
                     t, y = y.tangent, y.primal
                     of_t = t.aval
-                key = (id(settings()), params, x._aval or x.aval, of_s, y._aval or y.aval, of_t)
+                key = (here, params, x._aval or x.aval, of_s, y._aval or y.aval, of_t)
                 operands = (x, s, y, t)
             elif len(args) == 1:
                 (x,) = args
@@ -90,10 +91,10 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                 if type(x) is JVPTracer and x._trace is self:
                     s, x = x.tangent, x.primal
                     of_s = s.aval
-                key = (id(settings()), params, x._aval or x.aval, of_s)
+                key = (here, params, x._aval or x.aval, of_s)
                 operands = (x, s)
             else:
-                parts: list[object] = [id(settings()), params]
+                parts: list[object] = [here, params]
                 pairs: list[Array | None] = []
                 for x in args:
                     s = of_s = None
@@ -107,7 +108,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             if step is not None:
                 results: Sequence[Array] = step(self, linear, *operands)
                 return results
-            due = any(t is not None for t in operands[1::2]) and steps.is_due(key)
+            due = steps.is_due(key) and any(t is not None for t in operands[1::2])
         except Exception:  # parameters without a hash; or let the rule say what is wrong
             due = False
         if not due:

@@ -9,7 +9,7 @@ what is evaluated in the births of its NaNs (``tinyjax.nans.trace``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import attrs
 
@@ -131,10 +131,10 @@ class SourcedJVPTrace(jv.JVPTrace):
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         since = _now(self)
         outs = super().process(primitive, args, params)
-        pairs = [self.split(out) for out in outs]
-        tangents = [x for _, t in pairs if t is not ZERO for x in _grounds(t)]
+        primals_out, tangents_out = self.split(outs)
+        tangents = [x for t in tangents_out if t is not ZERO for x in _grounds(t)]
         if tangents:
-            primals = [x for primal, _ in pairs for x in _grounds(primal)]
+            primals = [x for primal in primals_out for x in _grounds(primal)]
             belong_to_tangents(primals, tangents, since.serial)
             for recorder, start in since.recorded.items():
                 _relabel(recorder, start, primals)
@@ -173,13 +173,6 @@ class SourcedTransposer(tp.Transposer):
         for eqn in eqns:
             if isinstance(eqn.source, TracedSource):
                 self._examples_of.update((var, eqn.source.examples) for var in eqn.out_binders)
-
-    def __enter__(self) -> Self:
-        self._before = evaluated_source()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        set_evaluated_source(self._before)
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         source = traced_source(eqn.source, "tangent") if eqn.source is not None else None

@@ -36,8 +36,11 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
     """The type in which sums and products of this type are returned: no small integers."""
+    kind = dtypes.kind(dtype)
+    if kind not in "biu":
+        return dtype
     default = dtypes.default_int()
-    match dtypes.kind(dtype):
+    match kind:
         case "b":
             return default
         case "i" if dtype.itemsize < default.itemsize:
@@ -98,7 +101,9 @@ def _accumulate(
     if result_dtype == dtypes.bool_:
         kind = _ALL if kind is _PROD else _ANY
     x = pm.convert(x, result_dtype)
-    out = kind.reduce(_masked(name, x, where, kind.identity(result_dtype)), axes)
+    if where is not None:
+        x = _masked(name, x, where, kind.identity(result_dtype))
+    out = kind.reduce(x, axes)
     if initial is not None:
         start = pm.convert(pm.array_of(name, initial), result_dtype)
         out = kind.combine(out, _scalar(name, start, out.shape))

@@ -137,12 +137,11 @@ class Chosen:
     @property
     def values(self) -> tuple[Any, ...]:
         """The chosen arguments, with arrays for leaves."""
-        values: tuple[Any, ...] = self.unflatten(self.primals)
-        return values
+        return self.unflatten(self.primals)
 
-    def unflatten(self, leaves: Sequence[Any]) -> Any:
+    def unflatten(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """A tuple with a tree for each chosen argument."""
-        return tree.unflatten(self.in_tree, leaves)[0]
+        return tree.unflatten_arguments(self.in_tree, leaves)[0]
 
     def result(self, leaves: Sequence[Any]) -> Any:
         """A tree like the chosen argument, or a tuple of such where several were asked for."""

@@ -157,7 +157,7 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
     def jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
         if compares:
             primals = [once(x) for x in primals]
-        out = tr.bind1(primitive, primals, params)
+        (out,) = tr.current_trace().process(primitive, primals, params)
         arguments = (*primals, params) if with_params else primals
         total: prim.Tangent = prim.ZERO
         for formula, t in zip(formulas, tangents, strict=False):
@@ -167,7 +167,7 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
         return (out,), (total,)
 
     def jvp_of_two(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
-        out = tr.bind1(primitive, primals, params)
+        (out,) = tr.current_trace().process(primitive, primals, params)
         (x, y), (tx, ty) = primals, tangents
         if ty is prim.ZERO:
             return (out,), (first(tx, out, x, y),)
@@ -176,7 +176,7 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
         return (out,), (add_tangents(first(tx, out, x, y), second(ty, out, x, y)),)
 
     def jvp_of_one(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
-        out = tr.bind1(primitive, primals, params)
+        (out,) = tr.current_trace().process(primitive, primals, params)
         return (out,), (first(tangents[0], out, primals[0]),)
 
     # these two are nearly all, and need no loop
@@ -280,7 +280,8 @@ def declare_addition(primitive: Primitive[prim.NoParams]) -> None:
 
 def add_arrays(x: Array, y: Array) -> Array:
     """Add two tangents of one type."""
-    return tr.bind1(_adder[0], (x, y), prim.NO_PARAMS)
+    (total,) = tr.current_trace().process(_adder[0], (x, y), prim.NO_PARAMS)
+    return total
 
 
 def add_tangents(x: prim.Tangent, y: prim.Tangent) -> prim.Tangent:

@@ -42,7 +42,6 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
     """
     shown: Callable[..., Any] = call if named is None else named
 
-    @frames.wraps(shown)
     def watch(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if not config.settings().debugging:
@@ -52,7 +51,7 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
             tracebacks.fold(error, sys._getframe())
             raise
 
-    return watch
+    return frames.imitate(watch, shown)
 
 
 class FlatFunction:
@@ -63,11 +62,13 @@ class FlatFunction:
         user_fun: the function to name in messages, where that is another.
         in_tree: the structure of ``(args, kwargs)``.
         static: the positional arguments that are no leaves.
-        out_tree: the structure of the result of the last call.
+        out_tree: the structure of the result of the last call; there is none before it.
         aux: where ``has_aux``, the second part of that result.
     """
 
-    __slots__ = ("_aux", "_has_aux", "_out_tree", "fun", "in_tree", "static", "user_fun")
+    __slots__ = ("_has_aux", "aux", "fun", "in_tree", "out_tree", "static", "user_fun")
+
+    out_tree: PyTreeDef
 
     def __init__(
         self,
@@ -85,15 +86,14 @@ class FlatFunction:
         self.in_tree: PyTreeDef = in_tree
         self.static: Collection[int] = static
         self._has_aux = has_aux
-        self._out_tree: PyTreeDef | None = None
-        self._aux: Any = None
+        self.aux: Any = None
 
     def __call__(self, *leaves: Any) -> list[Array]:
         args, kwargs = tree.unflatten_arguments(self.in_tree, leaves)
         out = self.fun(*args, **kwargs)
         if self._has_aux:
-            out, self._aux = split_aux(self.user_fun, out)
-        outs, self._out_tree = tree.flatten(out)
+            out, self.aux = split_aux(self.user_fun, out)
+        outs, self.out_tree = tree.flatten(out)
         return [x if isinstance(x, Array) else self._convert(x, i) for i, x in enumerate(outs)]
 
     def argument(self, position: int) -> str:
@@ -115,15 +115,6 @@ class FlatFunction:
                 f"{frames.describe_function(self.user_fun)} must return arrays, but at {path}: "
                 f"{error.message}"
             ) from None
-
-    @property
-    def out_tree(self) -> PyTreeDef:
-        assert self._out_tree is not None, "the function has not been called yet"
-        return self._out_tree
-
-    @property
-    def aux(self) -> Any:
-        return self._aux
 
 
 def split_aux(fun: Callable[..., Any], out: Any) -> tuple[Any, Any]:

@@ -157,8 +157,7 @@ class JVPTrace(Trace):
         The rule gives the derivative in the arguments. The derivative in what the function closes
         over is that of its own operations.
         """
-        pairs = [self.split(x) for x in args]
-        primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        primals, tangents = self.split(args)
         active = any(t is not ZERO for t in tangents)
         touched = [False]
         stripped = self.stripped(call, touched)
@@ -176,7 +175,7 @@ class JVPTrace(Trace):
             with use_trace(self):
                 plain = call.fun(*(primals if call.jvp is not None else args))
             with use_trace(self.parent):
-                own = [self.split(out)[1] for out in plain]
+                own = self.split(plain)[1]
                 out_tangents = (
                     own
                     if call.jvp is None
@@ -198,11 +197,18 @@ class JVPTrace(Trace):
             for out, tangent in zip(outs, tangents, strict=True)
         ]
 
-    def split(self, value: Array) -> tuple[Array, Tangent]:
-        """Return the primal and tangent of a value, which may be a constant to this trace."""
-        if type(value) is JVPTracer and value._trace is self:
-            return value.primal, value.tangent
-        return value, ZERO
+    def split(self, values: Sequence[Array]) -> tuple[list[Array], list[Tangent]]:
+        """Return the primals and tangents of values, which may be constants to this trace."""
+        primals: list[Array] = []
+        tangents: list[Tangent] = []
+        for value in values:
+            if type(value) is JVPTracer and value._trace is self:
+                primals.append(value.primal)
+                tangents.append(value.tangent)
+            else:
+                primals.append(value)
+                tangents.append(ZERO)
+        return primals, tangents
 
 
 def _push_through(
@@ -355,12 +361,12 @@ def jvp_flat(
                 for primal, tangent in zip(primals, tangents, strict=True)
             ]
         )
-        pairs = [trace.split(out) for out in outs]
+        primals_out, tangents_out = trace.split(outs)
     if settings().check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, outs
         check()
-    return [primal for primal, _ in pairs], [tangent for _, tangent in pairs]
+    return primals_out, tangents_out
 
 
 def jvp_jaxpr(

@@ -18,7 +18,7 @@ from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.list_partition import fill_list, marked
 from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.tracing.staging import Staged, stage
-from tinyjax.core.tracing.tangents import present, with_zeros
+from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.tracing.trace import (
     CustomCall,
     Running,
@@ -48,10 +48,10 @@ class LinearizeTrace(JVPTrace):
         reverse mode only, that call applies them too: the trace below may differentiate its results
         in forward mode, which it can do with what the rules compute.
         """
-        pairs = [self.split(x) for x in args]
+        primals, tangents = self.split(args)
         linear = self.parent
         assert isinstance(linear, LinearTrace), "it records the tangents"
-        if call.batch is None or call.jvp is not None or all(t is ZERO for _, t in pairs):
+        if call.batch is None or call.jvp is not None or all(t is ZERO for t in tangents):
             return super().process_custom_call(call, args)
         start = len(linear.eqns)
         with use_trace(self):
@@ -59,8 +59,8 @@ class LinearizeTrace(JVPTrace):
         stripped = self.stripped(call, [False])
         if any(map(asks, linear.eqns[start:])):
             stripped = _applying_rules(stripped)
-        outs = linear.process_custom_call(stripped, [primal for primal, _ in pairs])
-        return self._joined(outs, [self.split(out)[1] for out in plain])
+        outs = linear.process_custom_call(stripped, primals)
+        return self._joined(outs, self.split(plain)[1])
 
 
 def _applying_rules(call: CustomCall) -> CustomCall:
@@ -161,28 +161,22 @@ def linearize_flat(
     nonzero_in = tuple(
         [is_inexact(aval.dtype) and (chosen is None or chosen[i]) for i, aval in enumerate(avals)]
     )
-    tangents = with_zeros(nonzero_in, linear.new_inputs(marked(avals, nonzero_in)))
+    tangents = iter(linear.new_inputs(marked(avals, nonzero_in)))
+    args = [
+        JVPTracer(trace, x, next(tangents)) if has_tangent else x
+        for x, has_tangent in zip(primals, nonzero_in, strict=True)
+    ]
     with Running(trace):
-        outs = fun(
-            *[
-                primal if tangent is ZERO else JVPTracer(trace, primal, tangent)
-                for primal, tangent in zip(primals, tangents, strict=True)
-            ]
-        )
-        pairs = [trace.split(out) for out in outs]
-    staged = linear.build(present([tangent for _, tangent in pairs]))
+        outs = fun(*args)
+        primals_out, tangents_out = trace.split(outs)
+    staged = linear.build(present(tangents_out))
     linear.live = False
     if settings().check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
-        del trace, outs
+        del trace, args, outs
         check()
-    return Linearized(
-        [primal for primal, _ in pairs],
-        staged.jaxpr,
-        staged.consts,
-        nonzero_in,
-        tuple([tangent is not ZERO for _, tangent in pairs]),
-    )
+    nonzero_out = nonzeros(tangents_out)
+    return Linearized(primals_out, staged.jaxpr, staged.consts, nonzero_in, nonzero_out)
 
 
 @attrs.frozen(eq=False, repr=False)

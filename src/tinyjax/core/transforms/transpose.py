@@ -12,7 +12,7 @@ even if a later one said that no cotangent comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self
+from typing import Final
 
 import attrs
 
@@ -67,12 +67,6 @@ class Transposer:
     def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
         self.eqns = eqns
         self.rule = rule
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
 
     def pull_back(
         self,
@@ -140,8 +134,7 @@ def pull_back(
     kind = stand_in(Transposer, current_trace())
     if kind is Transposer:
         return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents, rule)
-    with kind(eqns, rule) as transposer:
-        return transposer.pull_back(known, linear_inputs, outs, cotangents)
+    return kind(eqns, rule).pull_back(known, linear_inputs, outs, cotangents)
 
 
 def pull_back_by_rules(

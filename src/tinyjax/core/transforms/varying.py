@@ -329,12 +329,13 @@ class _VaryingJVPTrace(jv.JVPTrace):
                 args = [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
         return super().process(primitive, args, params)
 
-    def split(self, value: Array) -> tuple[Array, prim.Tangent]:
-        primal, tangent = super().split(value)
-        if tangent is not prim.ZERO and not primal.aval.across <= tangent.aval.across:
-            with tr.use_trace(self.parent):
-                tangent = _lift(tangent, union((primal.aval.across, tangent.aval.across)))
-        return primal, tangent
+    def split(self, values: Sequence[Array]) -> tuple[list[Array], list[prim.Tangent]]:
+        primals, tangents = super().split(values)
+        for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
+            if tangent is not prim.ZERO and not primal.aval.across <= tangent.aval.across:
+                with tr.use_trace(self.parent):
+                    tangents[i] = _lift(tangent, union((primal.aval.across, tangent.aval.across)))
+        return primals, tangents
 
 
 class _VaryingLinearizeTrace(_VaryingJVPTrace, lz.LinearizeTrace):
