@@ -97,6 +97,10 @@ class Programs:
                 self.known[key] = program
 
 
+#: Where the rules are that are this package's own.
+_HOMES: Final = ("tinyjax.core.primitives.", "tinyjax.primitives.")
+
+
 def may_be_repeated(primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> bool:
     """Say whether what a rule of a primitive does may be done again without asking the rule.
 
@@ -105,7 +109,7 @@ def may_be_repeated(primitive: prim.Primitive[Any], rule: Callable[..., Any]) ->
     """
     rules = primitive.rules
     homes = [getattr(f, "__module__", None) or "" for f in (rules.impl, rule, rules.host)]
-    is_own = homes[0].startswith("tinyjax.") and homes[1].startswith("tinyjax.primitives.")
+    is_own = homes[0].startswith("tinyjax.") and homes[1].startswith(_HOMES)
     is_said = rules.host is not None and homes[2] != prim.Primitive.__module__
     return rules.evaluate is None and (is_own or is_said)
 
