@@ -95,15 +95,11 @@ class Transpose:
 
 @overload
 def value_and_grad(
-    fun: typed.M | typed.Unannotated,
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
+    fun: typed.M | typed.Unannotated, argnums: Literal[0] = ..., has_aux: Literal[False] = ...
 ) -> typed.ValueAndGradientLike: ...
 @overload
 def value_and_grad(
-    fun: Callable[Concatenate[A, P], R],
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
+    fun: Callable[Concatenate[A, P], R], argnums: Literal[0] = ..., has_aux: Literal[False] = ...
 ) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
 @overload
 def value_and_grad(
@@ -114,9 +110,7 @@ def value_and_grad(
 ) -> Callable[Concatenate[A, P], tuple[tuple[R, X], A]]: ...
 @overload
 def value_and_grad(
-    fun: Callable[..., ArrayLike],
-    argnums: int | Sequence[int] = ...,
-    has_aux: Literal[False] = ...,
+    fun: Callable[..., ArrayLike], argnums: int | Sequence[int] = ..., has_aux: Literal[False] = ...
 ) -> Any: ...
 @overload
 def value_and_grad(
@@ -161,9 +155,7 @@ def value_and_grad(
 
 @overload
 def grad(
-    fun: typed.M | typed.Unannotated,
-    argnums: Literal[0] = ...,
-    has_aux: Literal[False] = ...,
+    fun: typed.M | typed.Unannotated, argnums: Literal[0] = ..., has_aux: Literal[False] = ...
 ) -> typed.GradientLike: ...
 @overload
 def grad(
@@ -180,9 +172,7 @@ def grad(
 ) -> Callable[Concatenate[A, P], tuple[A, X]]: ...
 @overload
 def grad(
-    fun: Callable[..., ArrayLike],
-    argnums: int | Sequence[int] = ...,
-    has_aux: Literal[False] = ...,
+    fun: Callable[..., ArrayLike], argnums: int | Sequence[int] = ..., has_aux: Literal[False] = ...
 ) -> Any: ...
 @overload
 def grad(
@@ -223,42 +213,31 @@ def grad(
 
 
 @attrs.frozen(eq=False)
-class ValueAndGrad:
-    """What ``value_and_grad`` gives."""
+class Gradient:
+    """What ``grad`` and ``value_and_grad`` give."""
 
     fun: Callable[..., Any]
     argnums: int | tuple[int, ...]
     has_aux: bool
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return equivalents.with_room(
-            value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
-        )
-
-
-@attrs.frozen(eq=False)
-class Grad:
-    """What ``grad`` gives."""
-
-    fun: Callable[..., Any]
-    argnums: int | tuple[int, ...]
-    has_aux: bool
+    with_value: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         value, gradient = equivalents.with_room(
             value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
         )
+        if self.with_value:
+            return value, gradient
         return (gradient, value[1]) if self.has_aux else gradient
 
 
-def _gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Grad:
+def _gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Gradient:
     """Make ``grad(fun)``, where ``fun`` may close over what is differentiated."""
-    return Grad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+    return Gradient(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, False)
 
 
-def _value_and_gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> ValueAndGrad:
+def _value_and_gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> Gradient:
     """Make ``value_and_grad(fun)``, likewise."""
-    return ValueAndGrad(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux)
+    return Gradient(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, True)
 
 
 equivalents.WRITTEN[grad] = _gradient_of

@@ -187,7 +187,9 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     if fun is pullbacks.pull:  # finds out what to run; only that is the program's
         way = pullbacks.route(args[0], args[1:], kwargs)
         value, back = enter(layer, way.forward, way.inputs, way.keywords)
-        return value, pullbacks.OuterPullback(back) if args[0] is pullbacks.pull else back
+        if args[0] is pullbacks.pull:
+            back = pullbacks.OrderedPullback(back, pullbacks.of_pull)
+        return value, back
     if isinstance(fun, MethodType):
         return enter(layer, fun.__func__, (fun.__self__, *args), kwargs)
     if isinstance(fun, functools.partial):

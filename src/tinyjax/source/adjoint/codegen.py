@@ -15,12 +15,10 @@ import numpy as np
 from tinyjax import errors, frames
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.source.adjoint import cotangents as ct, differentiate
-from tinyjax.source.adjoint.activity import Kind, kind_of
+from tinyjax.source.adjoint import activity as act, cotangents as cts, differentiate
 from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir import origins, program as ir, runtime
-from tinyjax.source.text import coalescing, names, structure
-from tinyjax.source.text.annotations import ANY, Annotations, annotated, joined, type_of
+from tinyjax.source.text import annotations as ann, coalescing, names, structure
 
 
 def _is_scalar(function: Any) -> bool:
@@ -43,7 +41,7 @@ def _count(call: ir.Call) -> int | None:
 
 #: The module of what adjoints call (``activity.Callees``).
 _CALLEES: Final = "tinyjax.source.adjoint.pullbacks"
-_ADDS: Final = frozenset((operator.add, ct.accumulate))
+_ADDS: Final = frozenset((operator.add, cts.accumulate))
 FORWARD: Final = coalescing.Conventions(_is_scalar, _ADDS, _count, False)
 PULLBACK: Final = attrs.evolve(FORWARD, only_floats=True)
 
@@ -72,12 +70,12 @@ def _compiled(
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """Write both halves of an adjoint as a module, annotated for arguments such as these."""
     scope = scope_of(fun)
-    kinds = annotated(adjoint.forward, [ANY, *map(type_of, values)], "", FORWARD)
+    kinds = ann.annotated(adjoint.forward, [ann.ANY, *map(ann.type_of, values)], "", FORWARD)
     value = _value_type(kinds)
     result = _cotangents(adjoint, fun, values)
-    back = annotated(adjoint.pullback, [_stack_type(kinds), value], result, PULLBACK)
+    back = ann.annotated(adjoint.pullback, [_stack_type(kinds), value], result, PULLBACK)
     pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, PULLBACK, back)
-    annotations = Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
+    annotations = ann.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
     own = {adjoint.pullback.name: adjoint.pullback}
     forward, more, _ = structure.write(adjoint.forward, scope, own, FORWARD, annotations)
     del more[adjoint.pullback.name]
@@ -93,16 +91,16 @@ def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
     return [tuples[v] for v in values if isinstance(v, ir.Variable) and v in tuples]
 
 
-def _value_type(forward: Annotations) -> str:
+def _value_type(forward: ann.Annotations) -> str:
     """The type of the value that the forward half gives with its pullback."""
-    return joined([forward.of(items[0]) for items in _returned(forward.ir)])
+    return ann.joined([forward.of(items[0]) for items in _returned(forward.ir)])
 
 
 def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """The type of what the pullback returns."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:
-        return ANY
+        return ann.ANY
     types = [_cotangent(*pair) for pair in zip(returned[0], (fun, *values), strict=True)]
     return _tuple_of(types)
 
@@ -111,23 +109,23 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
     """The type of the cotangent of an argument."""
     if isinstance(atom, ir.Constant) and atom.value is None:
         return "None"
-    if kind_of(argument) is Kind.FLOAT:
+    if act.kind_of(argument) is act.Kind.FLOAT:
         return "float"
-    kind = type_of(argument)
-    return ANY if kind == ANY else f"{kind} | None"
+    kind = ann.type_of(argument)
+    return ann.ANY if kind == ann.ANY else f"{kind} | None"
 
 
-def _stack_type(forward: Annotations) -> str:
+def _stack_type(forward: ann.Annotations) -> str:
     """The type of what a program without branches keeps."""
     if len(forward.ir.blocks) > 1:
-        return ANY
+        return ann.ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
     ((_, back),) = _returned(forward.ir)
     assert isinstance(back, ir.Variable), "the pullback is made just before"
     kept = calls[back].args[1]
     if isinstance(kept, ir.Constant):
         return "tuple[()]"
-    return _tuple_of([joined([forward.of(atom)]) for atom in calls[kept].args])
+    return _tuple_of([ann.joined([forward.of(atom)]) for atom in calls[kept].args])
 
 
 #: How long the type of a tuple may be.

@@ -126,15 +126,13 @@ def gradient_like(ct: Any, x: Any) -> Any:
     """A cotangent as the user gets it: of the structure and the type of the argument."""
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
         return ct.copy()  # it may be a view, or the cotangent of something else too
+    if isinstance(x, (np.ndarray, np.generic, Array)) and not dtypes.is_inexact(x.dtype):
+        return None
     if isinstance(x, Array):
-        if not dtypes.is_inexact(x.dtype):
-            return None
         if ct is None:
             return jnp.zeros_like(x)
         return jnp.broadcast_to(jnp.asarray(ct), x.shape).astype(x.dtype)
     if isinstance(x, (np.ndarray, np.generic)):
-        if not dtypes.is_inexact(x.dtype):
-            return None
         if isinstance(ct, Array):
             return ct
         gradient = np.broadcast_to(np.asarray(0 if ct is None else ct, x.dtype), x.shape)
@@ -161,8 +159,4 @@ def gradient_like(ct: Any, x: Any) -> Any:
 
 
 def _python_number(ct: Any) -> Any:
-    if isinstance(ct, np.generic):
-        return ct.item()
-    if isinstance(ct, np.ndarray) and ct.shape == ():
-        return ct.item()
-    return ct
+    return ct.item() if isinstance(ct, (np.ndarray, np.generic)) and ct.shape == () else ct

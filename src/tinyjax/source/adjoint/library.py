@@ -21,8 +21,7 @@ from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core import api
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.source.adjoint import activity, equivalents
-from tinyjax.source.adjoint.cotangents import accumulate, is_differentiable
+from tinyjax.source.adjoint import activity, cotangents as cts, equivalents
 from tinyjax.source.adjoint.rules import containers, registry
 from tinyjax.source.ir import origins
 
@@ -89,7 +88,7 @@ def value_and_pullback(
     args = tuple([None if i in modes else arg for i, arg in enumerate(args)])
     kwargs = {name: None if name in modes else arg for name, arg in kwargs.items()}
     leaves, treedef = tree.flatten_arguments(args, kwargs)
-    places = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
+    places = [i for i, leaf in enumerate(leaves) if cts.is_differentiable(leaf)]
 
     def filled(others: list[Any], values: tuple[Any, ...]) -> Any:
         merged = list(others)
@@ -263,4 +262,4 @@ def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) ->
         *([None for _ in args] if of_args is None else of_args),
         *[containers.entry(of_kwargs, name) for name in kwargs],
     ]
-    return (None, *[accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])
+    return (None, *[cts.accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])

@@ -19,12 +19,10 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax.source.adjoint import activity, codegen, equivalents, library
-from tinyjax.source.adjoint.cotangents import accumulate
+from tinyjax.source.adjoint import activity, codegen, cotangents as cts, equivalents, library
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, registry
-from tinyjax.source.ir import origins, read, runtime, signature
-from tinyjax.source.ir.program import IR
+from tinyjax.source.ir import origins, program as ir, read, runtime, signature
 
 
 @attrs.frozen(eq=False)
@@ -60,24 +58,21 @@ class RulePullback:
 
 
 @attrs.frozen(eq=False)
-class MethodPullback:
-    """The pullback of a bound method: the object's cotangent is the method's."""
+class OrderedPullback:
+    """The pullback of a call that another call is made for.
+
+    Attributes:
+        back: the pullback of that.
+        order: brings its cotangents in the order of the call's function and arguments.
+        details: what else that takes.
+    """
 
     back: Callable[[Any], tuple[Any, ...]]
+    order: Callable[..., tuple[Any, ...]]
+    details: tuple[Any, ...] = ()
 
     def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct)
-        return ({"__self__": parts[1]}, *parts[2:])
-
-
-@attrs.frozen(eq=False)
-class InstancePullback:
-    """The pullback of an object that is called."""
-
-    back: Callable[[Any], tuple[Any, ...]]
-
-    def __call__(self, ct: Any) -> Any:
-        return self.back(ct)[1:]
+        return self.order(self.back(ct), *self.details)
 
 
 @attrs.frozen(eq=False)
@@ -113,30 +108,12 @@ def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             return result
     way = route(fun, args, kwargs)
     value, back = way.forward(*way.inputs, **way.keywords)
-    return value, OuterPullback(back) if fun is pull else back
+    return value, OrderedPullback(back, of_pull) if fun is pull else back
 
 
-@attrs.frozen(eq=False)
-class OuterPullback:
-    """The pullback of ``pull``: it has one argument more than the function that it runs."""
-
-    back: Callable[[Any], tuple[Any, ...]]
-
-    def __call__(self, ct: Any) -> Any:
-        return (None, *self.back(ct)[1:])
-
-
-@attrs.frozen(eq=False)
-class UnboundPullback:
-    """A pullback whose results are brought in the order of a call's arguments."""
-
-    back: Callable[[Any], tuple[Any, ...]]
-    bound: signature.Bound
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct)
-        cotangents = unbind(self.bound, parts[1:])
-        return (accumulate(parts[0], cotangents[0]), *cotangents[1:])
+def of_pull(parts: Any) -> Any:
+    """The cotangents of a call of ``pull``, which has one argument more than what it runs."""
+    return (None, *parts[1:])
 
 
 def pull_back(back: Any, ct: Any, count: int) -> Any:
@@ -176,7 +153,12 @@ def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     values = bound_values(fun, args, kwargs)
     run = generated(fun, values)
     y, back = run(fun, *values)
-    return y, UnboundPullback(back, signature.bound(fun, args, kwargs))
+    return y, OrderedPullback(back, _of_bound, (signature.bound(fun, args, kwargs),))
+
+
+def _of_bound(parts: Any, bound: signature.Bound) -> Any:
+    cotangents = unbind(bound, parts[1:])
+    return (cts.accumulate(parts[0], cotangents[0]), *cotangents[1:])
 
 
 def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -219,69 +201,56 @@ def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
 def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
     """Call a function with arguments in a tuple and a dict."""
     y, back = pull(called, *args, **kwargs)
-    return y, ApplyPullback(back, len(args), tuple(kwargs))
+    return y, OrderedPullback(back, _of_apply, (1 + len(args), tuple(kwargs)))
+
+
+def _of_apply(parts: Any, end: int, names: tuple[str, ...]) -> Any:
+    keywords = {name: parts[end + i] for i, name in enumerate(names)}
+    return None, parts[0], parts[1:end], keywords
 
 
 def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an object."""
     y, back = pull(fun.__func__, fun.__self__, *args, **kwargs)
-    return y, MethodPullback(back)
+    return y, OrderedPullback(back, _of_method)
 
 
 def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a method of an array or a container."""
     y, back = pull(equivalents.method_function(fun), fun.__self__, *args, **kwargs)
-    return y, MethodPullback(back)
+    return y, OrderedPullback(back, _of_method)
+
+
+def _of_method(parts: Any) -> Any:
+    """The object's cotangent is the method's."""
+    return ({"__self__": parts[1]}, *parts[2:])
 
 
 def instance_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call an object."""
     y, back = pull(call_of(fun), fun, *args, **kwargs)
-    return y, InstancePullback(back)
+    return y, OrderedPullback(back, _of_instance)
+
+
+def _of_instance(parts: Any) -> Any:
+    return parts[1:]
 
 
 def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function with some arguments fixed."""
     y, back = pull(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
     names = (*fun.keywords, *[name for name in kwargs if name not in fun.keywords])
-    return y, PartialPullback(back, len(fun.args), len(args), names, tuple(kwargs))
+    return y, OrderedPullback(back, _of_partial, (len(fun.args), len(args), names, tuple(kwargs)))
 
 
-@attrs.frozen(eq=False)
-class ApplyPullback:
-    """The pullback of a call with arguments in a tuple and a dict."""
-
-    back: Callable[[Any], tuple[Any, ...]]
-    count: int
-    names: tuple[str, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct)
-        end = 1 + self.count
-        keywords = {name: parts[end + i] for i, name in enumerate(self.names)}
-        return None, parts[0], parts[1:end], keywords
-
-
-@attrs.frozen(eq=False)
-class PartialPullback:
-    """The pullback of a function with some arguments fixed."""
-
-    back: Callable[[Any], tuple[Any, ...]]
-    fixed: int
-    count: int
-    names: tuple[str, ...]
-    given: tuple[str, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.back(ct)
-        end = 1 + self.fixed + self.count
-        keywords = {name: parts[end + i] for i, name in enumerate(self.names)}
-        own = {
-            "func": parts[0],
-            "args": parts[1 : 1 + self.fixed],
-            "keywords": {k: keywords[k] for k in keywords if k not in self.given},
-        }
-        return (own, *parts[1 + self.fixed : end], *[keywords[k] for k in self.given])
+def _of_partial(
+    parts: Any, fixed: int, count: int, names: tuple[str, ...], own: tuple[str, ...]
+) -> Any:
+    start, end = 1 + fixed, 1 + fixed + count
+    keywords = {name: parts[end + i] for i, name in enumerate(names)}
+    rest = {k: keywords[k] for k in keywords if k not in own}
+    ct = {"func": parts[0], "args": parts[1:start], "keywords": rest}
+    return (ct, *parts[start:end], *[keywords[k] for k in own])
 
 
 def call_of(instance: Any) -> Callable[..., Any]:
@@ -462,7 +431,7 @@ class Plan:
 
 
 #: By code object: the program, its adjoints, and how many arguments are simply its parameters.
-_plans: dict[CodeType, tuple[IR, dict[tuple[activity.Kind, ...], Plan], int]] = {}
+_plans: dict[CodeType, tuple[ir.IR, dict[tuple[activity.Kind, ...], Plan], int]] = {}
 
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
@@ -478,9 +447,9 @@ def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     kept = _plans.get(fun.__code__)
     if kept is None or read.stale(fun):
         # without the function: it may close over arrays, which are not to be kept
-        ir, count = attrs.evolve(read.ir_of(fun), function=None), fun.__code__.co_argcount
-        plain = len(ir.blocks[0].arguments) == 1 + count
-        kept = _plans[fun.__code__] = (ir, {}, count if plain else -1)
+        program, count = attrs.evolve(read.ir_of(fun), function=None), fun.__code__.co_argcount
+        plain = len(program.blocks[0].arguments) == 1 + count
+        kept = _plans[fun.__code__] = (program, {}, count if plain else -1)
     kinds = (activity.kind_of(fun), *[activity.kind_of(value) for value in values])
     plan = kept[1].get(kinds)
     if plan is None:

@@ -14,17 +14,10 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import (
-    assembly,
-    expressions,
-    find,
-    functions,
-    program as ir,
-    runtime,
-    signature,
-    syntax,
-)
+from tinyjax.source.ir import expressions, functions, program as ir, runtime, signature, syntax
+from tinyjax.source.ir.assembly import assembled
 from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
+from tinyjax.source.ir.find import find_function
 
 
 def ir_of(fun: Callable[..., Any]) -> ir.IR:
@@ -68,7 +61,7 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
         )
     kept = _programs.get(fun.__code__)
     if kept is None or stale(fun):
-        builder = Builder(fun, find.find_function(fun.__code__))
+        builder = Builder(fun, find_function(fun.__code__))
         # without the function: it may close over arrays, which are not to be kept
         kept = _programs[fun.__code__] = (builder.build(), tuple(builder.resolved.items()))
     return attrs.evolve(kept[0], function=fun)
@@ -103,7 +96,7 @@ class Builder(expressions.Expressions):
         else:
             self.body(self.node.body)
             self.leave(ir.Return(ir.NONE))
-        return assembly.assembled(self.code.co_name, self.finished(), self.code.co_filename)
+        return assembled(self.code.co_name, self.finished(), self.code.co_filename)
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         i = 0

@@ -16,14 +16,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.devices import Sharding
-from tinyjax.core.sharded_array import placer
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.program_rules import RECORDED_IN
+from tinyjax.core import devices as dev, sharded_array as sa
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, SourceError, shortened
 
 WEAK: Final = "weak "
@@ -61,7 +58,7 @@ def aval(text: str) -> av.ShapedArray:
     return result.with_varying(frozenset(across))
 
 
-def lying(text: str, sharding: Sharding) -> av.ShapedArray:
+def lying(text: str, sharding: dev.Sharding) -> av.ShapedArray:
     """The type that a text names, of values that lie as it says along axes that are ``Explicit``.
 
     Args:
@@ -137,8 +134,8 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     """
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
-    whole = ConcreteArray(host.reshape(declared.shape), declared.plain)
-    return placer[0](whole, declared.sharding) if type(declared) is av.ExplicitArray else whole
+    whole = conc.ConcreteArray(host.reshape(declared.shape), declared.plain)
+    return sa.placer[0](whole, declared.sharding) if type(declared) is av.ExplicitArray else whole
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -219,8 +216,8 @@ class Operation:
     def __call__(self, *operands: Array, **params: Any) -> Any:
         extensions = self.primitive.rules.extensions
         within: AbstractContextManager[None] = nullcontext()
-        if RECORDED_IN in extensions:
-            within = self.primitive.rule(RECORDED_IN)(params)
+        if pr.RECORDED_IN in extensions:
+            within = self.primitive.rule(pr.RECORDED_IN)(params)
         with within:
             values = {name: _parameter(value) for name, value in params.items()}
         outs = tr.bind(self.primitive, operands, self._kind(values)(**values))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import keyword
 import math
+import string
 from collections.abc import Iterator, MutableMapping, Sequence
 from enum import Enum
 from importlib import import_module
-from itertools import count
+from itertools import count, product
 from types import FunctionType, MethodType
 from typing import Any, Final
 
@@ -16,14 +17,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from tinyjax.core.tracing.primitive import Primitive, registry
-from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import first_element
 from tinyjax.source.ir.origins import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
@@ -34,7 +30,7 @@ _WIDTH: Final = 90
 
 
 def jaxpr_source(
-    jaxpr: Jaxpr | ClosedJaxpr, objects: MutableMapping[str, Any] | None = None
+    jaxpr: jx.Jaxpr | jx.ClosedJaxpr, objects: MutableMapping[str, Any] | None = None
 ) -> str:
     """Write a jaxpr as Python.
 
@@ -72,9 +68,9 @@ def jaxpr_source(
         <BLANKLINE>
     """
     writer = ModuleWriter(objects)
-    if isinstance(jaxpr, ClosedJaxpr):
+    if isinstance(jaxpr, jx.ClosedJaxpr):
         return writer.module(jaxpr.jaxpr, jaxpr.consts)
-    if isinstance(jaxpr, Jaxpr):
+    if isinstance(jaxpr, jx.Jaxpr):
         return writer.module(jaxpr, None)
     raise errors.ArgumentError(
         f"jaxpr_source takes a jaxpr, but got {type(jaxpr).__name__}. Make one of a function with "
@@ -82,10 +78,10 @@ def jaxpr_source(
     )
 
 
-@explained
+@checking.explained
 def jaxpr_of_source(
     text: str, objects: MutableMapping[str, Any] | None = None
-) -> Jaxpr | ClosedJaxpr:
+) -> jx.Jaxpr | jx.ClosedJaxpr:
     """Read a jaxpr from the text that ``jaxpr_source`` has written, perhaps edited.
 
     The text is run: do not read one from somebody you do not trust.
@@ -132,7 +128,7 @@ class ModuleWriter:
         self.modules: set[str] = set()
         self.taken: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
 
-    def module(self, jaxpr: Jaxpr, consts: tuple[Array, ...] | None) -> str:
+    def module(self, jaxpr: jx.Jaxpr, consts: tuple[Array, ...] | None) -> str:
         constants: list[str] = []
         names: list[Doc] = []
         for i, value in enumerate(consts or ()):
@@ -158,15 +154,13 @@ class ModuleWriter:
         return import_block(plain, {(m, name) for m, name in self.imports if m})
 
     def fresh(self, stem: str) -> str:
-        for i in count(1):
-            name = stem if i == 1 else f"{stem}_{i}"
-            if name not in self.taken and not keyword.iskeyword(name):
-                self.taken.add(name)
-                return name
-        raise AssertionError("there is always another name")
+        names = (stem if i == 1 else f"{stem}_{i}" for i in count(1))
+        name = next(n for n in names if n not in self.taken and not keyword.iskeyword(n))
+        self.taken.add(name)
+        return name
 
     def constant(self, name: str, value: Array) -> list[str]:
-        if isinstance(value, Tracer):
+        if isinstance(value, tr.Tracer):
             raise errors.SourceError(
                 "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
                 "outside of the transformation."
@@ -182,9 +176,9 @@ class ModuleWriter:
         *first, last = laid_out(kind, 4, 1)
         return [f"{name} = array(", *first, f"{last},", f'    """{block}    """,', ")"]
 
-    def kind(self, aval: ShapedArray) -> Doc:
+    def kind(self, aval: av.ShapedArray) -> Doc:
         """A type: its text, and where values lie if it says so."""
-        if not isinstance(aval, ExplicitArray):
+        if not isinstance(aval, av.ExplicitArray):
             return f'"{_type(aval)}"'
         self.imports.add(("tinyjax.source.jaxprs.text_runtime", "lying"))
         where = Parameter(self, Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
@@ -192,7 +186,7 @@ class ModuleWriter:
 
     # Functions
 
-    def function(self, jaxpr: Jaxpr, name: str, constants: Doc | None, depth: int) -> list[str]:
+    def function(self, jaxpr: jx.Jaxpr, name: str, constants: Doc | None, depth: int) -> list[str]:
         scope = Scope(self)
         types: list[Doc] = [self.kind(v.aval) for v in jaxpr.in_binders]
         if constants is not None:
@@ -206,7 +200,7 @@ class ModuleWriter:
         outs = group("(", [scope.read(x) for x in jaxpr.outs], ")")
         return [*lines, *laid_out(prefixed("return ", outs), indent + 4)]
 
-    def equation(self, eqn: JaxprEqn, scope: Scope, depth: int) -> list[str]:
+    def equation(self, eqn: jx.JaxprEqn, scope: Scope, depth: int) -> list[str]:
         name = eqn.primitive.name
         lines: list[str] = []
         operands = [scope.read(x) for x in eqn.inputs]
@@ -224,8 +218,8 @@ class ModuleWriter:
         call = group(f"{target}{self.operation(eqn.primitive)}(", [*operands, *keywords], ")")
         return [*lines, *laid_out(call, 4 * depth)]
 
-    def operation(self, primitive: Primitive[Any]) -> str:
-        if registry.get(primitive.name) is not primitive:
+    def operation(self, primitive: prim.Primitive[Any]) -> str:
+        if prim.registry.get(primitive.name) is not primitive:
             raise errors.SourceError(
                 f"the primitive '{primitive.name}' of this jaxpr was defined again since. Make the "
                 "jaxpr anew."
@@ -245,22 +239,22 @@ class Scope:
 
     def __init__(self, writer: ModuleWriter) -> None:
         self.writer = writer
-        self.names: dict[Var, str] = {}
+        self.names: dict[jx.Var, str] = {}
         self.fresh: Iterator[str] = _letters()
         self.programs: dict[int, str] = {}
 
-    def define(self, var: Var) -> str:
+    def define(self, var: jx.Var) -> str:
         name = next(self.fresh)
         self.names[var] = name
         return name
 
-    def read(self, atom: Atom) -> Doc:
-        if isinstance(atom, Var):
+    def read(self, atom: jx.Atom) -> Doc:
+        if isinstance(atom, jx.Var):
             return self.names[atom]
         self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "literal"))
         value = atom.value
         kind = self.writer.kind(value.aval)
-        element = first_element(value.host) if value.host.size else value.dtype.type(0)
+        element = opd.first_element(value.host) if value.host.size else value.dtype.type(0)
         return group("literal(", [kind, _number(element)], ")")
 
 
@@ -303,17 +297,17 @@ class Parameter:
             case frozenset():
                 items = sorted(value, key=repr)
                 return group("frozenset((", [self.write(x) for x in items], "))")
-            case Jaxpr():
+            case jx.Jaxpr():
                 return self.nested(value)
-            case ShapedArray():
+            case av.ShapedArray():
                 kind = self.writer.kind(value)
-                if isinstance(value, ExplicitArray):
+                if isinstance(value, av.ExplicitArray):
                     return kind
                 self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "aval"))
                 return group("aval(", [kind], ")")
             case np.dtype():
                 return self.dtype(value)
-            case ConcreteArray():
+            case conc.ConcreteArray():
                 return self.array(value)
             case tree.PyTreeDef():
                 return self.treedef(value)
@@ -340,14 +334,14 @@ class Parameter:
             return f"dtypes.named({dtypes.dtype_name(value)!r})"
         return f"dtypes.{value.name}" + ("_" if value.name == "bool" else "")
 
-    def array(self, value: ConcreteArray) -> Doc:
+    def array(self, value: conc.ConcreteArray) -> Doc:
         name = self.writer.fresh(self.hint)
         self.lines.extend(
             [" " * 4 * self.depth + line for line in self.writer.constant(name, value)]
         )
         return name
 
-    def nested(self, jaxpr: Jaxpr) -> str:
+    def nested(self, jaxpr: jx.Jaxpr) -> str:
         known = self.scope.programs.get(id(jaxpr))
         if known is not None:
             return known
@@ -428,7 +422,7 @@ def _number(element: np.generic) -> str:
     return text if np.asarray(read).tobytes() == bits.tobytes() else f'"{bits_of(bits)}"'
 
 
-def _type(aval: ShapedArray) -> str:
+def _type(aval: av.ShapedArray) -> str:
     return f"{WEAK if aval.weak_type else ''}{aval}"
 
 
@@ -445,15 +439,10 @@ def _filled(words: Sequence[str]) -> list[str]:
 
 def _letters() -> Iterator[str]:
     """``a``, ``b``, ..., ``z``, ``aa``, ..."""
-    for i in count():
-        name, rest = "", i
-        while True:
-            name = chr(ord("a") + rest % 26) + name
-            rest = rest // 26 - 1
-            if rest < 0:
-                break
-        if not (keyword.iskeyword(name) or name in _RESERVED or hasattr(builtins, name)):
-            yield name
+    for length in count(1):
+        for name in map("".join, product(string.ascii_lowercase, repeat=length)):
+            if not (keyword.iskeyword(name) or name in _RESERVED or hasattr(builtins, name)):
+                yield name
 
 
 def _is_default(default: object, value: object) -> bool:

@@ -21,8 +21,7 @@ from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values.array import Array
 from tinyjax.errors import SourceError
 from tinyjax.source.ir import program as ir, runtime
-from tinyjax.source.staging.graph import ControlFlowGraph
-from tinyjax.source.staging.values import take_apart
+from tinyjax.source.staging import graph as cfg, values as vals
 
 #: Attributes, methods and functions that give views, if not the array itself.
 _VIEWS: Final = frozenset(
@@ -51,7 +50,7 @@ class Frame:
         place: its place there.
     """
 
-    graph: ControlFlowGraph
+    graph: cfg.ControlFlowGraph
     env: dict[ir.Variable, Any]
     block: int
     place: int = 0
@@ -73,18 +72,16 @@ class Aliases:
 
     def outer_roots(self, value: Array) -> Roots:
         """The arrays whose data an array shares, but for itself."""
-        view = self.views.get(id(value))
-        return Roots() if view is None else view[1]
+        return self.views.get(id(value), (value, Roots()))[1]
 
     def roots(self, value: Any) -> Roots:
         """The arrays whose data an array shares."""
-        view = self.views.get(id(value))
-        return frozenset((id(value),)) if view is None else view[1]
+        return self.outer_roots(value) or Roots((id(value),))
 
     def follow(self, array: Array, roots: Iterable[int]) -> None:
         """Write down that an array may share the data of others."""
         if array.shape and (shared := frozenset(roots)):
-            self.views[id(array)] = (array, self.views.get(id(array), (array, Roots()))[1] | shared)
+            self.views[id(array)] = (array, self.outer_roots(array) | shared)
 
     def after(self, function: Any, args: Sequence[Any], result: Any) -> Any:
         """Write down what a call gives; a copy is another array even if it is equal."""
@@ -129,7 +126,7 @@ class Aliases:
             raise _shared("what the function closes over, or an object,")
         for frame in frames:
             for variable in frame.graph.live_after(frame.block, frame.place):
-                parts, _ = take_apart(frame.env.get(variable))
+                parts, _ = vals.take_apart(frame.env.get(variable))
                 if any(isinstance(x, Array) and x.shape and self.roots(x) & roots for x in parts):
                     raise _shared(variable.name or "a value")
 

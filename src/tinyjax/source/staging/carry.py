@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.control_flow.common import match_carry
+from tinyjax.core.control_flow import common as cf, scan as sc
+from tinyjax.core.control_flow.primitives import scan as scp
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import exits, values as vals
-from tinyjax.source.staging.graph import Loop
+from tinyjax.source.staging import exits, graph as cfg, items, values as vals
 from tinyjax.source.staging.run import Run
+
+T = TypeVar("T")
+#: A part of a carried variable: the place of that among those carried, and its own in it.
+CarriedPart: TypeAlias = tuple[int, int]
 
 
 class RestructuredError(Exception):
@@ -57,25 +62,21 @@ class Carry:
         loop: the loop.
         places: which parameters of its first block are carried.
         iterates: whether it is known that there is an iteration.
-        parts: the parts of each.
-        structures: how each is put together.
-        lines: where each was computed.
+        values: what they are.
         fixed: the numbers that are not carried, and what they are: by the place of the variable
             among those carried, and that of the part in it.
     """
 
     run: Run
-    loop: Loop
+    loop: cfg.Loop
     places: tuple[int, ...]
     iterates: bool
-    parts: tuple[tuple[Any, ...], ...]
-    structures: tuple[tree.PyTreeDef, ...]
-    lines: tuple[int, ...]
-    fixed: Mapping[tuple[int, int], Any] = attrs.field(factory=dict)
+    values: tuple[exits.Value, ...] = ()
+    fixed: Mapping[CarriedPart, Any] = attrs.field(factory=dict)
 
     @classmethod
     def of(
-        cls, run: Run, loop: Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
+        cls, run: Run, loop: cfg.Loop, arrival: exits.Arrival, counter: int | None, iterates: bool
     ) -> Carry:
         """What is carried by a loop that is come to so.
 
@@ -88,31 +89,31 @@ class Carry:
         """
         count = len(run.graph.blocks[loop.header].arguments)
         places = tuple([i for i in range(count) if i != counter])
-        empty = cls(run, loop, places, iterates, (), (), ())
-        return empty.following(arrival)
+        return cls(run, loop, places, iterates).following(arrival)
 
     def following(self, arrival: exits.Arrival) -> Carry:
         """What is carried on from another arrival at the loop."""
-        taken = [vals.take_apart(arrival.values[i]) for i in self.places]
-        return attrs.evolve(
-            self,
-            parts=tuple([tuple(parts) for parts, _ in taken]),
-            structures=tuple([structure for _, structure in taken]),
-            lines=tuple([arrival.lines[i] for i in self.places]),
-        )
+        values = [
+            exits.Value(*vals.take_apart(arrival.values[i]), arrival.lines[i]) for i in self.places
+        ]
+        return attrs.evolve(self, values=tuple(values))
 
-    def varies(self, i: int, j: int) -> bool:
+    def parts(self) -> dict[CarriedPart, Any]:
+        """The parts of what is carried, by the place of each."""
+        return {
+            (i, j): part
+            for i, value in enumerate(self.values)
+            for j, part in enumerate(value.parts)
+        }
+
+    def varies(self, place: CarriedPart) -> bool:
         """Whether a part may change from iteration to iteration."""
-        return vals.is_dynamic(self.parts[i][j]) and (i, j) not in self.fixed
+        i, j = place
+        return vals.is_dynamic(self.values[i].parts[j]) and place not in self.fixed
 
     def arrays(self) -> list[Array]:
         """The parts that may change from iteration to iteration."""
-        return [
-            vals.as_array(part)
-            for i, parts in enumerate(self.parts)
-            for j, part in enumerate(parts)
-            if self.varies(i, j)
-        ]
+        return [vals.as_array(part) for place, part in self.parts().items() if self.varies(place)]
 
     def arrival(self, arrays: Sequence[Array], count: Any = None) -> exits.Arrival:
         """The values for the first block, with other arrays, and a count if it is not carried."""
@@ -120,19 +121,46 @@ class Carry:
         for array, part in zip(arrays, self.arrays(), strict=False):
             aliases.follow(array, aliases.roots(part))
         rest = iter(arrays)
-        values = []
-        for i, (parts, structure) in enumerate(zip(self.parts, self.structures, strict=True)):
-            now = [
-                next(rest) if self.varies(i, j) else self.fixed.get((i, j), part)
-                for j, part in enumerate(parts)
+        parts = iter(
+            [
+                next(rest) if self.varies(place) else self.fixed.get(place, part)
+                for place, part in self.parts().items()
             ]
-            values.append(tree.unflatten(structure, now))
-        lines = list(self.lines)
+        )
+        values = [
+            tree.unflatten(v.structure, list(itertools.islice(parts, len(v.parts))))
+            for v in self.values
+        ]
+        lines = [value.line for value in self.values]
         for place in range(len(self.run.graph.blocks[self.loop.header].arguments)):
             if place not in self.places:
                 values.insert(place, count)
                 lines.insert(place, 0)
         return exits.Arrival(tuple(values), tuple(lines))
+
+    def iteration(
+        self, arrays: Sequence[Array], index: Any, item: Any, inner: frozenset[int]
+    ) -> exits.Outcome:
+        """Make an iteration of a ``for`` loop with an item, to the blocks at which it ends."""
+        counting, run = self.loop.counting, self.run.aside()
+        assert counting is not None, "a loop over items counts"
+        run.enter(self.loop.header, self.arrival(arrays, index))
+        run.env[counting.items] = items.Current(item)
+        return run.follow(counting.inside, inner)
+
+    def scan(
+        self, body: stg.Staged, state: Sequence[Array], rows: Sequence[Array], length: int
+    ) -> Sequence[Array]:
+        """Make a ``scan`` of the program of an iteration."""
+        params = scp.ScanParams(body.jaxpr, len(body.consts), len(state), length)
+        return sc.bind_scan(body.jaxpr, body.consts, state, rows, params)
+
+    def with_first_values(self, make: Callable[[Carry], T]) -> T:
+        """Stage a loop, again with first values for variables that have none before it."""
+        try:
+            return make(self)
+        except RepeatedError as again:
+            return again.carry.with_first_values(make)
 
     def next_arrays(self, outcome: exits.Outcome, arrays: Sequence[Array]) -> list[Array]:
         """The arrays that an iteration carries on.
@@ -151,12 +179,12 @@ class Carry:
         after = self.following(again)
         carry: list[Array] = []
         before = iter(arrays)
-        for i, (parts, others) in enumerate(zip(self.parts, after.parts, strict=True)):
-            if _is_undefined(parts) and not _is_undefined(others):
+        for i, (value, other) in enumerate(zip(self.values, after.values, strict=True)):
+            if _is_undefined(value) and not _is_undefined(other):
                 raise self._with_first_value(after, i)
-            same = self.structures[i] == after.structures[i]
-            for j, (old, new) in enumerate(zip(parts, others, strict=same)):
-                if self.varies(i, j) and vals.is_dynamic(new):
+            same = value.structure == other.structure
+            for j, (old, new) in enumerate(zip(value.parts, other.parts, strict=same)):
+                if self.varies((i, j)) and vals.is_dynamic(new):
                     carry.append(_converted(vals.as_array(new), next(before).aval))
                 elif (i, j) not in self.fixed:
                     same = same and vals.is_same(old, new)
@@ -192,7 +220,7 @@ class Carry:
             return staged, state_tree
 
         try:
-            return match_carry("a loop", self.run.function, arrays, state_tree, stage_iteration)
+            return cf.match_carry("a loop", self.run.function, arrays, state_tree, stage_iteration)
         except CarryTypeError:
             if not seen:  # it is that of a loop inside
                 raise
@@ -210,9 +238,9 @@ class Carry:
         """The error of an array that changes its type."""
         names = [
             (path, i)
-            for i, structure in enumerate(self.structures)
-            for j, path in enumerate(vals.paths_of(structure, self.name_of(i)))
-            if self.varies(i, j)
+            for i, value in enumerate(self.values)
+            for j, path in enumerate(vals.paths_of(value.structure, self.name_of(i)))
+            if self.varies((i, j))
         ]
         for (path, i), a, b in zip(names, before, after, strict=False):
             if (a.shape, a.dtype) != (b.shape, b.dtype):
@@ -226,18 +254,19 @@ class Carry:
         raise AssertionError("the types differ somewhere")
 
     def _restructured(self, after: Carry, i: int) -> CarryTypeError:
-        shown = [vals.describe(tree.unflatten(c.structures[i], c.parts[i])) for c in (self, after)]
-        return self._error(
-            self.name_of(i),
-            (shown[0], shown[1]),
-            i,
-            "Only arrays and numbers may change in such a loop, in containers of one structure.",
+        before, later = [
+            vals.describe(tree.unflatten(c.values[i].structure, c.values[i].parts))
+            for c in (self, after)
+        ]
+        advice = (
+            "Only arrays and numbers may change in such a loop, in containers of one structure."
         )
+        return self._error(self.name_of(i), (before, later), i, advice)
 
     def _error(self, name: str, shown: tuple[str, str], i: int, advice: str) -> CarryTypeError:
         assigned = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)
-        known = assigned[0] or self.lines[i], assigned[1] or self._last_line(i)
-        where = [f" (line {n})" if n else "" for n in known]
+        lines = assigned[0] or self.values[i].line, assigned[1] or self._last_line(i)
+        where = [f" (line {n})" if n else "" for n in lines]
         return self._at_loop(
             f"{name} changes in the loop of line {self.loop.line}, whose end depends on a traced "
             f"value: it is {shown[0]} before{where[0]}, and {shown[1]} after an "
@@ -270,15 +299,11 @@ class Carry:
             )
         parts = [
             opd.splat(0, part.aval) if isinstance(part, tr.Tracer) else part
-            for part in after.parts[i]
+            for part in after.values[i].parts
         ]
-        return RepeatedError(
-            attrs.evolve(
-                self,
-                parts=(*self.parts[:i], tuple(parts), *self.parts[i + 1 :]),
-                structures=(*self.structures[:i], after.structures[i], *self.structures[i + 1 :]),
-            )
-        )
+        first = exits.Value(parts, after.values[i].structure, self.values[i].line)
+        values = (*self.values[:i], first, *self.values[i + 1 :])
+        return RepeatedError(attrs.evolve(self, values=values))
 
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:
@@ -288,5 +313,5 @@ def _converted(x: Array, aval: av.ShapedArray) -> Array:
     return convert_element_type(x, aval.dtype, aval.weak_type)
 
 
-def _is_undefined(parts: tuple[Any, ...]) -> bool:
-    return len(parts) == 1 and parts[0] is runtime.UNDEFINED
+def _is_undefined(value: exits.Value) -> bool:
+    return len(value.parts) == 1 and value.parts[0] is runtime.UNDEFINED

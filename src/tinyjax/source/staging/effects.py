@@ -223,8 +223,12 @@ def _effect_of_function(
     except SourceError:
         return "may do more than return a value, as its source cannot be read"
     body = Body(fun, node, seen | {fun.__code__}, own, arguments)
-    effect = next(body.effects(), None)
-    return None if effect is None else f"{effect[1]} in line {effect[0].lineno}"
+    for inner in body.nodes:
+        effect = body.effect_of(inner)
+        if effect is not None:
+            place: Any = inner.context_expr if isinstance(inner, ast.withitem) else inner
+            return f"{effect} in line {place.lineno}"
+    return None
 
 
 class Body:
@@ -266,40 +270,30 @@ class Body:
         while lost := {n for n in self.own if not all(map(self.is_made, bound[n]))}:
             self.own -= lost
 
-    def effects(self) -> Iterator[tuple[Any, str]]:
-        """What it does beside returning a value, and where."""
-        for node in self.nodes:
-            match node:
-                case ast.Global():
-                    yield node, "assigns a global variable"
-                case ast.Nonlocal() if not {*node.names} <= {*self.fun.__code__.co_cellvars}:
-                    yield node, "assigns a nonlocal variable"
-                case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
-                    yield node, "awaits something"
-                case ast.Attribute(ctx=ast.Store() | ast.Del()):
-                    if not self.is_own(node.value):
-                        yield node, "assigns an attribute"
-                case ast.Attribute(ctx=ast.Load()):
-                    getter = property_of(self.object_of(node.value), node.attr)
-                    what = effect_of(getter, self.seen) if is_read(getter) else None
-                    if what is not None:
-                        yield node, what
-                case ast.Subscript(ctx=ast.Store() | ast.Del()):
-                    if not self.is_own(node.value):
-                        yield node, "assigns an item"
-                case ast.AugAssign(target=ast.Name() as target):
-                    if not self.is_own(target):
-                        yield node, "may change something in place"
-                case ast.Call():
-                    what = self.effect_of_call(node)
-                    if what is not None:
-                        yield node, what
-                case ast.withitem(context_expr=expression):
-                    what = self.effect_of_entering(expression)
-                    if what is not None:
-                        yield expression, what
-                case _:
-                    pass
+    def effect_of(self, node: ast.AST) -> str | None:
+        """What a node does beside returning a value; None if nothing."""
+        match node:
+            case ast.Global():
+                return "assigns a global variable"
+            case ast.Nonlocal() if not {*node.names} <= {*self.fun.__code__.co_cellvars}:
+                return "assigns a nonlocal variable"
+            case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+                return "awaits something"
+            case ast.Attribute(ctx=ast.Load()):
+                getter = property_of(self.object_of(node.value), node.attr)
+                return effect_of(getter, self.seen) if is_read(getter) else None
+            case ast.Attribute():
+                return None if self.is_own(node.value) else "assigns an attribute"
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) if not self.is_own(node.value):
+                return "assigns an item"
+            case ast.AugAssign(target=ast.Name() as target) if not self.is_own(target):
+                return "may change something in place"
+            case ast.Call():
+                return self.effect_of_call(node)
+            case ast.withitem(context_expr=expression):
+                return self.effect_of_entering(expression)
+            case _:
+                return None
 
     def is_own(self, node: ast.expr) -> bool:
         """Whether what is changed was made by the function itself."""
@@ -354,10 +348,11 @@ class Body:
 
     def effect_of_method(self, node: ast.Attribute) -> str | None:
         if node.attr in WRITING and not self.is_own(node.value):
-            at = isinstance(node.value, ast.Subscript) and isinstance(
-                node.value.value, ast.Attribute
-            )
-            return None if at and node.attr in _UPDATES else f"calls .{node.attr}()"
+            match node:
+                case ast.Attribute(value=ast.Subscript(value=ast.Attribute())):
+                    return None if node.attr in _UPDATES else f"calls .{node.attr}()"
+                case _:
+                    return f"calls .{node.attr}()"
         return None if node.attr in _READING or node.attr in WRITING else f"calls .{node.attr}()"
 
     def object_of(self, node: ast.expr) -> Any:

@@ -13,20 +13,13 @@ from typing import Any, Final, Protocol
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, tree
+from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf, cond
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.tracing import jaxpr as jx, staging as stg
-from tinyjax.core.tracing.dependence import dce
-from tinyjax.core.tracing.trace import current_trace
-from tinyjax.core.values import avals as av
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew
+from tinyjax.core.tracing import dependence as dep, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import is_splat
-from tinyjax.frames import Location
-from tinyjax.source.staging import values as vals
-from tinyjax.source.staging.aliases import Aliases, Roots, current_aliases
+from tinyjax.source.staging import aliases as al, values as vals
 
 
 @attrs.frozen(eq=False)
@@ -70,9 +63,8 @@ class Outcome:
 
     def exit_part(self) -> Any:
         """The block it is, as a number or an array."""
-        return (
-            np.int32(next(iter(self.arrivals), 0)) if self.exit_index is None else self.exit_index
-        )
+        index = self.exit_index
+        return np.int32(next(iter(self.arrivals), 0)) if index is None else index
 
 
 class Places(Protocol):
@@ -80,7 +72,7 @@ class Places(Protocol):
 
     def name_of(self, block: int, position: int) -> str: ...
 
-    def at(self, line: int) -> Location: ...
+    def at(self, line: int) -> frames.Location: ...
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]: ...
 
 
@@ -98,7 +90,36 @@ class Slot:
     """
 
     index: int
-    roots: Roots = frozenset()
+    roots: al.Roots = frozenset()
+
+
+#: In place of a value that is put together of what a staged piece computes.
+_COMPUTED: Final = object()
+
+
+@attrs.frozen(eq=False)
+class Value:
+    """The parts of a value with which a block is come to.
+
+    Attributes:
+        parts: its parts; slots where a staged piece computes them.
+        structure: how they are put together.
+        line: where it comes from.
+        whole: the value itself, where nothing in it is computed: functions that are not read may
+            hold the same lists.
+    """
+
+    parts: Sequence[Any]
+    structure: tree.PyTreeDef
+    line: int
+    whole: Any = _COMPUTED
+
+    def filled(self, arrays: Sequence[Array]) -> Any:
+        """The value, with what was computed."""
+        if self.whole is not _COMPUTED:
+            return self.whole
+        parts = [arrays[part.index] if isinstance(part, Slot) else part for part in self.parts]
+        return tree.unflatten(self.structure, parts)
 
 
 @attrs.frozen(eq=False)
@@ -107,20 +128,13 @@ class Piece:
 
     Attributes:
         staged: its program.
-        parts: the parts of its values, by block and parameter; slots where they are computed.
-        structures: how the values are put together.
-        lines: where they come from.
+        values: what it leads to each block with.
         exit_part: the block it is.
-        wholes: the values themselves, where nothing in them is computed: functions that are not
-            read may hold the same lists.
     """
 
     staged: stg.Staged
-    parts: dict[int, list[list[Any]]]
-    structures: dict[int, list[tree.PyTreeDef]]
-    lines: dict[int, tuple[int, ...]]
+    values: dict[int, list[Value]]
     exit_part: Any
-    wholes: dict[tuple[int, int], Any]
 
     @property
     def exit_slot(self) -> int | None:
@@ -129,31 +143,18 @@ class Piece:
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:
         """The outcome, with the values of what was staged."""
-
-        def resolve(part: Any) -> Any:
-            return arrays[part.index] if isinstance(part, Slot) else part
-
-        arrivals = {}
-        for key, values in self.parts.items():
-            wholes = [
-                self.wholes[key, i]
-                if (key, i) in self.wholes
-                else tree.unflatten(structure, list(map(resolve, value)))
-                for i, (structure, value) in enumerate(
-                    zip(self.structures[key], values, strict=True)
-                )
-            ]
-            arrivals[key] = Arrival(tuple(wholes), self.lines[key])
+        arrivals = {
+            key: Arrival(tuple([v.filled(arrays) for v in vs]), tuple([v.line for v in vs]))
+            for key, vs in self.values.items()
+        }
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
     def aval(self, part: Any) -> av.ShapedArray:
         """The type of a part."""
-        return (
-            self.staged.jaxpr.out_avals[part.index]
-            if isinstance(part, Slot)
-            else vals.aval_of(part)
-        )
+        if isinstance(part, Slot):
+            return self.staged.jaxpr.out_avals[part.index]
+        return vals.aval_of(part)
 
     def describe(self, part: Any) -> str:
         """Say of what kind a part is."""
@@ -172,7 +173,7 @@ class Piece:
                 outs.append(self.staged.jaxpr.outs[part.index])
             else:
                 array = vals.as_array(part)
-                if isinstance(array, ConcreteArray) and is_splat(array):
+                if isinstance(array, conc.ConcreteArray) and opd.is_splat(array):
                     outs.append(jx.Lit(array, array.aval))
                     continue
                 if id(array) not in places:
@@ -188,7 +189,7 @@ class Piece:
 
 def pruned(staged: stg.Staged) -> stg.Staged:
     """A program without the equations and the constants that it does not need."""
-    jaxpr, n = dce(staged.jaxpr), len(staged.consts)
+    jaxpr, n = dep.dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     kept = [i for i in range(n) if jaxpr.in_binders[i] in used]
     binders = (*[jaxpr.in_binders[i] for i in kept], *jaxpr.in_binders[n:])
@@ -199,7 +200,7 @@ def pruned(staged: stg.Staged) -> stg.Staged:
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged], Piece]]:
     """The arrays that a staged outcome computes, and how to make a piece of the program."""
-    trace, aliases = current_trace(), current_aliases.get()
+    trace, aliases = tr.current_trace(), al.current_aliases.get()
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
@@ -207,26 +208,20 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged
         if not (isinstance(part, stg.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
-            roots = Roots() if aliases is None else aliases.outer_roots(part)
+            roots = al.Roots() if aliases is None else aliases.outer_roots(part)
             slots[id(part)] = Slot(len(arrays), roots)
             arrays.append(part)
         return slots[id(part)]
 
-    parts: dict[int, list[list[Any]]] = {}
-    structures: dict[int, list[tree.PyTreeDef]] = {}
-    lines = {key: arrival.lines for key, arrival in outcome.arrivals.items()}
-    for key, arrival in outcome.arrivals.items():
-        taken = [vals.take_apart(value) for value in arrival.values]
-        parts[key] = [[hold(part) for part in leaves] for leaves, _ in taken]
-        structures[key] = [structure for _, structure in taken]
-    wholes = {
-        (key, i): value
-        for key, arrival in outcome.arrivals.items()
-        for i, value in enumerate(arrival.values)
-        if not any(isinstance(part, Slot) for part in parts[key][i])
-    }
+    def as_value(value: Any, line: int) -> Value:
+        leaves, structure = vals.take_apart(value)
+        parts = [hold(part) for part in leaves]
+        computed = any(isinstance(part, Slot) for part in parts)
+        return Value(parts, structure, line, _COMPUTED if computed else value)
+
+    values = {k: [*map(as_value, a.values, a.lines)] for k, a in outcome.arrivals.items()}
     exit_part = hold(outcome.exit_part())
-    return arrays, lambda staged: Piece(staged, parts, structures, lines, exit_part, wholes)
+    return arrays, lambda staged: Piece(staged, values, exit_part)
 
 
 def stage_piece(
@@ -254,7 +249,7 @@ def stage_piece(
 
 
 @attrs.frozen(eq=False)
-class Wanted:
+class Choice:
     """A part that is chosen: what each piece has for it (None: does not come there), and a type."""
 
     first: Any
@@ -275,73 +270,59 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
     Raises:
         BranchTypeError: the values for a block cannot be given one type.
     """
-    choices: list[Wanted] = []
-    parts: dict[int, list[list[Any]]] = {}
-    structures = {**second.structures, **first.structures}
-    lines = {**second.lines, **first.lines}
-    for key in [*first.parts, *(k for k in second.parts if k not in first.parts)]:
-        if key in first.parts and key in second.parts:
-            parts[key] = _join(key, first, second, choices, places, line)
+    choices: list[Choice] = []
+    values: dict[int, list[Value]] = {}
+    for key in [*first.values, *(k for k in second.values if k not in first.values)]:
+        if key in first.values and key in second.values:
+            values[key] = _join(key, first, second, choices, places, line)
             continue
-        piece = first if key in first.parts else second
-        parts[key] = [
-            [_pass(part, piece, piece is first, choices) for part in value]
-            for value in piece.parts[key]
+        piece = first if key in first.values else second
+        values[key] = [
+            attrs.evolve(v, parts=[_pass(part, piece, piece is first, choices) for part in v.parts])
+            for v in piece.values[key]
         ]
     exit_part: Any = None
-    if len(parts) > 1:
+    if len(values) > 1:
         exit_part = Slot(len(choices))
-        choices.append(
-            Wanted(first.exit_part, second.exit_part, av.ShapedArray((), dtypes.int32, False))
-        )
+        aval = av.ShapedArray((), dtypes.int32, False)
+        choices.append(Choice(first.exit_part, second.exit_part, aval))
     arrays = _take(pred, first, second, choices)
-    aliases = current_aliases.get()
+    aliases = al.current_aliases.get()
     if aliases is not None:
         for array, part in zip(arrays, choices, strict=False):
             aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
-    missing = object()
-    wholes = {
-        place: value
-        for place, value in {**second.wholes, **first.wholes}.items()
-        if all(
-            piece.wholes.get(place, missing) is value
-            for piece in (first, second)
-            if place[0] in piece.parts
-        )
-    }
-    return Piece(first.staged, parts, structures, lines, exit_part, wholes).outcome(arrays)
+    return Piece(first.staged, values, exit_part).outcome(arrays)
 
 
-def _roots(aliases: Aliases, part: Any) -> Roots:
+def _roots(aliases: al.Aliases, part: Any) -> al.Roots:
     """The arrays whose data a part shares."""
     if isinstance(part, Slot):
         return part.roots
-    return aliases.roots(part) if isinstance(part, Array) else Roots()
+    return aliases.roots(part) if isinstance(part, Array) else al.Roots()
 
 
-def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Wanted]) -> Any:
+def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:
     """A part that only one of the pieces has."""
     if not isinstance(part, Slot):
         return part
     aval = piece.aval(part)
-    choices.append(Wanted(part, None, aval) if is_first else Wanted(None, part, aval))
+    choices.append(Choice(part, None, aval) if is_first else Choice(None, part, aval))
     return Slot(len(choices) - 1)
 
 
 def _join(
-    key: int, first: Piece, second: Piece, choices: list[Wanted], places: Places, line: int
-) -> list[list[Any]]:
-    """The parts of the values for a block that both pieces come to."""
-    plan = []
-    for position, (x, y) in enumerate(zip(first.parts[key], second.parts[key], strict=True)):
+    key: int, first: Piece, second: Piece, choices: list[Choice], places: Places, line: int
+) -> list[Value]:
+    """The values for a block that both pieces come to."""
+    values = []
+    for position, (x, y) in enumerate(zip(first.values[key], second.values[key], strict=True)):
         name = places.name_of(key, position)
-        mismatch = partial(_differ, (key, position), (first, second), places, line)
-        if first.structures[key][position] != second.structures[key][position]:
-            shown = [_whole(p, key, position) for p in (first, second)]
-            raise mismatch(name, shown)
-        paths = vals.paths_of(first.structures[key][position], name)
+        mismatch = partial(_differ, (key, position), (x, y), places, line)
+        if x.structure != y.structure:
+            raise mismatch(name, [_describe(first, x), _describe(second, y)])
         joined = []
-        for path, a, b in zip(paths, x, y, strict=True):
+        paths = vals.paths_of(x.structure, name)
+        for path, a, b in zip(paths, x.parts, y.parts, strict=True):
             if not isinstance(a, Slot) and not isinstance(b, Slot) and vals.is_same(a, b):
                 joined.append(a)
                 continue
@@ -355,33 +336,31 @@ def _join(
                 aval = vals.join_avals(*avals)
             except errors.PromotionError:
                 raise mismatch(path, shown) from None
-            choices.append(Wanted(a, b, aval))
-            joined.append(Slot(len(choices) - 1))
-        plan.append(joined)
-    return plan
+            joined.append(Slot(len(choices)))
+            choices.append(Choice(a, b, aval))
+        whole = x.whole if x.whole is y.whole else _COMPUTED
+        values.append(Value(joined, x.structure, x.line, whole))
+    return values
 
 
-def _whole(piece: Piece, key: int, position: int) -> str:
-    parts, structure = piece.parts[key][position], piece.structures[key][position]
-    if structure is tree.LEAF:
-        return piece.describe(parts[0])
-    return vals.describe(tree.unflatten(structure, parts))
+def _describe(piece: Piece, value: Value) -> str:
+    if value.structure is tree.LEAF:
+        return piece.describe(value.parts[0])
+    return vals.describe(tree.unflatten(value.structure, value.parts))
 
 
 def _differ(
     place: tuple[int, int],
-    pieces: tuple[Piece, Piece],
+    values: tuple[Value, Value],
     places: Places,
     line: int,
     name: str,
     shown: Sequence[str],
 ) -> errors.BranchTypeError:
     """The error of a variable that is not of one kind whatever the condition."""
-    key, position = place
-    assigned = places.lines_of_sides(key, position, line)
-    computed = [piece.lines[key][position] for piece in pieces]
-    known = [a or c for a, c in zip(assigned, computed, strict=True)]
-    where = [f" (line {n})" if n else "" for n in known]
+    assigned = places.lines_of_sides(*place, line)
+    lines = [a or value.line for a, value in zip(assigned, values, strict=True)]
+    where = [f" (line {n})" if n else "" for n in lines]
     if vals.NOTHING in shown:
         holds = shown[1] == vals.NOTHING
         at_line = where[0 if holds else 1]
@@ -407,7 +386,7 @@ def _differ(
     return error
 
 
-def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Wanted]) -> Sequence[Array]:
+def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -> Sequence[Array]:
     if not first.staged.jaxpr.eqns and not second.staged.jaxpr.eqns:
         return [_select(pred, w) for w in choices]  # nothing is computed, so nothing is saved
     avals = [w.aval for w in choices]
@@ -418,7 +397,7 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Wanted]) -
     return cond.bind_branches(ew.convert_element_type(pred, dtypes.int32), [no, yes], [])
 
 
-def _select(pred: Array, choice: Wanted) -> Array:
+def _select(pred: Array, choice: Choice) -> Array:
     """A part of which both pieces know the value."""
     x, y = [
         None if part is None else cf.convert_all([vals.as_array(part)], [choice.aval])[0]
@@ -429,4 +408,4 @@ def _select(pred: Array, choice: Wanted) -> Array:
         assert value is not None, "a part is wanted of a piece that has it"
         return value
     shape = choice.aval.shape
-    return ew.select(broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)
+    return ew.select(bc.broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)

@@ -15,12 +15,10 @@ from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.tracing import closures, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint import equivalents
-from tinyjax.source.ir import read, runtime, signature
-from tinyjax.source.ir.program import IR
+from tinyjax.source.ir import program as ir, read, runtime, signature
 from tinyjax.source.staging import (
     effects,
     exits,
-    loop_invariants,
     loops,
     numbers,
     opaque_calls,
@@ -102,14 +100,10 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
 
 def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make a call, reading the function if it is the user's and is given something traced."""
-    iterations = loop_invariants.current_iterations.get()
-    if (
-        iterations is not None
-        and loop_invariants.holds_known((args, kwargs))
-        and not _passes_on(fun)
-    ):
+    iterations = vals.current_iterations.get()
+    if iterations is not None and vals.holds_known((args, kwargs)) and not _passes_on(fun):
         result, args, kwargs = _call_known(iterations, fun, args, kwargs)
-        if result is not loop_invariants.NOT_KNOWN:
+        if result is not vals.NOT_KNOWN:
             return result
     match fun:
         case functools.partial():
@@ -162,16 +156,16 @@ def _passes_on(fun: Any) -> bool:
 
 
 def _call_known(
-    iterations: loop_invariants.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    iterations: vals.Iterations, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Call a function of what is known in each iteration of a loop.
 
     Returns:
         What it gives, if that is known too; and else the arguments as traced values.
     """
-    if fun is operator.getitem and not loop_invariants.holds_known(args[1]):
+    if fun is operator.getitem and not vals.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
-    sample = loop_invariants.replaced((args, kwargs), iterations, lambda value: value.sample)
+    sample = vals.replaced((args, kwargs), iterations, lambda value: value.sample)
     if not (
         vals.holds_tracer(sample)
         or fun is print
@@ -179,11 +173,11 @@ def _call_known(
         or opaque_calls.makes_text(fun)
     ):
         effects.check_effects(fun, *sample)
-        result = loop_invariants.in_each_iteration(iterations, fun, args, kwargs)
-        if result is not loop_invariants.NOT_KNOWN:
+        result = vals.in_each_iteration(iterations, fun, args, kwargs)
+        if result is not vals.NOT_KNOWN:
             return result, args, kwargs
-    traced = loop_invariants.replaced((args, kwargs), iterations, loop_invariants.Known.array)
-    return loop_invariants.NOT_KNOWN, *traced
+    traced = vals.replaced((args, kwargs), iterations, vals.Known.array)
+    return vals.NOT_KNOWN, *traced
 
 
 def _is_conditional() -> bool:
@@ -237,20 +231,20 @@ def _in_session() -> Iterator[Session]:
 _graphs: dict[CodeType, ControlFlowGraph] = {}
 
 
-def _program_of(fun: FunctionType) -> tuple[IR, ControlFlowGraph]:
+def _program_of(fun: FunctionType) -> tuple[ir.IR, ControlFlowGraph]:
     """The program of a function, and its graph."""
-    ir = read.ir_of(fun)
+    program = read.ir_of(fun)
     kept = _graphs.get(fun.__code__)
-    if kept is None or kept.blocks is not ir.blocks:
-        kept = _graphs[fun.__code__] = ControlFlowGraph(ir)
-    return ir, kept
+    if kept is None or kept.blocks is not program.blocks:
+        kept = _graphs[fun.__code__] = ControlFlowGraph(program)
+    return program, kept
 
 
 def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Read a function and run it."""
     with _in_session() as session:
         try:
-            ir, graph = _program_of(fun)
+            program, graph = _program_of(fun)
         except errors.SourceError as error:
             if not session.entered:
                 raise
@@ -266,9 +260,9 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         managers = len(session.managers)
         try:
             if again and not _closes_over_tracers(fun, values):
-                outcome = _run_shared(session, ir, graph, values)
+                outcome = _run_shared(session, program, graph, values)
             else:
-                outcome = _run_here(session, ir, graph, values)
+                outcome = _run_here(session, program, graph, values)
         finally:
             session.entered.pop()
             session.leave_all(managers)
@@ -276,9 +270,9 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 def _run_here(
-    session: Session, ir: IR, graph: ControlFlowGraph, values: tuple[Any, ...]
+    session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
 ) -> exits.Outcome:
-    return run.Run(session, ir, graph).execute(0, exits.Arrival(values, (0,) * len(values)))
+    return run.Run(session, program, graph).execute(0, exits.Arrival(values, (0,) * len(values)))
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
@@ -288,7 +282,7 @@ def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
 
 
 def _run_shared(
-    session: Session, ir: IR, graph: ControlFlowGraph, values: tuple[Any, ...]
+    session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
 ) -> exits.Outcome:
     """Run a function that calls itself as a program that other calls of it may share.
 
@@ -308,7 +302,7 @@ def _run_shared(
         def again(*arrays: Array) -> exits.Outcome:
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
-            return _run_here(session, ir, graph, (fun, *tree.unflatten(structure, filled)))
+            return _run_here(session, program, graph, (fun, *tree.unflatten(structure, filled)))
 
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))

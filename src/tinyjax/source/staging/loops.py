@@ -16,18 +16,15 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.control_flow import scan as sc, while_loop as wl
-from tinyjax.core.control_flow.primitives import scan as scp
+from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging as stg
 from tinyjax.core.tracing.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.source.staging import numbers, rolling, values as vals
-from tinyjax.source.staging.carry import Carry, OnceError, RepeatedError, RestructuredError
-from tinyjax.source.staging.exits import Arrival, Outcome, Piece, flatten_outcome, pruned
+from tinyjax.source.staging import exits as ex, items as it, numbers, rolling, values as vals
+from tinyjax.source.staging.carry import Carry, OnceError, RestructuredError
 from tinyjax.source.staging.graph import Counting, Loop, Test
-from tinyjax.source.staging.items import Current, Items, Steps, Together, as_items, is_scanned
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
 
@@ -62,27 +59,24 @@ class TracedLoop:
 
     # while
 
-    def repeat(self, arrival: Arrival) -> Outcome:
+    def repeat(self, arrival: ex.Arrival) -> ex.Outcome:
         """Make a ``while_loop``."""
         counting, items = self.loop.counting, self.items
-        if counting is not None and not isinstance(items, Items):
-            stacked = as_items(items)
+        if counting is not None and not isinstance(items, it.Items):
+            stacked = it.as_items(items)
             if stacked is not None:
                 run = self.run.aside()
                 run.env[counting.items] = stacked
                 return TracedLoop(run, self.loop, self.inner, stacked).repeat(arrival)
         carry = Carry.of(self.run, self.loop, arrival, None, self._iterates())
-        while True:
-            try:
-                return self._repeat(carry)
-            except RepeatedError as again:
-                carry = again.carry
-            except (OnceError, RaisedError):
-                return self.run.execute(self.header, arrival, self.inner, within=True)
+        try:
+            return carry.with_first_values(self._repeat)
+        except (OnceError, RaisedError):
+            return self.run.execute(self.header, arrival, self.inner, within=True)
 
-    def _repeat(self, carry: Carry) -> Outcome:
+    def _repeat(self, carry: Carry) -> ex.Outcome:
         test = self._cheap_test(carry)
-        pieces: list[Callable[[stg.Staged], Piece]] = []
+        pieces: list[Callable[[stg.Staged], ex.Piece]] = []
 
         def iteration(*arrays: Array) -> list[Array]:
             aside = self.run.aside()
@@ -92,11 +86,10 @@ class TracedLoop:
             else:
                 aside.enter(self.header, start)
                 aside.run_statements(self.header)
-                branch = test.inside
-                outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
+                outcome = aside.follow(test.inside, self.inner)
             following = carry.next_arrays(outcome, arrays)
             rest = {k: a for k, a in outcome.arrivals.items() if k != self.header}
-            more, make = flatten_outcome(Outcome(rest, outcome.exit_index))
+            more, make = ex.flatten_outcome(ex.Outcome(rest, outcome.exit_index))
             pieces.append(make)
             return [*following, *more]
 
@@ -146,7 +139,7 @@ class TracedLoop:
                 return [opd.as_array(outcome.only == inside)]
             return [ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))]
 
-        return pruned(stg.stage(self.run.session.conditional(goes_on), avals))
+        return ex.pruned(stg.stage(self.run.session.conditional(goes_on), avals))
 
     def _condition(
         self,
@@ -169,9 +162,9 @@ class TracedLoop:
             assert condition is not None, "a loop ends by its condition or is left"
             return [condition]
 
-        return pruned(stg.stage(goes_on, avals))
+        return ex.pruned(stg.stage(goes_on, avals))
 
-    def _after(self, last: Arrival, test: Test | None, left: Outcome) -> Outcome:
+    def _after(self, last: ex.Arrival, test: Test | None, left: ex.Outcome) -> ex.Outcome:
         """Where the loop leads to: by its condition, or because it was left."""
         if test is None:
             return left.without(self.header)
@@ -181,27 +174,23 @@ class TracedLoop:
         computed = {s.variable for s in graph.blocks[self.header].statements}
         if not computed.isdisjoint((*test.out.args, *graph.live_in(out))):
             aside.run_statements(self.header)  # as they are when the condition no longer holds
-        ended = Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
+        ended = ex.Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
         if left.exit_index is None:
             return ended
-        go_on = Outcome({self.header: Arrival((), ()), **left.arrivals}, left.exit_index)
+        go_on = ex.Outcome({self.header: ex.Arrival((), ()), **left.arrivals}, left.exit_index)
         return self.run.resume(go_on, self.header, lambda: ended)
 
     # for
 
-    def scan(self, arrival: Arrival) -> Outcome:
+    def scan(self, arrival: ex.Arrival) -> ex.Outcome:
         """Make a ``scan`` over the items, whose number is known."""
         counting = self.loop.counting
         assert counting is not None, "a loop over items counts"
         carry = Carry.of(self.run, self.loop, arrival, counting.counter, True)
-        while True:
-            try:
-                return self._scan(carry, counting)
-            except RepeatedError as again:
-                carry = again.carry
+        return carry.with_first_values(partial(self._scan, counting))
 
-    def _scan(self, carry: Carry, counting: Counting) -> Outcome:
-        items: Items = self.items
+    def _scan(self, counting: Counting, carry: Carry) -> ex.Outcome:
+        items: it.Items = self.items
         rows = list(items.arrays)
         if _counts(items):
             rows.append(numbers.integer(jnp.arange(items.length)))
@@ -212,23 +201,19 @@ class TracedLoop:
             aliases = self.run.session.aliases
             for part, row in zip(slices, items.arrays, strict=False):
                 aliases.follow(part, aliases.roots(row))
-            aside = self.run.aside()
-            aside.enter(self.header, carry.arrival(state, index))
-            aside.env[counting.items] = Current(items.row(slices[: len(items.arrays)], index))
-            branch = counting.inside
-            outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
+            item = items.row(slices[: len(items.arrays)], index)
+            outcome = carry.iteration(state, index, item, self.inner)
             if outcome.only != self.header:
                 raise TracedEndError
             return carry.next_arrays(outcome, state)
 
         state, body = carry.match(iteration, [x.aval.row() for x in rows])
-        params = scp.ScanParams(body.jaxpr, len(body.consts), len(state), items.length)
-        outs = sc.bind_scan(body.jaxpr, body.consts, state, rows, params)
+        outs = carry.scan(body, state, rows, items.length)
         run = self.run.aside()
         run.enter(self.header, carry.arrival(outs, items.length))
         run.run_statements(self.header)
         out = counting.out.target
-        return Outcome({out: run.complete(out, run.arrival(counting.out.args))})
+        return ex.Outcome({out: run.complete(out, run.arrival(counting.out.args))})
 
     def _iterates(self) -> bool:
         """Whether it is known that the loop makes an iteration."""
@@ -242,28 +227,28 @@ def static_length(items: Any) -> int | None:
     """How often a ``for`` loop would be run to its end, if that is known."""
     if items is None:
         return None
-    length = items.length if isinstance(items, Items) else len(items)
+    length = items.length if isinstance(items, it.Items) else len(items)
     return None if vals.is_undecided(length) else int(length)
 
 
-def _counts(items: Items) -> bool:
+def _counts(items: it.Items) -> bool:
     """Whether the items depend on their places."""
-    if isinstance(items, Together):
+    if isinstance(items, it.Together):
         return any(map(_counts, items.parts))
-    return isinstance(items, Steps)
+    return isinstance(items, it.Steps)
 
 
 # Loops of the program, or of Python
 
 
-def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> Outcome:
+def run_loop(run: Run, header: int, arrival: ex.Arrival, stops: frozenset[int]) -> ex.Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters
     arrival = arrival.first(len(run.graph.blocks[header].arguments))
     items = None if loop.counting is None else run.env[loop.counting.items]
     inner = stops | loop.exits | {header}
-    if is_scanned(items):
+    if it.is_scanned(items):
         traced = TracedLoop(run, loop, inner, items)
         outcome = _attempt(run.session, lambda: traced.scan(arrival), items.length)
         if outcome is not None:
@@ -272,12 +257,12 @@ def run_loop(run: Run, header: int, arrival: Arrival, stops: frozenset[int]) -> 
 
 
 def _in_python(
-    run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int], items: Any
-) -> Outcome:
+    run: Run, loop: Loop, arrival: ex.Arrival, inner: frozenset[int], items: Any
+) -> ex.Outcome:
     """Make the iterations of a loop one by one, until one does not say whether there is another."""
     header = loop.header
     count = len(run.graph.blocks[header].arguments)
-    roller = rolling.Roller(run, loop, inner, items, items is None or isinstance(items, Items))
+    roller = rolling.Roller(run, loop, inner, items, items is None or isinstance(items, it.Items))
     while True:
         mark = run.session.mark()
         roller.begin()
@@ -304,7 +289,7 @@ def _in_python(
         return _unrolled(run, loop, arrival, inner) if result is None else result
 
 
-def _unrolled(run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int]) -> Outcome:
+def _unrolled(run: Run, loop: Loop, arrival: ex.Arrival, inner: frozenset[int]) -> ex.Outcome:
     """Unroll a loop, each iteration under the condition that it was not left before."""
     header = loop.header
     while True:
@@ -317,11 +302,11 @@ def _unrolled(run: Run, loop: Loop, arrival: Arrival, inner: frozenset[int]) -> 
         return run.resume(outcome, header, partial(_go_on, run, loop, outcome, inner))
 
 
-def _go_on(run: Run, loop: Loop, outcome: Outcome, inner: frozenset[int]) -> Outcome:
+def _go_on(run: Run, loop: Loop, outcome: ex.Outcome, inner: frozenset[int]) -> ex.Outcome:
     return _unrolled(run.aside(), loop, outcome.arrivals[loop.header], inner)
 
 
-def _attempt(session: Session, traced: Callable[[], Outcome], length: int) -> Outcome | None:
+def _attempt(session: Session, traced: Callable[[], ex.Outcome], length: int) -> ex.Outcome | None:
     """Make a loop of the program; None where it must be unrolled instead."""
     mark = session.mark()
     try:

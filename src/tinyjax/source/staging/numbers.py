@@ -20,8 +20,7 @@ from tinyjax.core.tracing.trace import evaluated_source
 from tinyjax.core.values.array import Array
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import texts, values as vals
-from tinyjax.source.staging.session import current_session, raised_by
+from tinyjax.source.staging import session as ses, texts, values as vals
 
 Binary = Callable[[Any, Any], Any]
 
@@ -128,13 +127,8 @@ def _is_small(x: Any) -> bool:
 
 def bitwise(operation: Binary) -> Binary:
     """``&``, ``|`` or ``^``, of which two truth values make a truth value."""
-
-    def applied(x: Any, y: Any) -> Any:
-        if not is_numeric(x, y) or (_is_truth(x) and _is_truth(y)):
-            return operation(x, y)
-        return operation(as_number(x, y), as_number(y, x))
-
-    return applied
+    plain = arithmetic(operation)
+    return lambda x, y: (operation if _is_truth(x) and _is_truth(y) else plain)(x, y)
 
 
 def _is_truth(x: Any) -> bool:
@@ -162,14 +156,14 @@ def _check_divisor(x: Any, y: Any) -> None:
 
 def by_divisor(operation: Binary, message: str) -> Binary:
     """An operator of integers that raises where the second is zero."""
+    plain = arithmetic(operation)
 
     def applied(x: Any, y: Any) -> Any:
-        if not is_numeric(x, y):
-            return operation(x, y)
-        _check_divisor(x, y)
-        if is_integer(x) and is_integer(y):
-            check(vals.as_array(y) == 0, ZeroDivisionError(message))
-        return operation(as_number(x, y), as_number(y, x))
+        if is_numeric(x, y):
+            _check_divisor(x, y)
+            if is_integer(x) and is_integer(y):
+                check(vals.as_array(y) == 0, ZeroDivisionError(message))
+        return plain(x, y)
 
     return applied
 
@@ -253,15 +247,15 @@ def check(failed: Any, error: Exception) -> None:
     condition = vals.truth(failed)
     if condition is True:
         raise error
-    session, place = current_session.get(), evaluated_source()
+    session, place = ses.current_session.get(), evaluated_source()
     if isinstance(condition, Array) and session is not None and place is not None:
-        session.check(condition, raised_by(error, place.location))
+        session.check(condition, ses.raised_by(error, place.location))
 
 
 def changed(operation: Binary, value: Any, by: Any) -> Any:
     """``value += by`` and its kin."""
     runtime.check_in_place(operation, value)
-    session = current_session.get()
+    session = ses.current_session.get()
     assert session is not None, "a program is staged in a session"
     if isinstance(value, Array) and value.shape:
         session.aliases.check(value, session.frames)
@@ -287,14 +281,9 @@ def product(values: Any, *, start: Any = 1) -> Any:
 # Conversions
 
 
-def whole(value: Any) -> Any:
-    """``int`` of a scalar."""
-    return integer(value if is_integer(value) else jnp.trunc(value))
-
-
-def real_number(value: Any) -> Any:
-    """``float`` of a scalar."""
-    return floating(value)
+def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that makes a Python integer of a scalar, such as ``int`` and ``math.floor``."""
+    return lambda value: integer(value if is_integer(value) else rounding(value))
 
 
 def complex_number(real: Any = 0, imag: Any = 0) -> Any:
@@ -302,26 +291,8 @@ def complex_number(real: Any = 0, imag: Any = 0) -> Any:
     return real + imag * 1j
 
 
-def true_or_false(value: Any) -> Any:
-    """``bool`` of a scalar."""
-    return vals.truth(value)
-
-
 def rounded(value: Any, ndigits: int | None = None) -> Any:
     """``round`` of a scalar."""
-    result = (
-        value
-        if is_integer(value) and not (ndigits and ndigits < 0)
-        else jnp.round(value, ndigits or 0)
-    )
+    as_is = is_integer(value) and not (ndigits and ndigits < 0)
+    result = value if as_is else jnp.round(value, ndigits or 0)
     return integer(result) if ndigits is None or is_integer(value) else result
-
-
-def floor_of(value: Any) -> Any:
-    """``math.floor``."""
-    return integer(value if is_integer(value) else jnp.floor(value))
-
-
-def ceil_of(value: Any) -> Any:
-    """``math.ceil``."""
-    return integer(value if is_integer(value) else jnp.ceil(value))

@@ -23,7 +23,7 @@ from tinyjax.scipy import special as sps
 from tinyjax.source.adjoint.equivalents import INDEXED, counterpart, taking_lists
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import items, numbers, questions, texts
-from tinyjax.source.staging.values import holds_tracer, is_undecided
+from tinyjax.source.staging.values import holds_tracer, is_undecided, truth
 
 Leaf = Callable[..., Any]
 
@@ -202,10 +202,10 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.max: of_items(questions.greatest),
     builtins.sorted: of_items(questions.in_order),
     builtins.sum: of_items(numbers.total),
-    builtins.int: numbers.whole,
-    builtins.float: numbers.real_number,
+    builtins.int: numbers.to_integer(jnp.trunc),
+    builtins.float: numbers.floating,
     builtins.complex: numbers.complex_number,
-    builtins.bool: numbers.true_or_false,
+    builtins.bool: truth,
     builtins.round: numbers.rounded,
     builtins.len: length_of,
     builtins.range: items.traced_range,
@@ -222,9 +222,9 @@ REPLACED: Final[dict[Any, Leaf]] = {
     math.fmod: of_floats(jnp.fmod),
     math.pow: of_floats(jnp.pow),
     math.lgamma: sps.gammaln,
-    math.floor: numbers.floor_of,
-    math.ceil: numbers.ceil_of,
-    math.trunc: numbers.whole,
+    math.floor: numbers.to_integer(jnp.floor),
+    math.ceil: numbers.to_integer(jnp.ceil),
+    math.trunc: numbers.to_integer(jnp.trunc),
     math.log: log_of,
     math.isclose: of_floats(close),
     math.remainder: of_floats(nearest_remainder),
@@ -264,10 +264,8 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         is_text = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
         return texts.text_of(function) if is_text else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
-        if holds_tracer(operands):
-            method: Leaf = getattr(jnp.asarray(function.__self__), function.__name__)
-            return method
-        return None
+        own = jnp.asarray(function.__self__)
+        return getattr(own, function.__name__) if holds_tracer(operands) else None
     if isinstance(function, type) and issubclass(function, np.generic):
         return functools.partial(jnp.asarray, dtype=function) if holds_tracer(operands) else None
     return taking_lists(function) if counterpart(function) and holds_tracer(operands) else None
@@ -311,10 +309,7 @@ def makes_text(function: Any) -> bool:
 
 def takes_functions(function: Any) -> bool:
     """Whether a function of tinyjax runs the functions that it is given."""
-    if isinstance(function, FunctionType):
-        module = function.__module__
-    else:
-        module = type(function).__module__
+    module = (function if isinstance(function, FunctionType) else type(function)).__module__
     return module.startswith("tinyjax.") and not module.startswith(
         ("tinyjax.source", "tinyjax.tree")
     )

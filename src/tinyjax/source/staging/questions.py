@@ -17,8 +17,7 @@ from tinyjax import errors
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import items, numbers, texts, values as vals
-from tinyjax.source.staging.session import current_session
+from tinyjax.source.staging import items, numbers, session as ses, texts, values as vals
 
 Binary = Callable[[Any, Any], Any]
 
@@ -143,7 +142,7 @@ def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any)
 
 
 def _measured(options: Any, value: Any) -> Any:
-    key, session = options.get("key"), current_session.get()
+    key, session = options.get("key"), ses.current_session.get()
     if key is None:
         return value
     return key(value) if session is None else session.call(key, (value,), {})

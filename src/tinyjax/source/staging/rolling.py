@@ -10,19 +10,17 @@ say, the loop goes on in Python.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.control_flow import scan as sc
-from tinyjax.core.control_flow.primitives import scan as scp
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
-from tinyjax.source.staging import exits, graph, loop_invariants, numbers, values as vals
-from tinyjax.source.staging.carry import Carry
-from tinyjax.source.staging.items import Current, stacked
+from tinyjax.source.staging import exits, graph, numbers, values as vals
+from tinyjax.source.staging.carry import CarriedPart, Carry
+from tinyjax.source.staging.items import stacked
 from tinyjax.source.staging.run import Run
 
 #: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
@@ -33,9 +31,6 @@ _WORTH_IT: Final = 600
 _WORTH_IT_WITHOUT_CHOICES: Final = 5000
 #: How often an iteration is staged until it is known what it carries.
 _ATTEMPTS: Final = 6
-
-#: A part of a carried variable: the place of that among those carried, and its own in it.
-CarriedPart: TypeAlias = tuple[int, int]
 
 
 def _recording() -> stg.StagingTrace | None:
@@ -106,7 +101,7 @@ class Roller:
         mark = self.run.session.mark()
         try:
             carry = Carry.of(self.run, self.loop, after, counting.counter, True)
-            return Rolled(self.run, self.loop, self.inner, self.items[start:], carry).made(counting)
+            return Rolled(carry, self.inner, self.items[start:], len(self.items)).made()
         except Exception:  # Python meets it too, or does without
             self.run.session.rewind(mark)
             return None
@@ -125,26 +120,23 @@ class Rolled:
             beginning of each and after the last, if that is found out.
     """
 
-    def __init__(
-        self, run: Run, loop: graph.Loop, inner: frozenset[int], items: Any, carry: Carry
-    ) -> None:
-        self.run = run
-        self.loop = loop
+    def __init__(self, carry: Carry, inner: frozenset[int], items: Any, end: int) -> None:
+        self.carry = carry
         self.inner = inner
         self.items = items
-        self.carry = carry
+        self.end: int = end
         self.count: int = len(items)
-        self.constant: set[tuple[int, int]] = {
-            (i, j)
-            for i, parts in enumerate(carry.parts)
-            for j, part in enumerate(parts)
+        self.starts: dict[CarriedPart, Any] = carry.parts()
+        self.constant: set[CarriedPart] = {
+            place
+            for place, part in self.starts.items()
             if vals.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
         }
         self.changing: dict[CarriedPart, list[Any] | None] = {}
-        self.leaves: dict[CarriedPart, loop_invariants.Known] = {}
+        self.leaves: dict[CarriedPart, vals.Known] = {}
         self.following: dict[CarriedPart, Any] = {}
 
-    def made(self, counting: graph.Counting) -> exits.Arrival:
+    def made(self) -> exits.Arrival:
         """Make the loop.
 
         Raises:
@@ -152,63 +144,53 @@ class Rolled:
         """
         for _ in range(_ATTEMPTS):
             try:
-                return self._made(counting)
+                return self._made()
             except AgainError:
                 continue
-        raise loop_invariants.NotUniformError
+        raise vals.NotUniformError
 
-    def _made(self, counting: graph.Counting) -> exits.Arrival:
+    def _made(self) -> exits.Arrival:
         fixed = {*self.constant, *self.changing}
-        carry = attrs.evolve(self.carry, fixed={(i, j): self._start(i, j) for i, j in fixed})
+        carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in fixed})
 
         def iteration(*arrays: Array) -> list[Array]:
             *state, index = arrays
-            iterations = loop_invariants.Iterations(index, self.count)
+            iterations = vals.Iterations(index, self.count)
             self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
-            token = loop_invariants.current_iterations.set(iterations)
+            token = vals.current_iterations.set(iterations)
             try:
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
-                aside = self.run.aside()
-                aside.enter(self.loop.header, here.arrival(state, index))
-                aside.env[counting.items] = Current(self._item(iterations))
-                branch = counting.inside
-                outcome = aside.execute(branch.target, aside.arrival(branch.args), self.inner)
-                if outcome.only != self.loop.header:
-                    raise loop_invariants.NotUniformError
-                after = here.following(outcome.arrivals[self.loop.header])
-                self.following = {(i, j): after.parts[i][j] for i, j in fixed}
+                outcome = here.iteration(state, index, self._item(iterations), self.inner)
+                if outcome.only != carry.loop.header:
+                    raise vals.NotUniformError
+                after = here.following(outcome.arrivals[carry.loop.header])
+                self.following = {place: after.parts()[place] for place in fixed}
                 return here.next_arrays(outcome, state)
             finally:
-                loop_invariants.current_iterations.reset(token)
+                vals.current_iterations.reset(token)
 
         index = numbers.integer(jnp.arange(self.count))
         state, body = carry.match(iteration, [index.aval.row()])
         self._decide()
-        params = scp.ScanParams(body.jaxpr, len(body.consts), len(state), self.count)
-        outs = sc.bind_scan(body.jaxpr, body.consts, state, [index], params)
+        outs = carry.scan(body, state, [index], self.count)
         ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
         done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
-        return done.arrival(outs, len(self.run.env[counting.items]))
+        return done.arrival(outs, self.end)
 
-    def _start(self, i: int, j: int) -> Any:
-        return self.carry.parts[i][j]
+    def _leaf(self, place: CarriedPart, iterations: vals.Iterations) -> vals.Known:
+        return vals.Known(iterations, self.changing[place], self.starts[place])
 
-    def _leaf(
-        self, place: CarriedPart, iterations: loop_invariants.Iterations
-    ) -> loop_invariants.Known:
-        return loop_invariants.Known(iterations, self.changing[place], self._start(*place))
-
-    def _item(self, iterations: loop_invariants.Iterations) -> Any:
+    def _item(self, iterations: vals.Iterations) -> Any:
         """The item of an iteration."""
-        known = loop_invariants.known_of(self.items, iterations)
-        if known is not loop_invariants.NOT_KNOWN:
+        known = vals.known_of(self.items, iterations)
+        if known is not vals.NOT_KNOWN:
             return known
         parts = [part for item in self.items for part in vals.take_apart(item)[0]]
         rows = (
             stacked(self.items) if all(isinstance(x, (Array, np.ndarray)) for x in parts) else None
         )
         if rows is None or len({vals.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
-            raise loop_invariants.NotUniformError
+            raise vals.NotUniformError
         return rows.at(iterations.index)
 
     def _decide(self) -> None:
@@ -224,21 +206,65 @@ class Rolled:
                 self.constant.discard(place)
                 self.changing.pop(place, None)
                 again = True
-            elif place in self.constant and not loop_invariants.is_equal(
-                value, self._start(*place)
-            ):
+            elif place in self.constant and not vals.is_same(value, self.starts[place]):
                 self.constant.discard(place)
                 self.changing[place] = None
                 again = True
         if not again and self.changing:
-            starts = {place: self._start(*place) for place in self.changing}
+            starts = {place: self.starts[place] for place in self.changing}
             following = {place: self.following[place] for place in self.changing}
-            carried = loop_invariants.simulated(following, self.leaves, starts, self.count)
+            carried = simulated(following, self.leaves, starts, self.count)
             for place, values in carried.items():
                 known = self.changing[place]
-                again = (
-                    again or known is None or not all(map(loop_invariants.is_equal, known, values))
-                )
+                again = again or known is None or not all(map(vals.is_same, known, values))
             self.changing.update(carried)
         if again:
             raise AgainError
+
+
+def simulated(
+    following: dict[Any, Any], leaves: dict[Any, vals.Known], starts: dict[Any, Any], count: int
+) -> dict[Any, list[Any]]:
+    """What Python carries from iteration to iteration.
+
+    Args:
+        following: for each place what an iteration carries on there, computed of ``leaves`` and
+            others.
+        leaves: what stands for the values that it begins with.
+        starts: those of the first iteration.
+        count: how many iterations there are.
+
+    Returns:
+        For each place the values that the iterations begin with, and that after the last.
+
+    Raises:
+        NotUniformError: an exception is raised, or something else than plain values is carried.
+    """
+    places = {id(leaf): place for place, leaf in leaves.items()}
+    carried = {place: [start] for place, start in starts.items()}
+
+    def value_of(known: vals.Known, iteration: int, done: dict[int, Any]) -> Any:
+        if id(known) in places:
+            return carried[places[id(known)]][iteration]
+        if known.recipe is None:
+            return known.at(iteration)
+        if id(known) not in done:
+            fun, args, kwargs = known.recipe
+            arguments = vals.replaced(
+                (args, kwargs), known.iterations, lambda part: value_of(part, iteration, done)
+            )
+            done[id(known)] = fun(*arguments[0], **arguments[1])
+        return done[id(known)]
+
+    for iteration in range(count):
+        done: dict[int, Any] = {}
+        try:
+            now = {
+                place: value_of(value, iteration, done) if isinstance(value, vals.Known) else value
+                for place, value in following.items()
+            }
+        except Exception as error:
+            raise vals.NotUniformError from error
+        for place, value in now.items():
+            carried[place].append(value)
+    return carried

@@ -21,13 +21,9 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
-from tinyjax.source.ir import runtime
-from tinyjax.source.ir.find import loop_lines, side_lines
-from tinyjax.source.ir.program import IR, Atom, Branch, Constant, Return, Statement, Variable
-from tinyjax.source.staging import aliases, values as vals
+from tinyjax.source.ir import find, program as ir, runtime
+from tinyjax.source.staging import aliases, graph as cfg, session as ses, values as vals
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
-from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
-from tinyjax.source.staging.session import RaisedError, Session, TracedEndError, raised_by
 
 _NOWHERE: Final[frozenset[int]] = frozenset()
 
@@ -37,7 +33,7 @@ class Part:
     """A piece of a program, and the exception that all its paths end with, if they do."""
 
     piece: Piece
-    raised: RaisedError | None
+    raised: ses.RaisedError | None
 
 
 class Run:
@@ -52,13 +48,13 @@ class Run:
         located: whether the function is the user's, so that errors are at its lines.
     """
 
-    def __init__(self, session: Session, ir: IR, graph: ControlFlowGraph) -> None:
+    def __init__(self, session: ses.Session, program: ir.IR, graph: cfg.ControlFlowGraph) -> None:
         self.session = session
-        self.ir = ir
+        self.ir = program
         self.graph = graph
-        self.env: dict[Variable, Any] = {}
-        self.lines: dict[Variable, int] = {}
-        self.located: bool = not ir.filename.startswith(PACKAGE_DIRECTORY)
+        self.env: dict[ir.Variable, Any] = {}
+        self.lines: dict[ir.Variable, int] = {}
+        self.located: bool = not program.filename.startswith(PACKAGE_DIRECTORY)
 
     # What values are called
 
@@ -71,7 +67,7 @@ class Run:
         return Location(self.ir.filename, line, self.function.__qualname__)
 
     def name_of(self, block: int, position: int) -> str:
-        if block == RETURN:
+        if block == cfg.RETURN:
             return f"what {self.function.__name__} returns"
         variable = self.graph.live_in(block)[position]
         if self.graph.collects(variable):
@@ -79,26 +75,26 @@ class Run:
         return variable.name or "the value chosen"
 
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]:
-        if block == RETURN:
-            return side_lines(self.function.__code__, line, None)
+        if block == cfg.RETURN:
+            return find.side_lines(self.function.__code__, line, None)
         name = self.graph.live_in(block)[position].name
-        return (line, line) if name is None else side_lines(self.function.__code__, line, name)
+        return (line, line) if name is None else find.side_lines(self.function.__code__, line, name)
 
     def lines_of_loop(self, block: int, position: int, line: int) -> tuple[int, int]:
         name = self.graph.live_in(block)[position].name
-        return (0, 0) if name is None else loop_lines(self.function.__code__, line, name)
+        return (0, 0) if name is None else find.loop_lines(self.function.__code__, line, name)
 
-    def line_of(self, atom: Atom) -> int:
-        if isinstance(atom, Constant):
+    def line_of(self, atom: ir.Atom) -> int:
+        if isinstance(atom, ir.Constant):
             return atom.line
         return self.graph.line_of(atom) or self.lines.get(atom, 0)
 
     # Values
 
-    def read(self, atom: Atom) -> Any:
-        return self.env[atom] if isinstance(atom, Variable) else atom.value
+    def read(self, atom: ir.Atom) -> Any:
+        return self.env[atom] if isinstance(atom, ir.Variable) else atom.value
 
-    def arrival(self, atoms: tuple[Atom, ...]) -> Arrival:
+    def arrival(self, atoms: tuple[ir.Atom, ...]) -> Arrival:
         return Arrival(
             tuple([self.read(atom) for atom in atoms]), tuple([self.line_of(a) for a in atoms])
         )
@@ -146,19 +142,19 @@ class Run:
     def source(self, line: int) -> Source:
         return Source(self.function.__code__, _instruction(self.function.__code__, line))
 
-    def evaluate(self, statement: Statement) -> Any:
+    def evaluate(self, statement: ir.Statement) -> Any:
         call = statement.call
         function = self.read(call.function)
         args = tuple([self.read(arg) for arg in call.args])
         kwargs = {name: self.read(value) for name, value in call.keywords}
         if function is runtime.thrown and self.session.conditions:
-            raise raised_by(args[0], self.at(statement.line))
+            raise ses.raised_by(args[0], self.at(statement.line))
         try:
             if function is runtime.apply:
                 function, args, kwargs = args
             result = self.session.call(function, args, kwargs)
             return self.session.aliases.after(function, args, result)
-        except (RaisedError, TracedEndError):
+        except (ses.RaisedError, ses.TracedEndError):
             raise
         except TinyjaxError as error:
             if self.located and error.location in (None, user_location()):
@@ -166,13 +162,13 @@ class Run:
             raise
         except (ArithmeticError, LookupError, NameError) as error:
             if self.session.conditions:  # as in Python, only where the program comes here
-                raise raised_by(error, self.at(statement.line)) from None
+                raise ses.raised_by(error, self.at(statement.line)) from None
             _note(error, self.at(statement.line))
             raise
         except Exception as error:
             place = _raised_at(error)
             if self.session.conditions and place is not None:
-                raise raised_by(error, place) from None
+                raise ses.raised_by(error, place) from None
             _note(error, self.at(statement.line))
             raise
 
@@ -197,62 +193,63 @@ class Run:
             within: whether the first block is run even if it is one at which to stop.
         """
         while True:
-            if not within:
-                if index in stops:
-                    return Outcome({index: self.complete(index, arrival)})
-                if index in self.graph.loops:
-                    outcome = self.settle(self.session.run_loop(self, index, arrival, stops), stops)
-                    only = outcome.only
-                    if only is None or only in stops or only == RETURN:
-                        return outcome
-                    index, arrival = only, outcome.arrivals[only]
-                    continue
-            within = False
-            self.enter(index, arrival)
-            self.run_statements(index)
-            exits = self.graph.blocks[index].exits
-            first = exits[0]
-            if isinstance(first, Return):
-                return Outcome({RETURN: self.arrival((first.value,))})
-            if first.unless is None:
-                index, arrival = first.target, self.arrival(first.args)
-                continue
-            otherwise = exits[1]
-            assert isinstance(otherwise, Branch), "verified: a conditional branch and another"
-            held = self.truth(first.unless)
-            if isinstance(held, bool):
-                branch = otherwise if held else first
-                index, arrival = branch.target, self.arrival(branch.args)
-                continue
-            line = self.line_of(first.unless)
-            passed = self.pass_check(held, otherwise, first)
-            if passed is not None:
-                index, arrival = passed.target, self.arrival(passed.args)
-                continue
-            if iteration_of is not None:
-                loop = self.graph.loops[iteration_of]
-                if (first.target in loop.blocks) != (otherwise.target in loop.blocks):
-                    raise TracedEndError
-            joins = self.graph.joins(otherwise.target, [first.target], stops)
-            until = stops | joins
-            pieces = [
-                self.piece(branch.target, self.arrival(branch.args), until)
-                for branch in (otherwise, first)
-            ]
-            outcome = self.settle(self.choose(held, pieces[0], pieces[1], line), stops)
+            if not within and index in stops:
+                return Outcome({index: self.complete(index, arrival)})
+            if not within and index in self.graph.loops:
+                outcome = self.session.run_loop(self, index, arrival, stops)
+            else:
+                outcome = self.run_block(index, arrival, stops, iteration_of)
+            outcome = self.settle(outcome, stops)
             only = outcome.only
-            if only is None or only in stops or only == RETURN:
+            if only is None or only == cfg.RETURN:
                 return outcome
-            index, arrival = only, outcome.arrivals[only]
+            within, index, arrival = False, only, outcome.arrivals[only]
 
-    def truth(self, condition: Atom) -> bool | Array:
+    def run_block(
+        self, index: int, arrival: Arrival, stops: frozenset[int], iteration_of: int | None
+    ) -> Outcome:
+        """Run a block, and what depends on its condition if that is traced."""
+        self.enter(index, arrival)
+        self.run_statements(index)
+        first, *others = self.graph.blocks[index].exits
+        if isinstance(first, ir.Return):
+            return Outcome({cfg.RETURN: self.arrival((first.value,))})
+        if first.unless is None:
+            return self.come_to(first)
+        (otherwise,) = others
+        assert isinstance(otherwise, ir.Branch), "verified: a conditional branch and another"
+        held = self.truth(first.unless)
+        if isinstance(held, bool):
+            return self.come_to(otherwise if held else first)
+        passed = self.pass_check(held, otherwise, first)
+        if passed is not None:
+            return self.come_to(passed)
+        if iteration_of is not None:
+            blocks = self.graph.loops[iteration_of].blocks
+            if (first.target in blocks) != (otherwise.target in blocks):
+                raise ses.TracedEndError
+        until = stops | self.graph.joins(otherwise.target, [first.target], stops)
+        yes, no = [
+            self.piece(branch.target, self.arrival(branch.args), until)
+            for branch in (otherwise, first)
+        ]
+        return self.choose(held, yes, no, self.line_of(first.unless))
+
+    def come_to(self, branch: ir.Branch) -> Outcome:
+        return Outcome({branch.target: self.arrival(branch.args)})
+
+    def follow(self, branch: ir.Branch, stops: frozenset[int], within: bool = False) -> Outcome:
+        """Run from where a branch leads to."""
+        return self.execute(branch.target, self.arrival(branch.args), stops, within=within)
+
+    def truth(self, condition: ir.Atom) -> bool | Array:
         try:
             return vals.truth(self.read(condition))
         except TinyjaxError as error:
             error.location = self.at(self.line_of(condition))
             raise
 
-    def pass_check(self, held: Array, yes: Branch, no: Branch) -> Branch | None:
+    def pass_check(self, held: Array, yes: ir.Branch, no: ir.Branch) -> ir.Branch | None:
         """Turn a condition that only decides on an exception into a check, and go on behind it."""
         for bad, good in ((yes, no), (no, yes)):
             if self.graph.raises(bad.target) and not self.graph.raises(good.target):
@@ -262,15 +259,15 @@ class Run:
                     return good
         return None
 
-    def exception_of(self, branch: Branch) -> RaisedError | None:
+    def exception_of(self, branch: ir.Branch) -> ses.RaisedError | None:
         """The exception that a block ends with."""
-        errors: list[RaisedError] = []
+        errors: list[ses.RaisedError] = []
 
         def attempt() -> Outcome:
             try:
-                self.aside().execute(branch.target, self.arrival(branch.args), within=True)
-            except RaisedError as raised:
-                errors.append(RaisedError(raised.message, raised.location))
+                self.aside().follow(branch, _NOWHERE, within=True)
+            except ses.RaisedError as raised:
+                errors.append(ses.RaisedError(raised.message, raised.location))
             return Outcome({})
 
         self.stage(attempt)
@@ -282,15 +279,15 @@ class Run:
 
     def part(self, go_on: Callable[[], Outcome]) -> Part:
         """Stage what may end with an exception."""
-        raised: list[RaisedError] = []
+        raised: list[ses.RaisedError] = []
 
         def attempt() -> Outcome:
             managers = len(self.session.managers)
             try:
                 return go_on()
-            except RaisedError as error:
+            except ses.RaisedError as error:
                 self.session.leave_all(managers)
-                raised.append(RaisedError(error.message, error.location))  # without its frames
+                raised.append(ses.RaisedError(error.message, error.location))  # without its frames
                 return Outcome({})
 
         return Part(self.stage(attempt), raised[0] if raised else None)
@@ -314,14 +311,14 @@ class Run:
     def settle(self, outcome: Outcome, stops: frozenset[int]) -> Outcome:
         """Run on from the blocks of an outcome until one is left, or none that is no stop."""
         while outcome.only is None:
-            pending = [k for k in outcome.arrivals if k not in stops and k != RETURN]
+            pending = [k for k in outcome.arrivals if k not in stops and k != cfg.RETURN]
             if not pending:
                 return outcome
             pending.sort(key=self.graph.order.__getitem__)
             key = pending[0]
             others = [k for k in outcome.arrivals if k != key]
             chosen = self.chosen(outcome, key)
-            joins = self.graph.joins(key, [k for k in others if k != RETURN], stops)
+            joins = self.graph.joins(key, [k for k in others if k != cfg.RETURN], stops)
             until = stops | joins | frozenset(others)
             yes = self.piece(key, outcome.arrivals[key], until)
             if len(others) == len(pending) - 1 == 1:

@@ -18,8 +18,7 @@ from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.ir import origins, runtime
-from tinyjax.source.staging import exits, values as vals
-from tinyjax.source.staging.aliases import Aliases, Frame
+from tinyjax.source.staging import aliases as al, exits, values as vals
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -143,8 +142,8 @@ class Session:
     failures: list[Array] = attrs.field(factory=list)
     managers: list[Managed] = attrs.field(factory=list)
     shared: list[Shared] = attrs.field(factory=list)
-    aliases: Aliases = attrs.field(factory=Aliases)
-    frames: list[Frame] = attrs.field(factory=list)
+    aliases: al.Aliases = attrs.field(factory=al.Aliases)
+    frames: list[al.Frame] = attrs.field(factory=list)
 
     def conditional(self, run: Callable[P, T]) -> Callable[P, T]:
         """A function of which what it does may not be done in the end, or more than once."""

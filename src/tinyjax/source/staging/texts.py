@@ -16,7 +16,6 @@ from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.source.staging import values as vals
-from tinyjax.source.staging.loop_invariants import Known
 
 _print: Final = print
 _METHODS: Final = frozenset(name for name in dir(str) if not name.startswith("_"))
@@ -60,18 +59,12 @@ class TracedText:
     def __mod__(self, other: Any) -> TracedText:
         return TracedText(operator.mod, (self, other), {})
 
-    def __eq__(self, other: object) -> NoReturn:
-        raise _refused()
-
-    def __ne__(self, other: object) -> NoReturn:
-        raise _refused()
-
-    def __hash__(self) -> NoReturn:
-        raise _refused()
-
     def _refuse(self, *_: object) -> NoReturn:
         raise _refused()
 
+    __eq__ = _refuse
+    __ne__ = _refuse
+    __hash__ = _refuse
     __lt__ = _refuse
     __gt__ = _refuse
     __contains__ = _refuse
@@ -166,4 +159,4 @@ def _printing(structure: tree.PyTreeDef) -> Callable[..., None]:
 
 def as_texts(args: Sequence[Any]) -> list[Any]:
     """The arguments of an exception."""
-    return [str(arg) if isinstance(arg, (TracedText, Known)) else arg for arg in args]
+    return [str(arg) if isinstance(arg, (TracedText, vals.Known)) else arg for arg in args]

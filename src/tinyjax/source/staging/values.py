@@ -3,29 +3,39 @@
 A value's parts are the leaves of its tree, where objects of attrs classes and dataclasses count as
 trees even if they are not registered. Arrays and numbers can depend on a traced condition; every
 other part must be the same whatever the condition.
+
+Some values are known in each iteration of a loop that is rolled up. One program stands for all its
+iterations, yet a counter, and what is computed of it and of constants alone, is known: Python
+computes it for every iteration, with integers as large as they get and floats of double precision.
+Only where it meets a traced value does it become one, looked up by the number of the iteration.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
 
+import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import closures, trace as tr
 from tinyjax.core.transforms import jvp as jv
-from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.source.adjoint import cotangents as ct
+from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import loop_invariants
+
+_NUMBERS: Final = (bool, int, float, complex)
+_KINDS: Final = (*_NUMBERS, np.generic)
+_PLAIN: Final = (*_KINDS, str, bytes, type(None))
+_COMPARED: Final = (*_PLAIN, range, slice, MethodType, partial)
 
 
 @attrs.frozen
@@ -38,7 +48,7 @@ class Shell:
     def filled(self, values: Sequence[Any]) -> Any:
         """An object of the class with these values."""
         instance = copy.copy(self.like)
-        for name, value in zip(ct.field_names(self.kind), values, strict=True):
+        for name, value in zip(cts.field_names(self.kind), values, strict=True):
             object.__setattr__(instance, name, value)
         return instance
 
@@ -52,7 +62,7 @@ class Opened:
     def fields(self) -> tuple[list[tuple[tree.GetAttrKey, Any]], Shell]:
         """Its fields, and what is left of it."""
         kind = type(self.value)
-        attributes = [(name, getattr(self.value, name)) for name in ct.field_names(kind)]
+        attributes = [(name, getattr(self.value, name)) for name in cts.field_names(kind)]
         shell = Shell(kind, self.value)  # emptied, so that it keeps no tracer
         empty = Shell(kind, shell.filled([None] * len(attributes)))
         return [(tree.GetAttrKey(name), opened(value)) for name, value in attributes], empty
@@ -68,7 +78,7 @@ tree.register_pytree_node(Opened, _children, Shell.filled, Opened.fields)
 
 def is_opened(leaf: Any) -> bool:
     """Whether a leaf is an object with fields of its own."""
-    return ct.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
+    return cts.is_record(leaf) and not isinstance(leaf, tree.PyTreeDef)
 
 
 def opened(value: Any) -> Any:
@@ -88,29 +98,13 @@ def paths_of(structure: tree.PyTreeDef, name: str) -> list[str]:
     return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(opened(numbered))]
 
 
-_NUMBERS: Final = (bool, int, float, complex)
-
-
 def is_dynamic(part: Any) -> bool:
     """Whether a part is an array or a number, and so can depend on a traced condition."""
     if isinstance(part, (Array, *_NUMBERS)):
         return True
-    if isinstance(part, loop_invariants.Known):
-        return isinstance(part.sample, (*_NUMBERS, np.generic))
+    if isinstance(part, Known):
+        return isinstance(part.sample, _KINDS)
     return isinstance(part, (np.ndarray, np.generic)) and part.dtype.kind in "biufc"
-
-
-_COMPARED: Final = (
-    *_NUMBERS,
-    np.generic,
-    str,
-    bytes,
-    range,
-    slice,
-    type(None),
-    MethodType,
-    partial,
-)
 
 
 def is_same(x: Any, y: Any) -> bool:
@@ -119,7 +113,7 @@ def is_same(x: Any, y: Any) -> bool:
         return True
     if type(x) is not type(y) or not isinstance(x, _COMPARED):
         return False
-    if isinstance(x, (*_NUMBERS, np.generic)):
+    if isinstance(x, _KINDS):
         return repr(x) == repr(y)  # by which -0.0 is not 0.0, and NaN is NaN
     return bool(x == y)
 
@@ -134,7 +128,7 @@ def as_array(part: Any) -> Array:
     Raises:
         ArgumentError: it is an integer of more than 64 bits.
     """
-    if isinstance(part, loop_invariants.Known):
+    if isinstance(part, Known):
         return part.array()
     if type(part) is not int:
         return opd.as_array(part)
@@ -149,7 +143,7 @@ def as_array(part: Any) -> Array:
 
 def aval_of(part: Any) -> av.ShapedArray:
     """The type of an array or a number."""
-    return part.aval if isinstance(part, loop_invariants.Known) else as_array(part).aval
+    return part.aval if isinstance(part, Known) else as_array(part).aval
 
 
 def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
@@ -168,7 +162,7 @@ def is_undecided(x: object) -> bool:
     """Whether a value is an array whose data is not known yet."""
     while isinstance(x, jv.JVPTracer):
         x = x.primal
-    return isinstance(x, Array) and not isinstance(x, ConcreteArray)
+    return isinstance(x, Array) and not isinstance(x, conc.ConcreteArray)
 
 
 def truth(value: Any) -> bool | Array:
@@ -177,7 +171,7 @@ def truth(value: Any) -> bool | Array:
     Raises:
         ArgumentError: it is an array with axes.
     """
-    if isinstance(value, loop_invariants.Known):
+    if isinstance(value, Known):
         value = value.array()
     if not is_undecided(value):
         return bool(value)
@@ -211,9 +205,6 @@ def describe(value: Any) -> str:
     return f"of type {type(value).__name__}"
 
 
-_PLAIN: Final = (*_NUMBERS, str, bytes, type, ModuleType, type(None), np.ndarray, np.generic, range)
-
-
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
     """Whether there is a tracer in a value, as far as it can be seen from outside.
 
@@ -224,9 +215,9 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
     """
     if isinstance(value, tr.Tracer):
         return is_undecided(value) if undecided else True
-    if isinstance(value, loop_invariants.Known):
+    if isinstance(value, Known):
         return True
-    if isinstance(value, (Array, *_PLAIN)) or value is runtime.UNDEFINED:
+    if isinstance(value, (Array, *_OPAQUE)) or value is runtime.UNDEFINED:
         return False
     seen = set() if seen is None else seen
     if id(value) in seen:
@@ -257,3 +248,172 @@ def _contents(value: object) -> list[Any]:
             named = [slots] if isinstance(slots, str) else [*slots]
             parts = [getattr(value, name, None) for name in named]
             return [*parts, *getattr(value, "__dict__", {}).values()]
+
+
+# What Python knows in each iteration of a loop that is rolled up
+
+#: A function, and the arguments it is called with.
+Recipe: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+
+class NotUniformError(Exception):
+    """The iterations of a loop cannot be one program."""
+
+
+@attrs.frozen(eq=False)
+class Iterations:
+    """The iterations of a loop that is rolled up.
+
+    Attributes:
+        index: the number of the iteration, traced.
+        count: how many there are.
+    """
+
+    index: Array
+    count: int
+
+
+class Known:
+    """A value that Python knows in each iteration of a loop.
+
+    Attributes:
+        iterations: the iterations.
+        values: what it is in each; None where it depends on a value that is carried and not found
+            out yet.
+        sample: what it may be, if it is not found out.
+        recipe: how it is computed in that case: a function and its arguments.
+    """
+
+    __slots__ = ("iterations", "recipe", "sample", "values")
+
+    def __init__(
+        self,
+        iterations: Iterations,
+        values: Sequence[Any] | None,
+        sample: Any,
+        recipe: Recipe | None = None,
+    ) -> None:
+        self.iterations: Iterations = iterations
+        self.values: Sequence[Any] | None = values
+        self.sample: Any = sample
+        self.recipe: Recipe | None = recipe
+
+    @property
+    def aval(self) -> av.ShapedArray:
+        """Its type as an array."""
+        numbers = [self.sample] if self.values is None else self.values
+        dtype, weak = _type_of(numbers)
+        return av.ShapedArray((), dtype, weak)
+
+    def array(self) -> Array:
+        """The value in the iteration that is staged, as an array.
+
+        Raises:
+            NotUniformError: it is not a number, or does not fit.
+        """
+        numbers = [self.sample] * self.iterations.count if self.values is None else self.values
+        dtype, weak = _type_of(numbers)
+        try:
+            host = np.array(numbers, dtype)
+        except OverflowError:
+            raise NotUniformError from None
+        aval = av.ShapedArray(host.shape, dtype, weak)
+        return jnp.asarray(conc.ConcreteArray(host, aval))[self.iterations.index]
+
+    def at(self, iteration: int) -> Any:
+        """The value in an iteration."""
+        return self.sample if self.values is None else self.values[iteration]
+
+    def __str__(self) -> str:
+        return f"<{self.aval}>" if isinstance(self.sample, _KINDS) else "<a text>"
+
+
+_OPAQUE: Final = (*_PLAIN, type, ModuleType, np.ndarray, range)
+#: The iterations that are being staged, of the innermost loop that is rolled up.
+current_iterations: ContextVar[Iterations | None] = ContextVar(
+    "tinyjax_source_iterations", default=None
+)
+#: What no value can be made of.
+NOT_KNOWN: Final = object()
+
+
+def _type_of(values: Sequence[Any]) -> tuple[dtypes.DType, bool]:
+    kinds = {type(value) for value in values}
+    if not all(issubclass(kind, _KINDS) for kind in kinds):
+        raise NotUniformError
+    if any(issubclass(kind, np.generic) for kind in kinds):
+        if len(kinds) > 1:
+            raise NotUniformError
+        return np.dtype(type(values[0])), False
+    if kinds == {bool}:
+        return dtypes.bool_, False
+    if kinds <= {bool, int}:
+        return dtypes.int64, True
+    return dtypes.default_complex() if complex in kinds else dtypes.default_float(), True
+
+
+def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
+    """What has these values in the iterations: a constant where they are the same in all.
+
+    Returns:
+        The constant, a ``Known``, a tuple of such; ``NOT_KNOWN`` for objects of other classes.
+    """
+    first = values[0]
+    if all(isinstance(value, _PLAIN) for value in values):
+        if all(is_same(value, first) for value in values):
+            return first
+        return Known(iterations, values, first)
+    if all(type(value) is tuple and len(value) == len(first) for value in values):
+        columns = [known_of(column, iterations) for column in zip(*values, strict=True)]
+        return NOT_KNOWN if NOT_KNOWN in columns else tuple(columns)
+    return first if all(value is first for value in values) else NOT_KNOWN
+
+
+def replaced(value: Any, iterations: Iterations, of: Callable[[Known], Any]) -> Any:
+    """A value with something in place of what is known in each iteration, in containers too."""
+    if isinstance(value, Known):
+        return of(value) if value.iterations is iterations else value.array()
+    if type(value) in (tuple, list):
+        return type(value)([replaced(part, iterations, of) for part in value])
+    if type(value) is dict:
+        return {key: replaced(part, iterations, of) for key, part in value.items()}
+    return value
+
+
+def holds_known(value: Any) -> bool:
+    """Whether there is something in a value that is known in each iteration."""
+    if isinstance(value, Known):
+        return True
+    if type(value) in (tuple, list):
+        return any(map(holds_known, value))
+    return type(value) is dict and any(map(holds_known, value.values()))
+
+
+def in_each_iteration(
+    iterations: Iterations, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What a function of known values gives in each iteration.
+
+    Raises:
+        NotUniformError: it raises an exception in one.
+    """
+    unknown = False
+
+    def note(value: Known) -> Any:
+        nonlocal unknown
+        unknown = unknown or value.values is None
+        return value.sample
+
+    sample = replaced((args, kwargs), iterations, note)
+    try:
+        if unknown:
+            result = fun(*sample[0], **sample[1])
+            plain = isinstance(result, _PLAIN)
+            return Known(iterations, None, result, (fun, args, kwargs)) if plain else NOT_KNOWN
+        values = []
+        for iteration in range(iterations.count):
+            arguments = replaced((args, kwargs), iterations, lambda value: value.at(iteration))  # noqa: B023
+            values.append(fun(*arguments[0], **arguments[1]))
+    except Exception as error:
+        raise NotUniformError from error
+    return known_of(values, iterations)

@@ -11,20 +11,8 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.source.ir import analysis, runtime
-from tinyjax.source.ir.program import (
-    IR,
-    Atom,
-    Block,
-    Branch,
-    Constant,
-    Return,
-    Statement,
-    Variable,
-    value_of,
-)
-from tinyjax.source.text import coalescing, layout
-from tinyjax.source.text.annotations import Annotations
+from tinyjax.source.ir import analysis, program as ir, runtime
+from tinyjax.source.text import annotations as ann, coalescing, layout
 from tinyjax.source.text.expressions import ExpressionWriter, is_syntax
 from tinyjax.source.text.names import STACK, Names
 
@@ -45,23 +33,25 @@ class NotStructuredError(Exception):
 class Text:
     """The text of one program."""
 
-    def __init__(self, ir: IR, names: Names, conventions: coalescing.Conventions) -> None:
-        ir = coalescing.gathered(ir, conventions)
-        self.ir: IR = ir
+    def __init__(self, program: ir.IR, names: Names, conventions: coalescing.Conventions) -> None:
+        program = coalescing.gathered(program, conventions)
+        self.ir: ir.IR = program
         self.conventions = conventions
         self.lines: list[layout.Line] = []
         self.depth: int = 1
-        self.predecessors: list[list[int]] = analysis.predecessors(ir.blocks)
-        self.dominating: list[set[int]] = analysis.dominators(ir.blocks)
-        self.loops: dict[int, frozenset[int]] = analysis.natural_loops(ir.blocks)
-        self.order: list[int] = analysis.reverse_postorder(ir.blocks)
+        self.predecessors: list[list[int]] = analysis.predecessors(program.blocks)
+        self.dominating: list[set[int]] = analysis.dominators(program.blocks)
+        self.loops: dict[int, frozenset[int]] = analysis.natural_loops(program.blocks)
+        self.order: list[int] = analysis.reverse_postorder(program.blocks)
         self.merges: dict[int, list[int]] = self._merges()
         self.labels: list[int] = []
-        self.frames: dict[Variable, int] = _frames(ir)
+        self.frames: dict[ir.Variable, int] = _frames(program)
         self._reserve(names)
-        inlined = coalescing.choose_inlined(ir, conventions)
-        self.coalescing: coalescing.Coalescing = coalescing.Coalescing(ir, inlined, conventions)
-        self.called: dict[Variable, str] = self.coalescing.names(names)
+        inlined = coalescing.choose_inlined(program, conventions)
+        self.coalescing: coalescing.Coalescing = coalescing.Coalescing(
+            program, inlined, conventions
+        )
+        self.called: dict[ir.Variable, str] = self.coalescing.names(names)
         self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
     def _reserve(self, names: Names) -> None:
@@ -69,10 +59,10 @@ class Text:
         for statement in self.ir.statements:
             call = statement.call
             for atom in call.atoms[1:] if is_syntax(call) else call.atoms:
-                if isinstance(atom, Constant):
+                if isinstance(atom, ir.Constant):
                     names.constant(atom)
 
-    def function(self, annotations: Annotations | None) -> list[layout.Line]:
+    def function(self, annotations: ann.Annotations | None) -> list[layout.Line]:
         """Write the whole."""
         first = self.ir.blocks[0].arguments
         try:
@@ -113,7 +103,7 @@ class Text:
     def put(self, text: layout.Doc, origin: int = 0, targets: Sequence[str] = ()) -> None:
         self.lines.append(layout.Line(self.depth, text, origin, tuple(targets)))
 
-    def statements(self, block: Block) -> None:
+    def statements(self, block: ir.Block) -> None:
         statements = [s for s in block.statements if s.variable not in self.written.inlined]
         i = 0
         while i < len(statements):
@@ -130,10 +120,10 @@ class Text:
                 self.put(text, statement.line, [name])
             i += 1
 
-    def _taken_apart(self, statements: list[Statement], start: int) -> int:
+    def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
         """Write what takes a stack apart, if that begins here; say how many statements it is."""
         source = statements[start].call.args[0] if statements[start].call.args else None
-        if not isinstance(source, Variable) or source.name != STACK:
+        if not isinstance(source, ir.Variable) or source.name != STACK:
             return 0
         taken = _items(statements[start:], source)
         if not taken or self.frames[source] != taken[-1][0] + 1:
@@ -150,7 +140,7 @@ class Text:
         )
         return len(taken)
 
-    def _unpacked(self, statements: list[Statement], start: int) -> int:
+    def _unpacked(self, statements: list[ir.Statement], start: int) -> int:
         """Write a call whose items are used and nothing else, if one is here."""
         whole = statements[start]
         if whole.variable not in self.coalescing.apart:
@@ -167,7 +157,7 @@ class Text:
         self.put(text, whole.line, names)
         return 1 + count
 
-    def assign(self, branch: Branch) -> None:
+    def assign(self, branch: ir.Branch) -> None:
         """Give the parameters of a block their values."""
         pairs = [
             (self.called[p], atom)
@@ -189,23 +179,23 @@ class Text:
             values = ", ".join([self.written.atom(atom) for _, atom in pairs])
             self.put(f"{', '.join(names)} = {values}", 0, names)
 
-    def _set(self, name: str, atom: Atom) -> None:
-        call = self.written.inlined.get(atom) if isinstance(atom, Variable) else None
+    def _set(self, name: str, atom: ir.Atom) -> None:
+        call = self.written.inlined.get(atom) if isinstance(atom, ir.Variable) else None
         if call is None:
             self.put(f"{name} = {self.written.atom(atom)}", 0, [name])
         else:
             self.put(self.written.doc(f"{name} = ", call), 0, [name])
 
-    def _read(self, atom: Atom) -> set[str]:
+    def _read(self, atom: ir.Atom) -> set[str]:
         """The names that the value of an atom is written with."""
-        variables = [atom] if isinstance(atom, Variable) else []
+        variables = [atom] if isinstance(atom, ir.Variable) else []
         return {self.called[v] for v in self.coalescing.used(variables)}
 
-    def finish(self, value: Atom) -> None:
+    def finish(self, value: ir.Atom) -> None:
         """Write a return."""
-        call = self.written.inlined.get(value) if isinstance(value, Variable) else None
+        call = self.written.inlined.get(value) if isinstance(value, ir.Variable) else None
         text: layout.Doc = f"return {self.written.atom(value)}"
-        if call is not None and value_of(call.function) is runtime.make_tuple:
+        if call is not None and ir.value_of(call.function) is runtime.make_tuple:
             parts = layout.group("(", [self.written.atom(a) for a in call.args], ")")
             text = layout.prefixed("return ", parts)
         self.put(text)
@@ -280,16 +270,16 @@ class Text:
         block = self.ir.blocks[index]
         self.statements(block)
         last = block.exits[-1]
-        if isinstance(last, Return):
+        if isinstance(last, ir.Return):
             self.finish(last.value)
             return False
         first = block.exits[0]
-        if isinstance(first, Branch) and first.unless is not None:
+        if isinstance(first, ir.Branch) and first.unless is not None:
             return self.choice(first.unless, last, first, follow, loop)
         return self.jump(last, follow, loop)
 
     def choice(
-        self, condition: Atom, yes: Branch, no: Branch, follow: Follow, loop: Around
+        self, condition: ir.Atom, yes: ir.Branch, no: ir.Branch, follow: Follow, loop: Around
     ) -> bool:
         then, falls_then = self.indented(yes, follow, loop)
         otherwise, falls_otherwise = self.indented(no, follow, loop)
@@ -313,7 +303,7 @@ class Text:
         return falls_then or falls_otherwise
 
     def indented(
-        self, branch: Branch, follow: Follow, loop: Around
+        self, branch: ir.Branch, follow: Follow, loop: Around
     ) -> tuple[list[layout.Line], bool]:
         outer, self.lines = self.lines, []
         self.depth += 1
@@ -322,7 +312,7 @@ class Text:
         lines, self.lines = self.lines, outer
         return lines, falls
 
-    def jump(self, branch: Branch, follow: Follow, loop: Around) -> bool:
+    def jump(self, branch: ir.Branch, follow: Follow, loop: Around) -> bool:
         self.assign(branch)
         target = branch.target
         if target == follow:
@@ -361,7 +351,7 @@ class Text:
         self.statements(block)
         *conditional, last = block.exits
         for exit_ in conditional:
-            assert isinstance(exit_, Branch), "what is conditional is a branch"
+            assert isinstance(exit_, ir.Branch), "what is conditional is a branch"
             assert exit_.unless is not None, "what is conditional has a condition"
             self.put(f"if {self.written.negated(exit_.unless)}:")
             self.depth += 1
@@ -372,8 +362,8 @@ class Text:
         self.leave(last)
         self.depth -= len(conditional)
 
-    def leave(self, exit_: Branch | Return) -> None:
-        if isinstance(exit_, Return):
+    def leave(self, exit_: ir.Branch | ir.Return) -> None:
+        if isinstance(exit_, ir.Return):
             self.finish(exit_.value)
             return
         self.assign(exit_)
@@ -388,37 +378,39 @@ class Text:
                 self.labels.append(exit_.target)
 
 
-def _frames(ir: IR) -> dict[Variable, int]:
+def _frames(program: ir.IR) -> dict[ir.Variable, int]:
     """The lengths of what reverse blocks take from the stack."""
-    lengths: dict[Variable, int] = {}
-    for statement in ir.statements:
+    lengths: dict[ir.Variable, int] = {}
+    for statement in program.statements:
         source = coalescing.taken_from(statement.call)
         if source is not None:
-            length = 1 + value_of(statement.call.args[1])
+            length = 1 + ir.value_of(statement.call.args[1])
             lengths[source] = max(lengths.get(source, 0), length)
     return lengths
 
 
-def _items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
+def _items(
+    statements: Sequence[ir.Statement], source: ir.Variable
+) -> list[tuple[int, ir.Variable]]:
     """The items of a variable that statements take one after the other, with their indices."""
     items = []
     for statement in statements:
         if coalescing.taken_from(statement.call) is not source:
             break
-        items.append((value_of(statement.call.args[1]), statement.variable))
+        items.append((ir.value_of(statement.call.args[1]), statement.variable))
     return items
 
 
 def write(
-    ir: IR,
+    program: ir.IR,
     scope: Callable[[str], Any],
     namespace: dict[str, Any],
     conventions: coalescing.Conventions,
-    annotations: Annotations | None = None,
+    annotations: ann.Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
     names = Names(scope)
     names.namespace.update(namespace)
-    names.taken |= {ir.name, LABEL}
-    text, origins = layout.rendered(Text(ir, names, conventions).function(annotations))
+    names.taken |= {program.name, LABEL}
+    text, origins = layout.rendered(Text(program, names, conventions).function(annotations))
     return text, names.namespace, origins

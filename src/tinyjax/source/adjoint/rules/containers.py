@@ -14,14 +14,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
-from tinyjax.source.adjoint.cotangents import (
-    accumulate,
-    broadcast_like,
-    gradient_like,
-    is_record,
-    number,
-    reduce_to,
-)
+from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import origins, runtime
 
@@ -52,7 +45,7 @@ def like_items(ct: Any, items: Any) -> Any:
         return filled(ct, items)
     if isinstance(items, (range, dict, str, set, frozenset)):
         return None
-    if formulas.is_foreign(items) and hasattr(type(items), "__iter__") and is_record(items):
+    if formulas.is_foreign(items) and hasattr(type(items), "__iter__") and cts.is_record(items):
         raise origins.refusal(
             f"going through a {type(items).__name__} has no derivative. Go through a list or a "
             "tuple that a method of it returns."
@@ -166,19 +159,11 @@ def make_functions_adjoint(
     whole = None
     for i, code in enumerate(codes):
         if totals[i] is not None:
-            whole = accumulate(whole, {k: totals[i].get(k) for k in code.co_freevars})
-    return (
-        None,
-        None,
-        tuple(
-            [
-                defaults_entry(totals[i], codes[i], positional)
-                for i, positional in enumerate(defaults)
-            ]
-        ),
-        tuple([{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]),
-        *[entry(whole, name) for name in runtime.free_names(codes)],
-    )
+            whole = cts.accumulate(whole, {k: totals[i].get(k) for k in code.co_freevars})
+    own = [defaults_entry(totals[i], code, defaults[i]) for i, code in enumerate(codes)]
+    by_keyword = [{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]
+    closure = [entry(whole, name) for name in runtime.free_names(codes)]
+    return None, None, tuple(own), tuple(by_keyword), *closure
 
 
 def untangled(ct: Any, own: list[str]) -> Any:
@@ -188,7 +173,7 @@ def untangled(ct: Any, own: list[str]) -> Any:
     while waiting:
         (place, part), *rest = waiting
         mine = {k: part[k] for k in part if k not in own}
-        totals = [accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
+        totals = [cts.accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
         waiting = [*rest, *[(own.index(k), part[k]) for k in own if part.get(k) is not None]]
     return totals
 
@@ -234,12 +219,6 @@ def placed_item(ct: Any, container: Any, index: Any) -> Any:
     return cotangents if isinstance(container, list) else tuple(cotangents)
 
 
-@registry.adjoint_of(placed_item)
-def placed_item_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
-    """The derivative of placed_item."""
-    return ct[index], None, None
-
-
 def placed_array(ct: Any, container: Any, index: Any) -> Any:
     """The cotangent of a NumPy array, zero but at an index."""
     if isinstance(ct, Array):
@@ -258,9 +237,9 @@ def _is_basic(index: Any) -> bool:
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
-@registry.adjoint_of(placed_array)
-def placed_array_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
-    """The derivative of placed_array."""
+@registry.adjoint_of(placed_item, placed_array)
+def placed_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
+    """The derivative of placed_item and placed_array."""
     return ct[index], None, None
 
 
@@ -350,37 +329,37 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
     )
 
 
-@registry.adjoint_of(copy.copy, copy.deepcopy, number, definite=(0,))
+@registry.adjoint_of(copy.copy, copy.deepcopy, cts.number, definite=(0,))
 def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
     """The derivative of copy.copy, copy.deepcopy and number."""
     return (ct,)
 
 
-@registry.adjoint_of(gradient_like, definite=(0,))
+@registry.adjoint_of(cts.gradient_like, definite=(0,))
 def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     """The derivative of gradient_like."""
     if isinstance(x, (np.ndarray, np.generic, Array)) and cotangent is not None:
-        return reduce_to(ct, cotangent), None
+        return cts.reduce_to(ct, cotangent), None
     return ct, None
 
 
-@registry.adjoint_of(broadcast_like, definite=(0,))
+@registry.adjoint_of(cts.broadcast_like, definite=(0,))
 def broadcast_like_adjoint(ct: Any, y: Any, x: Any, shape: Any) -> Any:
     """The derivative of broadcast_like."""
-    return reduce_to(ct, x), None
+    return cts.reduce_to(ct, x), None
 
 
-@registry.adjoint_of(reduce_to, definite=(0,))
+@registry.adjoint_of(cts.reduce_to, definite=(0,))
 def reduce_to_adjoint(ct: Any, y: Any, x: Any, like: Any) -> Any:
     """The derivative of reduce_to."""
-    return reduce_to(spread_back(ct, x), x), None
+    return cts.reduce_to(spread_back(ct, x), x), None
 
 
 def spread_back(ct: Any, x: Any) -> Any:
     """Repeat a cotangent over what a sum was taken of."""
     if np.ndim(x) == 0 or np.shape(ct) == np.shape(x):
         return ct
-    return broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
+    return cts.broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
 
 
 registry.inert.update((place_of, ordering, is_method, runtime.free_names))

@@ -19,8 +19,7 @@ import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint.cotangents import accumulate, is_complex, reduce_to
 from tinyjax.source.adjoint.rules.registry import Function, Rule, adjoint_of, inert, rules
-from tinyjax.source.ir.origins import write_function
-from tinyjax.source.ir.runtime import Box
+from tinyjax.source.ir import origins, runtime
 
 
 def formula(
@@ -55,7 +54,7 @@ def formula(
         text += f"    return ({', '.join(parts)},)\n"
         namespace = {"__name__": __name__, **SHARED, **vars_of(library), called: fun}
         namespace |= {"overloaded": overloaded, "is_overloaded": is_overloaded}
-        adjoint = globals()[name] = write_function(name, text, namespace)
+        adjoint = globals()[name] = origins.write_function(name, text, namespace)
         definite = [] if overloaded else [i for i, f in enumerate(formulas) if f is not None]
         rules[fun] = Rule(
             adjoint, names, formulas, scalar, library, overloaded is not None, tuple(definite)
@@ -76,7 +75,7 @@ _NAMES: Final = (
 #: The types whose operators are known.
 _NATIVE: Final = (int, float, complex, np.ndarray, list, tuple, dict, str, bytes, range)
 _KNOWN: Final = frozenset((*_NATIVE, bool, type(None), np.float64))
-_OWN: Final = (*_NATIVE, np.generic, Array, Box)
+_OWN: Final = (*_NATIVE, np.generic, Array, runtime.Box)
 
 
 def is_overloaded(*operands: Any) -> bool:

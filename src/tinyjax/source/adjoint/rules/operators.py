@@ -16,15 +16,7 @@ import numpy as np
 
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
-from tinyjax.source.adjoint import equivalents, pullbacks
-from tinyjax.source.adjoint.cotangents import (
-    accumulate,
-    field_names,
-    is_complex,
-    is_record,
-    one_like,
-    reduce_to,
-)
+from tinyjax.source.adjoint import cotangents as cts, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
 from tinyjax.source.ir import origins, runtime
@@ -83,9 +75,8 @@ def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     if isinstance(y, (list, tuple)):
         return ct[: len(a)], ct[len(a) :]
     if formulas.is_overloaded(a, b):
-        parts = overloaded(operator.add, ct, a, b)
-        return parts[0], parts[1]
-    return reduce_to(ct, a), reduce_to(ct, b)
+        return overloaded(operator.add, ct, a, b)
+    return cts.reduce_to(ct, a), cts.reduce_to(ct, b)
 
 
 @adjoint_of(operator.mul)
@@ -96,16 +87,15 @@ def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
             return repeated_adjoint(ct, a), None
         return None, repeated_adjoint(ct, b)
     if formulas.is_overloaded(a, b):
-        parts = overloaded(operator.mul, ct, a, b)
-        return parts[0], parts[1]
-    return reduce_to(ct * b, a), reduce_to(a * ct, b)
+        return overloaded(operator.mul, ct, a, b)
+    return cts.reduce_to(ct * b, a), cts.reduce_to(a * ct, b)
 
 
 def repeated_adjoint(ct: Any, items: Any) -> Any:
     """The cotangent of a sequence that was repeated."""
     total = None
     for start in range(0, len(ct), max(len(items), 1)):
-        total = accumulate(total, ct[start : start + len(items)])
+        total = cts.accumulate(total, ct[start : start + len(items)])
     return total
 
 
@@ -135,10 +125,8 @@ def matrix_product_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     if type(a) is type(b) is np.ndarray and a.ndim == b.ndim == 2:  # as most are
         return ct @ b.T, a.T @ ct
     if formulas.is_overloaded(a, b):
-        parts = overloaded(operator.matmul, ct, a, b)
-        return parts[0], parts[1]
-    parts = formulas.matmul_adjoint(ct, y, a, b)
-    return parts[0], parts[1]
+        return overloaded(operator.matmul, ct, a, b)
+    return formulas.matmul_adjoint(ct, y, a, b)
 
 
 @adjoint_of(operator.or_)
@@ -153,8 +141,7 @@ def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem."""
     if formulas.is_foreign(container) and computing(container) is None:
-        both = overloaded(operator.getitem, ct, container, index)
-        return both[0], both[1]
+        return overloaded(operator.getitem, ct, container, index)
     return containers.placed(ct, container, index), index_adjoint(ct, y, container, index)[1]
 
 
@@ -199,8 +186,8 @@ def sum_adjoint(ct: Any, y: Any, items: Any, start: Any = 0) -> Any:
     if formulas.is_overloaded(y):
         parts = pullbacks.pull(summed, items, start)[1](ct)
         return parts[1], parts[2]
-    parts = [reduce_to(ct, items[i]) for i in range(len(items))]
-    return containers.like_items(parts, items), reduce_to(ct, start)
+    parts = [cts.reduce_to(ct, items[i]) for i in range(len(items))]
+    return containers.like_items(parts, items), cts.reduce_to(ct, start)
 
 
 def summed(items: Any, start: Any) -> Any:
@@ -240,7 +227,7 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
     if name == "real":
         return ct, None, None
     if name == "imag":
-        return ct * -1j if is_complex(value) else None, None, None
+        return ct * -1j if cts.is_complex(value) else None, None, None
     if is_plain_attribute(value, name):
         return None, None, None
     if isinstance(value, tuple):
@@ -267,7 +254,11 @@ def is_plain_attribute(value: Any, name: str) -> bool:
         raise origins.refusal(
             f"the derivative of .{name} is not taken. Use a function in its place."
         )
-    if is_record(value) and name not in field_names(type(value)) and name in dir(type(value)):
+    if (
+        cts.is_record(value)
+        and name not in cts.field_names(type(value))
+        and name in dir(type(value))
+    ):
         return not hasattr(type(value), "__getattr__")
     return known
 
@@ -293,5 +284,5 @@ inert.update(
      NotImplementedError, StopIteration, Exception,
      math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,
      math.factorial, math.comb, math.perm, math.gcd, math.lcm, math.isqrt, math.ulp,
-     is_complex, is_record, one_like, origins.program_location, origins.refusal)
+     cts.is_complex, cts.is_record, cts.one_like, origins.program_location, origins.refusal)
 )  # fmt: skip
